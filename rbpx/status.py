@@ -141,13 +141,13 @@ _REMEDY = {
 }
 
 
-def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
+def in_order(statuses: Iterable[Status | None]) -> tuple[Status, ...]:
     """All that hold, each once, in the order of `Status` and without `ok`."""
     held = set(statuses) - {Status.ok}
     return tuple(status for status in Status if status in held)
 
 
-def first_of(statuses: Iterable[Status]) -> Status:
+def first_of(statuses: Iterable[Status | None]) -> Status:
     """The one to show: the first that holds, `ok` where none does."""
     return next(iter(in_order(statuses)), Status.ok)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate, around, few_documents, half_width
 from rbpx.laws.numeric import Floats, exp_or_none, line
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 
 STEP: Final = 10  # the k of the smaller model whose score a larger one is to reach at k = 1
 _LN_STEP: Final = (0.0, math.log(STEP))
@@ -47,7 +47,7 @@ def exchange_of(
     k_grid: Sequence[int],
     y_K: Floats,
     alpha_k: float | None,
-    of_S: PowerLawFit,
+    of_S: PowerLaw,
     drawn: tuple[Floats, Floats] | None,
     n_documents: int | None,
     is_local: bool = False,
@@ -67,13 +67,13 @@ def exchange_of(
     Returns:
         The rate; None without a law in k, or where none falls with S.
     """
-    if alpha_k is None or of_S.alpha is None or of_S.alpha <= 0:
+    if alpha_k is None or of_S.alpha.value is None or of_S.alpha.value <= 0:
         return None
     ends = [k_grid.index(k) for k in (1, STEP) if k in k_grid]
     between = is_local and len(ends) == 2
     if between:
         alpha_k = float(line(_LN_STEP, np.log(y_K[ends]))[1])
-    rate = alpha_k / of_S.alpha
+    rate = alpha_k / of_S.alpha.value
     factor = exp_or_none(rate * _LN_STEP[1])
     if factor is None:  # no size is so large
         return None
@@ -89,8 +89,8 @@ def exchange_of(
         alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
         alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]
         text = few_documents(n_documents) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
-    models_sd = rate / of_S.alpha * alpha_sd
+    models_sd = rate / of_S.alpha.value * alpha_sd
     half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
-    falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
+    falls = of_S.alpha.lo is not None and of_S.alpha.lo > 0
     lo, hi = (exp_or_none(max(end, 0.0) * _LN_STEP[1]) for end in around(rate, half))
     return Exchange(rate, factor, lo, hi if falls else None, is_local)

@@ -37,8 +37,7 @@ from rbpx.laws.intervals.estimate import (
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.intervals import Intervals
-from rbpx.laws.power.law import Bend, PowerLawFit, fit_power_law
+from rbpx.laws.power.law import Bend, PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.predict.verdict import trend_doubts, with_reasons
 from rbpx.status import Status
@@ -50,7 +49,7 @@ _BOTH: Final = 2  # tests of a range, each at a level that makes both together r
 
 def fit_k_law(
     k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: Method = Method.ols, n_documents: int | None = None
-) -> PowerLawFit:
+) -> PowerLaw:
     """Fit -ln RBP_k = C k^(-alpha) at one size; the interval holds the documents, at all k together.
 
     Args:
@@ -61,7 +60,7 @@ def fit_k_law(
         n_documents: that were resampled; None where they are not counted.
 
     Returns:
-        The fit of `fit_power_law`, with k in the place of S. alpha_stderr, alpha_lo and alpha_hi are of what the same
+        The fit of `fit_power_law`, with k in the place of S. Errors and intervals are of what the same
         regression would find over other documents (the interval is "documents"), or, where none are known, of nested
         counts as variable as the residuals show ("nested counts"). The status is bends where the curvature of `bend` is
         significant. The slope is then that of the best line over this grid.
@@ -72,33 +71,25 @@ def fit_k_law(
     replicates = None if y_BK is None else Replicates.of(y_BK, n_documents)
     fit = fit_power_law(k_grid, y_K, replicates, method)
     theta_P, about = fit.theta_P, fit.uncertainty
-    if fit.alpha is None or theta_P is None or about is None:
+    if fit.alpha.value is None or theta_P is None or about is None:
         return with_reasons(fit, [fit.status])
     sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
     reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
-    alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
-    ends = Intervals(r2=fit.ends.r2)
+    alpha, C, E = Estimate(fit.alpha.value), Estimate(fit.C.value), Estimate(fit.E.value)
     if kind is not None:
-        ln_C_lo, ln_C_hi = around(float(theta_P[0]) + fit.alpha * math.log(fit.S_ref), sd_P[2] * reach)
-        ends = ends._replace(C=(exp_or_none(ln_C_lo), exp_or_none(ln_C_hi)))
-        if fit.offset.value is not None:
-            lo, hi = around(fit.offset.value, sd_P[3] * reach)
-            ends = ends._replace(E=(max(lo, 0.0), hi))
+        alpha = Estimate(fit.alpha.value, *around(fit.alpha.value, float(sd_P[1]) * reach), float(sd_P[1]))
+        ln_C = float(theta_P[0]) + fit.alpha.value * math.log(fit.S_ref)
+        C = Estimate(fit.C.value, *map(exp_or_none, around(ln_C, sd_P[2] * reach)))
+        if fit.E.value is not None:
+            lo, hi = around(fit.E.value, sd_P[3] * reach)
+            E = Estimate(fit.E.value, max(lo, 0.0), hi)
     curvature = curvature_of(k_grid, y_K, replicates)
-    reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
+    reasons = [fit.status, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
-    judged = replace(
-        fit,
-        alpha_stderr=None if kind is None else float(sd_P[1]),
-        alpha_lo=alpha_lo,
-        alpha_hi=alpha_hi,
-        interval=kind,
-        limited_by=None if kind is None else "text",
-        ends=ends,
-        bend=Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature),
-    )
-    return with_reasons(judged, reasons)
+    of_residuals = Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature)
+    law = replace(fit, C=C, alpha=alpha, E=E, interval=kind, limited_by=kind and "text", bend=of_residuals)
+    return with_reasons(law, reasons)
 
 
 def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None) -> Estimate | None:
@@ -131,7 +122,7 @@ def nested_covariance(y_K: Floats) -> Floats:
 
 
 def _standard_deviations(
-    fit: PowerLawFit, about: Uncertainty, k_grid: Sequence[int], knows_text: bool
+    fit: PowerLaw, about: Uncertainty, k_grid: Sequence[int], knows_text: bool
 ) -> tuple[Floats, str | None]:
     """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (where there is one), and what they are of."""
     n, ln_ref = len(about.bias_P), math.log(fit.S_ref)
@@ -227,7 +218,7 @@ class JointLaw:
     range: tuple[int, int] | None
     n_ranges: int
     of_range: tuple[int, ...]
-    alpha: PowerLawFit
+    alpha: PowerLaw
     kappa: Estimate
     drift: Estimate
     bend: Estimate | None
@@ -278,8 +269,8 @@ def fit_joint_law(
     of_range, x_K = tuple(k_grid[at]), x_K[at]
     kappa = _level_of(drift)
     ln_C = None
-    if level.alpha is not None and kappa.value is not None and level.theta_P is not None:
-        ln_C = float(level.theta_P[0] + level.alpha * np.log(level.S_ref) + kappa.value * x_K.mean())
+    if level.alpha.value is not None and kappa.value is not None and level.theta_P is not None:
+        ln_C = float(level.theta_P[0] + level.alpha.value * np.log(level.S_ref) + kappa.value * x_K.mean())
     return JointLaw(
         tuple(k_grid),
         None if found is None else (of_range[0], of_range[-1]),
@@ -296,7 +287,7 @@ def fit_joint_law(
 
 def _fits(
     S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
-) -> list[PowerLawFit]:
+) -> list[PowerLaw]:
     """Level, exponent in k and, from 4 k on, bend of each size, on lines in ln S: power laws of their exponentials."""
     about_K = x_K[at] - x_K[at].mean()
     design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
@@ -313,15 +304,12 @@ def _fits(
     return fits
 
 
-def _slope_of(fit: PowerLawFit) -> Estimate:
+def _slope_of(fit: PowerLaw) -> Estimate:
     """Change of a quantity for each ln S, from the power law of its exponential."""
-    if fit.alpha is None:
-        return Estimate()
-    lo, hi = fit.alpha_lo, fit.alpha_hi
-    return Estimate(-fit.alpha, None if hi is None else -hi, None if lo is None else -lo)
+    return fit.alpha.times(-1)
 
 
-def _level_of(fit: PowerLawFit) -> Estimate:
+def _level_of(fit: PowerLaw) -> Estimate:
     """The quantity itself at the mean of ln S, with its interval over documents and models."""
     if fit.theta_P is None:
         return Estimate()

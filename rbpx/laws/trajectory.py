@@ -13,7 +13,7 @@ from scipy.special import fdtrc
 
 from rbpx.laws.names import Method, Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.runs import Runs
@@ -81,7 +81,7 @@ class AfterWarmUp:
     first: int
     D: float
     is_found: bool
-    law: PowerLawFit
+    law: PowerLaw
     p: tuple[float, ...]
 
 

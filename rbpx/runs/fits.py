@@ -13,7 +13,7 @@ from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.pins import NO_PINS, NotGiven, Pins
 from rbpx.laws.power.given import fit_pinned_law
-from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
+from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.predict.prediction import Predictor, predictor_of
@@ -49,7 +49,7 @@ class Law:
     law: str
     k: int | None
     method: Method
-    fit: PowerLawFit
+    fit: PowerLaw
     choice: FormVerdict | None
     runs: tuple[Run, ...]
     backtests: tuple[Backtest, ...] = ()
@@ -116,7 +116,7 @@ class _Series:
             return self.replicates
         return Replicates.of(np.abs(self.replicates.y_BN), self.replicates.n_documents)
 
-    def law(self, method: Method, pins: Pins) -> PowerLawFit:
+    def law(self, method: Method, pins: Pins) -> PowerLaw:
         """The law of all sizes."""
         points, signed = (self.S, self.points.y_N, self.replicates, method), _is_signed(self.points.law)
         if pins:
@@ -186,14 +186,14 @@ def _unfitted(points: Points, method: Method) -> Law:
 
 
 def _judged(
-    series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
+    series: _Series, fit: PowerLaw, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
 ) -> Law:
     points = series.points
     reasons = judge(fit, tests, series.absolute(), [run.training_tokens for run in points.runs])
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
-        fit = replace(fit, alpha_lo=None, alpha_hi=None)
+        fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
     return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
@@ -202,21 +202,21 @@ def doubted(group: Group, law: Law) -> Law:
     return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
 
 
-def of_dependent_documents(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def of_dependent_documents(group: Group, fit: PowerLaw) -> PowerLaw:
     """A fit with a status that says where its documents depend on each other more than its interval allows for."""
     return _with_more(fit, document_doubts(group, fit))
 
 
-def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
+def document_doubts(group: Group, fit: PowerLaw) -> list[Status]:
     """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
     sd, _ = fit.alpha_sds
-    if group.documents is None or sd is None or fit.alpha_lo is None or fit.alpha_hi is None:
+    if group.documents is None or sd is None or fit.alpha.lo is None or fit.alpha.hi is None:
         return []
-    narrow = group.documents.leave_too_narrow((fit.alpha_hi - fit.alpha_lo) / 2, sd**2)
+    narrow = group.documents.leave_too_narrow((fit.alpha.hi - fit.alpha.lo) / 2, sd**2)
     return [Status.dependent_documents] if narrow else []
 
 
-def _with_more(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
+def _with_more(fit: PowerLaw, reasons: Sequence[Status]) -> PowerLaw:
     if not reasons:
         return fit
     return with_reasons(fit, [*(fit.reasons or ()), fit.status, *reasons])
@@ -227,19 +227,19 @@ def _is_signed(law: str) -> bool:
     return law.startswith(_SIGNED) if own is None else own.signed
 
 
-def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def of_one_document(group: Group, fit: PowerLaw) -> PowerLaw:
     """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
-    if group.n_resampled != 1 or fit.alpha is None:
+    if group.n_resampled != 1 or fit.alpha.value is None:
         return fit
-    return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
+    return replace(_with_more(fit, [Status.one_document]), alpha=replace(fit.alpha, lo=None, hi=None))
 
 
-def power_law_of(group: Group, points: Points) -> PowerLawFit:
+def power_law_of(group: Group, points: Points) -> PowerLaw:
     """The power law of some points, without the interval that one document cannot give; it is not judged."""
     return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.replicates))
 
 
-def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def with_document_doubts(group: Group, fit: PowerLaw) -> PowerLaw:
     """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
     return of_dependent_documents(group, of_one_document(group, fit))
 
@@ -296,11 +296,9 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     params = more.get("params") or {}
     apart += [name for name in ("frontier",) if params.get(name)]
     apart += [{name: params[name]} for name in ("over", "weights", "T") if name in params]
-    is_unjudged = isinstance(fit, PowerLawFit) and fit.reasons is None and fit.status is Status.ok
     values: Record = {
         **names,
-        **vars(fit),
-        "status": None if is_unjudged else fit.status,
+        **fit.columns(),
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": str(method),
@@ -333,7 +331,7 @@ def stands(law: Law) -> bool:
     bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
     """
     fit = law.fit
-    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    falls = fit.alpha.lo is not None and fit.alpha.lo > 0
     few = fit.n_replicates_left_out <= MOST_LEFT_OUT * (fit.n_replicates or 0)
     return falls and few and not _AGAINST & set(fit.reasons or ())
 

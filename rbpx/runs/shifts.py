@@ -12,7 +12,7 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.runs.fits import fit_points, power_law_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Evidence, Points
@@ -45,9 +45,9 @@ class LawShift:
 
     law: str
     k: int | None
-    before: PowerLawFit
-    after: PowerLawFit
-    difference: PowerLawFit
+    before: PowerLaw
+    after: PowerLaw
+    difference: PowerLaw
 
 
 def shift_law(group: Group, before: Points, after: Points) -> LawShift:

@@ -29,10 +29,10 @@ def test_the_interval_of_documents_that_differ_by_their_slope_is_that_of_a_t_tes
     mean = sum(slopes) / 4
     variance = sum((slope - mean) ** 2 for slope in slopes) / 3 / 4 * 256 / 255  # of 256 replicates as of a sample
     half = student_t.ppf(0.975, 3) * math.sqrt(variance)
-    assert fit.alpha == pytest.approx(0.1 + mean)
-    assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((0.1 + mean - half, 0.1 + mean + half))
+    assert fit.alpha.value == pytest.approx(0.1 + mean)
+    assert (fit.alpha.lo, fit.alpha.hi) == pytest.approx((0.1 + mean - half, 0.1 + mean + half))
     assert fit.alpha_sds[0] == pytest.approx(math.sqrt(variance))
-    assert (fit.alpha_text.lo, fit.alpha_text.hi) == pytest.approx((fit.alpha_lo, fit.alpha_hi))
+    assert (fit.alpha_text.lo, fit.alpha_text.hi) == pytest.approx((fit.alpha.lo, fit.alpha.hi))
 
 
 def test_documents_and_models_each_take_their_own_t() -> None:
@@ -43,9 +43,9 @@ def test_documents_and_models_each_take_their_own_t() -> None:
     models = float(left_N @ left_N) / 3 / float(X_OF_DOCUMENTS @ X_OF_DOCUMENTS)
     documents = sum((slope - sum(slopes) / 3) ** 2 for slope in slopes) / 2 / 3 * 27 / 26
     half = math.sqrt(student_t.ppf(0.975, 3) ** 2 * models + student_t.ppf(0.975, 2) ** 2 * documents)
-    assert fit.alpha_lo is not None
-    assert fit.alpha_hi is not None
-    assert (fit.alpha_hi - fit.alpha_lo) / 2 == pytest.approx(half)
+    assert fit.alpha.lo is not None
+    assert fit.alpha.hi is not None
+    assert (fit.alpha.hi - fit.alpha.lo) / 2 == pytest.approx(half)
 
 
 @pytest.mark.parametrize(("n_documents", "scatter"), [(3, 0.0), (5, 0.02)])
@@ -72,4 +72,4 @@ def test_a_fit_of_an_earlier_version_that_counts_no_documents_has_its_interval_s
     assert fit.uncertainty is not None
     assert fit.uncertainty.n_documents == 5
     kept, of_alpha = replace(fit.uncertainty, n_documents=None), np.array([0.0, 1.0])
-    assert kept.half_width(of_alpha) < (fit.alpha_hi or 0.0) - (fit.alpha or 0.0)
+    assert kept.half_width(of_alpha) < (fit.alpha.hi or 0.0) - (fit.alpha.value or 0.0)

@@ -60,8 +60,8 @@ def test_the_form_says_what_the_interval_of_the_offset_says(scatter: float) -> N
         y = law * np.exp(scatter * np.random.default_rng(3).normal(size=7))
         choice, offset = compare_forms(fit_power_law(S, y)), fit_power_law(S, y, None, Method.offset)
         assert choice is not None
-        E_lo, E_hi = offset.offset.lo, offset.offset.hi
-        assert (choice.E, choice.E_lo, choice.E_hi) == (offset.offset.value, E_lo, E_hi)
+        E_lo, E_hi = offset.E.lo, offset.E.hi
+        assert (choice.E, choice.E_lo, choice.E_hi) == (offset.E.value, E_lo, E_hi)
         calls_for_offset = E_lo is not None and E_lo > 0
         bounded = E_hi is not None and E_hi <= NEGLIGIBLE * y.min()
         expected = Form.offset if calls_for_offset else Form.power if bounded else Form.either

@@ -66,13 +66,13 @@ def test_the_rest_of_a_law_is_that_of_least_squares(given: dict[str, float], met
     y = given_law(0)
     fit = fit_pinned_law(GIVEN_S, y, None, method, {name: Pin(value) for name, value in given.items()})
     least, free = squares(y, given, method)
-    now = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value}
+    now = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value}
     for name, value in {**given, **free}.items():
         assert now[name] == pytest.approx(value, rel=1e-6)
     assert np.sum(np.square(fit.residuals_ln)) == pytest.approx(least, rel=1e-8)
     again = reproduce(fit.record())
-    assert again["C"] == pytest.approx(fit.C, rel=1e-9)
-    assert again["alpha"] == pytest.approx(fit.alpha, rel=1e-9)
+    assert again["C"] == pytest.approx(fit.C.value, rel=1e-9)
+    assert again["alpha"] == pytest.approx(fit.alpha.value, rel=1e-9)
 
 
 @pytest.mark.parametrize(("given", "method"), CASES[:3] + CASES[-2:], ids=str)
@@ -103,10 +103,12 @@ def test_a_prior_is_weighed_by_the_points(sd: float) -> None:
     density /= density.sum()
     below = np.cumsum(density)
     median, lo, hi = (float(np.interp(tail, below, grid)) for tail in (0.5, 0.025, 0.975))
-    E = fit.offset
+    E = fit.E
     assert E.value == pytest.approx(median, abs=0.05 * (hi - lo))
     assert E.hi - E.lo == pytest.approx(hi - lo, rel=0.15)
-    assert fit.alpha == pytest.approx(float(np.interp(median, some, alpha)), abs=0.1 * (fit.alpha_hi - fit.alpha_lo))
+    assert fit.alpha.value == pytest.approx(
+        float(np.interp(median, some, alpha)), abs=0.1 * (fit.alpha.hi - fit.alpha.lo)
+    )
 
 
 def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
@@ -118,7 +120,7 @@ def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
     narrow, wide = (fit_pinned_law(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7, sd)}) for sd in (1e-6, 1e9))
     assert narrow.alpha == pytest.approx(pinned.alpha, rel=1e-4)
     assert narrow.alpha_hi == pytest.approx(pinned.alpha_hi, rel=1e-3)
-    assert wide.alpha == pytest.approx(free.alpha, rel=0.01)
+    assert wide.alpha == pytest.approx(free.alpha.value, rel=0.01)
 
 
 @pytest.mark.parametrize(

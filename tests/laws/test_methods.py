@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import r2_interval
-from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
+from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
 from rbpx.laws.predict.prediction import predict
 from rbpx.laws.predict.verdict import Form, compare_forms
 from rbpx.status import Status
@@ -36,9 +36,9 @@ def replicates(seed: int, y: Any, apart: Any = 0.01, shared: float = 0.01, n: in
     return y * np.exp(rng.normal(0, apart, (n, len(y))) + rng.normal(0, shared, (n, 1)))
 
 
-def alpha_of(fit: PowerLawFit) -> float:
-    assert fit.alpha is not None, fit.status
-    return fit.alpha
+def alpha_of(fit: PowerLaw) -> float:
+    assert fit.alpha.value is not None, fit.status
+    return fit.alpha.value
 
 
 # --------------------------------------------------------------------------------------------------------- one fit each
@@ -50,7 +50,7 @@ def test_weights_are_the_variances_over_the_documents() -> None:
     fit = fit_power_law(S, y, y_BN, Method.weighted)
     sigma = np.log(y_BN).std(axis=0, ddof=1)
     slope, intercept = np.polyfit(np.log(S), np.log(y), 1, w=1 / sigma)
-    assert (alpha_of(fit), fit.C) == pytest.approx((-slope, math.exp(intercept)), rel=1e-8)
+    assert (alpha_of(fit), fit.C.value) == pytest.approx((-slope, math.exp(intercept)), rel=1e-8)
     assert alpha_of(fit) != pytest.approx(alpha_of(fit_power_law(S, y, y_BN)), rel=1e-3)
 
 
@@ -58,8 +58,8 @@ def test_an_exact_offset_is_recovered() -> None:
     fit = fit_power_law(S, law(2.0, 0.3, E=0.7), method=Method.offset)
     assert fit.status is Status.ok
     assert alpha_of(fit) == pytest.approx(0.3, rel=1e-6)
-    assert fit.offset.value == pytest.approx(0.7, rel=1e-6)
-    assert fit.C == pytest.approx(2.0 * 1e5**0.3, rel=1e-5)
+    assert fit.E.value == pytest.approx(0.7, rel=1e-6)
+    assert fit.C.value == pytest.approx(2.0 * 1e5**0.3, rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -85,8 +85,8 @@ def test_points_that_bend_the_other_way_have_no_offset() -> None:
     y = law(3.0, 0.15) * np.exp(-0.01 * X**2)
     offset, plain = fit_power_law(S, y, method=Method.offset), fit_power_law(S, y)
     assert offset.status is Status.at_bound
-    assert offset.offset.value == 0
-    assert (alpha_of(offset), offset.C) == pytest.approx((alpha_of(plain), plain.C), rel=1e-9)
+    assert offset.E.value == 0
+    assert (alpha_of(offset), offset.C.value) == pytest.approx((alpha_of(plain), plain.C.value), rel=1e-9)
 
 
 def test_one_model_that_lies_apart_moves_the_robust_law_little() -> None:
@@ -127,7 +127,7 @@ def test_a_fit_comes_out_again_from_what_it_carries(method: Method) -> None:
     fit = fit_power_law(S, y, replicates(5, y), method)
     params = json.loads(json.dumps(fit.record(), allow_nan=False))
     again = reproduce(params)
-    said = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0}
+    said = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
     assert again == pytest.approx(said, rel=1e-9)
     shuffled = [3, 1, 6, 0, 5, 2, 4]
     other = fit_power_law(S[shuffled], y[shuffled], replicates(5, y)[:, shuffled], method)
@@ -145,7 +145,7 @@ def test_a_fit_comes_out_again_from_what_it_carries(method: Method) -> None:
 def test_weights_need_documents(method: Method, y_BN: Any, status: Status) -> None:
     fit = fit_power_law(S, noisy(6), y_BN, method)
     assert fit.status is status
-    assert fit.alpha is None
+    assert fit.alpha.value is None
 
 
 def test_an_offset_needs_a_fourth_size() -> None:

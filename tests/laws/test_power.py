@@ -9,7 +9,7 @@ from scipy.stats import linregress
 from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
 from tests.support.pythia import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
@@ -25,7 +25,7 @@ GPT2_RBP = {
 }
 
 
-def numbers(fit: PowerLawFit) -> list[float | None]:
+def numbers(fit: PowerLaw) -> list[float | None]:
     names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error")
     return [getattr(fit, name) for name in names]
 
@@ -48,9 +48,9 @@ def test_the_published_slopes_and_r2_come_out_to_three_digits(
 ) -> None:
     fit = fit_power_law(S, y)
     assert fit.status is Status.ok
-    assert fit.r2 is not None
-    assert fit.alpha is not None
-    assert (round(fit.r2, 3), round(-fit.alpha, 3)) == (r2, slope)
+    assert fit.r2.value is not None
+    assert fit.alpha.value is not None
+    assert (round(fit.r2.value, 3), round(-fit.alpha.value, 3)) == (r2, slope)
 
 
 def test_every_number_equals_its_closed_form() -> None:
@@ -82,8 +82,8 @@ def test_the_params_reproduce_the_fit() -> None:
     S, y, residuals = (np.asarray(params[key], dtype=np.float64) for key in ("S", "y", "residuals_ln"))
     S_ref, ln_C_ref = float(str(params["S_ref"])), float(str(params["ln_C_ref"]))
     assert S_ref == pytest.approx(math.prod(GPT2_S) ** 0.25, rel=1e-12)
-    assert fit.alpha is not None
-    assert np.log(y) == pytest.approx(ln_C_ref - fit.alpha * np.log(S / S_ref) + residuals, abs=1e-13)
+    assert fit.alpha.value is not None
+    assert np.log(y) == pytest.approx(ln_C_ref - fit.alpha.value * np.log(S / S_ref) + residuals, abs=1e-13)
 
 
 def test_every_status_names_a_remedy_in_one_line() -> None:
@@ -101,9 +101,9 @@ def test_the_order_of_the_sizes_does_not_matter() -> None:
 def test_an_exact_law_is_recovered_with_no_error_left() -> None:
     S = np.array([1e6, 1e7, 1e8, 1e9, 1e10])
     fit = fit_power_law(S, 7.0 * S**-0.3)
-    assert (fit.C, fit.alpha, fit.r2) == pytest.approx((7.0, 0.3, 1.0), rel=1e-12)
+    assert (fit.C.value, fit.alpha.value, fit.r2.value) == pytest.approx((7.0, 0.3, 1.0), rel=1e-12)
     assert fit.backtest_error == pytest.approx(0.0, abs=1e-12)
-    assert fit.alpha_stderr == pytest.approx(0.0, abs=1e-12)
+    assert fit.alpha.stderr == pytest.approx(0.0, abs=1e-12)
 
 
 def test_backtest_needs_four_sizes() -> None:
@@ -154,7 +154,7 @@ def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
     replicates = term * np.random.default_rng(0).uniform(0.9, 1.1, size=(100, 4))
     replicates[7, 2] = 0.5
     fit = fit_power_law(S, term, replicates, signed=True)
-    assert (fit.C, fit.alpha) == pytest.approx((2.0, -0.1), rel=1e-11)
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((2.0, -0.1), rel=1e-11)
     assert fit.sign == -1
     assert fit.y == term.tolist()
     assert fit.n_replicates_left_out == 1
@@ -177,9 +177,9 @@ def test_the_text_interval_equals_one_regression_a_resample() -> None:
     y_BN = np.asarray(GPT2_CE) * np.random.default_rng(1).uniform(0.9, 1.1, size=(30, 4))
     alphas = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
     fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
-    assert fit.alpha is not None
+    assert fit.alpha.value is not None
     assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
-    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-9)
+    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha.value, rel=1e-9)
 
 
 def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
@@ -187,7 +187,7 @@ def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
     y_BN = np.asarray(GPT2_CE) * rng.uniform(0.95, 1.05, size=(200, 4))
     spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
     clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
-    assert (spoiled.alpha_lo, spoiled.alpha_hi) == (clean.alpha_lo, clean.alpha_hi)
+    assert (spoiled.alpha.lo, spoiled.alpha.hi) == (clean.alpha_lo, clean.alpha_hi)
     assert spoiled.n_replicates_left_out == 3
     assert spoiled.n_replicates == 203
     assert spoiled.interval == "documents and models"
@@ -198,7 +198,7 @@ def test_too_few_usable_resamples_give_no_interval() -> None:
     y_BN[:90, 0] = 0.0
     fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
     assert fit.status is Status.ok
-    assert (fit.alpha_lo, fit.alpha_hi, fit.interval) == (None, None, None)
+    assert (fit.alpha.lo, fit.alpha.hi, fit.interval) == (None, None, None)
 
 
 def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> None:

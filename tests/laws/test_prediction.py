@@ -10,7 +10,7 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.prediction import Prediction, predict, predictor, predictor_of
 
 S = np.logspace(6, 10, 7)
@@ -20,7 +20,7 @@ Y = (1.7 + 50 * S**-0.2) * np.exp(0.01 * RNG.normal(size=7))
 Y_BN = Y * np.exp(0.01 * RNG.normal(size=(60, 7)) + 0.02 * RNG.normal(size=(60, 1)))
 
 
-def fit_by(method: str, sign: int = 1) -> PowerLawFit:
+def fit_by(method: str, sign: int = 1) -> PowerLaw:
     return fit_power_law(S, sign * Y, sign * Y_BN, Method(method), signed=True)
 
 
@@ -28,7 +28,7 @@ def numbers(there: Prediction) -> list[float]:
     return [number for number in vars(there).values() if number is not None]
 
 
-def width(fit: PowerLawFit, size: float) -> float:
+def width(fit: PowerLaw, size: float) -> float:
     """Of the interval, in ln y."""
     there = predict(fit, size)
     assert there.lo is not None
@@ -40,11 +40,11 @@ def width(fit: PowerLawFit, size: float) -> float:
 @pytest.mark.parametrize("size", [1e3, 1e6, 3e8, 1e10, 1e12])
 def test_a_prediction_is_the_law_at_that_size(method: str, size: float) -> None:
     fit = fit_by(method)
-    assert fit.C is not None
-    assert fit.alpha is not None
+    assert fit.C.value is not None
+    assert fit.alpha.value is not None
     there = predict(fit, size)
     assert there.S == size
-    assert there.y == pytest.approx((fit.offset.value or 0.0) + fit.C * size**-fit.alpha, rel=1e-10)
+    assert there.y == pytest.approx((fit.E.value or 0.0) + fit.C.value * size**-fit.alpha.value, rel=1e-10)
     assert there.lo is not None
     assert there.hi is not None
     assert there.lo < there.y < there.hi
@@ -91,7 +91,7 @@ def test_the_interval_of_a_law_with_an_offset_follows_from_derivatives_taken_by_
 
 def test_far_out_only_the_offset_is_left() -> None:
     fit = fit_by("offset")
-    assert predict(fit, 1e60).y == pytest.approx(fit.offset.value, rel=1e-6)
+    assert predict(fit, 1e60).y == pytest.approx(fit.E.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e6, 5e7, 1e10])
@@ -116,7 +116,7 @@ def test_a_fit_that_knows_no_interval_predicts_none(method: str) -> None:
     """Five replicates are too few to say anything, and enough for weights: weighted stands back altogether."""
     fit = fit_power_law(S, Y, Y_BN[:5], Method(method))
     if method == "weighted":
-        assert fit.alpha is None
+        assert fit.alpha.value is None
         return
     there = predict(fit, 1e12)
     assert (there.lo, there.hi) == (None, None)

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 from scipy.stats import theilslopes
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
+from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
 from rbpx.status import Status
 
 S = np.logspace(6, 10, 7)
@@ -30,7 +30,7 @@ def resamples_of(y: np.ndarray, seed: int, n: int = 40) -> np.ndarray:
     return np.asarray(y * np.exp(own + 0.01 * rng.normal(size=(n, 1))))
 
 
-def fit_by(method: str, y: np.ndarray, y_BN: np.ndarray | None = None) -> PowerLawFit:
+def fit_by(method: str, y: np.ndarray, y_BN: np.ndarray | None = None) -> PowerLaw:
     return fit_power_law(S[: len(y)], y, y_BN, Method(method))
 
 
@@ -97,20 +97,20 @@ def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -
     sigma = np.array([np.std(np.log(column), ddof=1) for column in y_BN.T])
     ln_C, alpha = line(np.log(S), np.log(y), 1 / sigma)
     fit = fit_by("weighted", y, y_BN)
-    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-9)
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-9)
     assert fit.found.sigma_N == pytest.approx(sigma, rel=1e-12)
     assert abs(alpha - line(np.log(S), np.log(y))[1]) > 1e-3  # the weights matter here
 
 
 def test_weighted_without_resamples_has_no_variances() -> None:
     fit = fit_by("weighted", noisy_points(0))
-    assert (fit.status, fit.C, fit.alpha, fit.alpha_lo) == (Status.no_variances, None, None, None)
+    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.no_variances, None, None, None)
 
 
 def test_weighted_with_identical_resamples_has_no_variances() -> None:
     y = 1 + 7 * S**-0.3
     fit = fit_by("weighted", y, np.tile(y, (50, 1)))
-    assert (fit.status, fit.C, fit.alpha, fit.alpha_lo) == (Status.no_variances, None, None, None)
+    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.no_variances, None, None, None)
 
 
 def test_weighted_does_not_weigh_by_rounding_errors() -> None:
@@ -136,7 +136,7 @@ def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes:
     sizes = np.logspace(6, 10, n_sizes)
     fit = fit_power_law(sizes, E + C * sizes**-alpha, None, Method.offset)
     assert fit.status is Status.ok
-    assert (fit.offset.value, fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-6)
+    assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -145,7 +145,7 @@ def test_offset_equals_a_brute_force_search(seed: int) -> None:
     E, C, alpha, squares = offset_by_brute_force(y)
     fit = fit_by("offset", y)
     assert fit.status is Status.ok
-    assert (fit.offset.value, fit.C, fit.alpha) == pytest.approx((E, C, alpha), rel=1e-4)
+    assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-4)
     assert np.sum(np.square(fit.residuals_ln)) == pytest.approx(squares, rel=1e-9)
 
 
@@ -153,15 +153,17 @@ def test_offset_equals_a_brute_force_search(seed: int) -> None:
 def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> None:
     fit, plain = fit_by("offset", y), fit_by("ols", y)
     assert fit.status is Status.at_bound
-    assert fit.offset.value == 0
+    assert fit.E.value == 0
     ln_C, alpha = line(np.log(S), np.log(y))
-    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-10)
-    assert (fit.C, fit.alpha, fit.r2) == pytest.approx((plain.C, plain.alpha, plain.r2), rel=1e-12)
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-10)
+    assert (fit.C.value, fit.alpha.value, fit.r2.value) == pytest.approx(
+        (plain.C.value, plain.alpha.value, plain.r2.value), rel=1e-12
+    )
 
 
 def test_offset_needs_four_sizes() -> None:
     fit = fit_by("offset", noisy_points(0)[:3])
-    assert (fit.status, fit.C, fit.alpha, fit.offset.value) == (Status.too_few_sizes, None, None, None)
+    assert (fit.status, fit.C.value, fit.alpha.value, fit.E.value) == (Status.too_few_sizes, None, None, None)
 
 
 def test_offset_does_not_stumble_over_a_step() -> None:
@@ -192,14 +194,14 @@ def test_robust_equals_lines_reweighted_by_hubers_rule(seed: int, points: Any) -
     ln_C, alpha = huber_line(np.log(S), np.log(y), scale)
     fit = fit_by("robust", y)
     assert fit.found.regression.scale == pytest.approx(scale, rel=1e-9)
-    assert (fit.C, fit.alpha) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
 
 
 def test_robust_is_the_line_of_the_majority_when_that_is_exact() -> None:
     y = 7 * S**-0.1
     y[OUTLIER] *= 1 + 1e-9  # the scale is rounding, the loss is nearly that of absolute residuals
     fit = fit_by("robust", y)
-    assert (fit.C, fit.alpha) == pytest.approx((7, 0.1), rel=1e-8)
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((7, 0.1), rel=1e-8)
 
 
 # --------------------------------------------------------------------------------------- what every method promises
@@ -243,7 +245,7 @@ def test_the_params_reproduce_the_fit_even_after_json(method: str, seed: int) ->
     y = noisy_points(seed)
     fit = fit_by(method, y, resamples_of(y, seed))
     written = json.dumps(fit.record(), allow_nan=False)
-    expected = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0}
+    expected = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
     assert reproduce(fit.record()) == pytest.approx(expected, rel=1e-9)
     assert reproduce(json.loads(written)) == pytest.approx(expected, rel=1e-9)
 
@@ -254,13 +256,15 @@ def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
     fit = fit_power_law(S, -y, -resamples_of(y, 5), Method(method), signed=True)
     same = fit_by(method, y, resamples_of(y, 5))
     assert (fit.status, fit.sign) == (Status.ok, -1)
-    assert (fit.C, fit.alpha, fit.alpha_lo) == (same.C, same.alpha, same.alpha_lo)
-    assert reproduce(fit.record()) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0})
+    assert (fit.C.value, fit.alpha.value, fit.alpha.lo) == (same.C.value, same.alpha.value, same.alpha.lo)
+    assert reproduce(fit.record()) == pytest.approx(
+        {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
+    )
 
 
 def test_a_law_at_its_bound_is_reproduced() -> None:
     fit = fit_by("offset", -0.5 + 7 * S**-0.1)
-    assert reproduce(fit.record()) == pytest.approx({"C": fit.C, "alpha": fit.alpha, "E": 0.0}, rel=1e-9)
+    assert reproduce(fit.record()) == pytest.approx({"C": fit.C.value, "alpha": fit.alpha.value, "E": 0.0}, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -312,7 +316,7 @@ def test_every_field_is_a_number_or_none_and_can_be_written(method: str, y: np.n
     columns = {name: value for name, value in vars(fit).items() if value is None or isinstance(value, float | str)}
     told = columns | fit.record()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert (fit.alpha is None) == (fit.status not in (Status.ok, Status.at_bound, Status.no_variation))
+    assert (fit.alpha.value is None) == (fit.status not in (Status.ok, Status.at_bound, Status.no_variation))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -359,10 +363,10 @@ def test_the_refits_equal_one_fit_a_resample(method: str) -> None:
     y_BN = resamples_of(y, 10, 30)
     alphas = [fit_by(method, row).alpha for row in y_BN]
     fit = fit_by(method, y, y_BN)
-    assert fit.alpha is not None
+    assert fit.alpha.value is not None
     assert None not in alphas
     assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
-    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha, rel=1e-5)
+    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha.value, rel=1e-5)
 
 
 @pytest.mark.parametrize("points", [with_an_outlier, noisy_points])

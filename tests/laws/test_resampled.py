@@ -49,7 +49,7 @@ def test_the_smallest_sizes_of_usable_resamples_are_those_columns() -> None:
 def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
     y_BN = np.where(np.arange(200)[:, None] < usable, DRAWN, 0.0)
     assert not Replicates.of(y_BN).suffices
-    assert fit_power_law(S, Y, y_BN).alpha_lo is None
+    assert fit_power_law(S, Y, y_BN).alpha.lo is None
     assert curvature(X, np.log(Y), Replicates.of(y_BN)) == curvature(X, np.log(Y))
 
 

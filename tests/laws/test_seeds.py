@@ -41,8 +41,8 @@ def test_the_test_of_the_law_is_that_of_the_means_of_sizes_against_the_spread_wi
     assert test.sd_rest == pytest.approx(within**0.5, rel=1e-9)
     # What seeds of one size have in common counts once: the interval is that of the line through the means of sizes.
     half = stats.t.ppf(0.975, len(SIZES) - 2) * line.stderr
-    assert fit.alpha == pytest.approx(-line.slope, rel=1e-9)
-    assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((-line.slope - half, -line.slope + half), rel=1e-9)
+    assert fit.alpha.value == pytest.approx(-line.slope, rel=1e-9)
+    assert (fit.alpha.lo, fit.alpha.hi) == pytest.approx((-line.slope - half, -line.slope + half), rel=1e-9)
 
 
 def test_sizes_that_were_trained_once_are_no_scatter_of_seeds() -> None:
@@ -85,7 +85,7 @@ def test_intervals_of_alpha_hold_with_and_without_effects_of_sizes(of_size_sd: f
     rng, n, held = np.random.default_rng(4), 300, 0
     for _ in range(n):
         fit = fit_power_law(S, drawn(rng, of_size_sd, own_sd), backtests=False)
-        held += fit.alpha_lo is not None and fit.alpha_hi is not None and fit.alpha_lo <= 0.1 <= fit.alpha_hi
+        held += fit.alpha.lo is not None and fit.alpha.hi is not None and fit.alpha.lo <= 0.1 <= fit.alpha.hi
     assert 0.915 <= held / n <= 0.985
 
 

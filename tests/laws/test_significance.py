@@ -5,16 +5,16 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.laws.power.intervals import holm, p_of_zero
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 
 S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
 OF_ALPHA = np.array([0.0, 1.0])
 
 
-def p_of(fit: PowerLawFit) -> float:
-    assert fit.alpha is not None
-    return p_of_zero(fit.alpha, OF_ALPHA, fit.uncertainty)
+def p_of(fit: PowerLaw) -> float:
+    assert fit.alpha.value is not None
+    return p_of_zero(fit.alpha.value, OF_ALPHA, fit.uncertainty)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.002, 0.03])
@@ -31,8 +31,8 @@ def test_it_is_below_5_percent_exactly_where_the_interval_leaves_out_zero() -> N
         y_BN = y * np.exp(rng.normal(0, 0.01, (100, 1)) * np.log(S / 1e6) / 5 + rng.normal(0, 0.01, (100, 5)))
         fit = fit_power_law(S, y, y_BN)
         about = fit.uncertainty
-        assert fit.alpha is not None
-        lo, hi = about.interval(fit.alpha, OF_ALPHA)
+        assert fit.alpha.value is not None
+        lo, hi = about.interval(fit.alpha.value, OF_ALPHA)
         below.append(p_of(fit) < 0.05)
         assert below[-1] == (not lo <= 0 <= hi)
     assert 0 < sum(below) < 60

@@ -41,10 +41,10 @@ def test_the_interval_of_a_weighted_fit_is_as_wide_as_its_exponents_spread() -> 
         ln_y = np.log(7 * S**-0.1) + own * rng.normal(size=7)
         y_BN = np.exp(ln_y + own * rng.normal(size=(40, 7)))
         fit = fit_power_law(S, np.exp(ln_y), y_BN, Method.weighted)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        alphas.append(fit.alpha)
-        halves.append((fit.alpha_hi - fit.alpha_lo) / 2)
+        assert fit.alpha.lo is not None
+        assert fit.alpha.hi is not None
+        alphas.append(fit.alpha.value)
+        halves.append((fit.alpha.hi - fit.alpha.lo) / 2)
     assert np.median(halves) < 5 * np.std(alphas)
 
 
@@ -68,7 +68,7 @@ def test_the_interval_of_alpha_equals_its_definition_over_plain_refits() -> None
     half = math.sqrt(student_t.ppf(0.975, 5) ** 2 * scatter**2 * per_scatter + 1.959964**2 * shared)
     middle = 2 * alpha - refits.mean()
     fit = fit_power_law(S, y, y_BN)
-    assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((middle - half, middle + half), rel=1e-6)
+    assert (fit.alpha.lo, fit.alpha.hi) == pytest.approx((middle - half, middle + half), rel=1e-6)
     assert fit.alpha_sds[1] == pytest.approx(math.sqrt(max(scatter**2 - text_scatter**2, 0) * per_scatter), rel=1e-6)
 
 
@@ -77,14 +77,12 @@ def test_noise_that_moves_all_sizes_alike_moves_the_constant_and_not_the_exponen
     scatter, shared_B1 = 0.001 * rng.normal(size=7), 0.05 * rng.normal(size=(100, 1))
     y = 7 * S**-0.1 * np.exp(scatter)
     alone, moved = fit_power_law(S, y), fit_power_law(S, y, y * np.exp(shared_B1))
-    assert (moved.alpha_lo, moved.alpha_hi) == pytest.approx((alone.alpha_lo, alone.alpha_hi), rel=1e-9)
-    half_width = {
-        name: math.log(fit.constant.hi / fit.constant.lo) / 2 for name, fit in {"alone": alone, "moved": moved}.items()
-    }
+    assert (moved.alpha_lo, moved.alpha_hi) == pytest.approx((alone.alpha.lo, alone.alpha.hi), rel=1e-9)
+    half_width = {name: math.log(fit.C.hi / fit.C.lo) / 2 for name, fit in {"alone": alone, "moved": moved}.items()}
     expected = math.hypot(half_width["alone"], 1.959964 * float(np.std(shared_B1, ddof=1)))
     assert half_width["moved"] == pytest.approx(expected, rel=1e-6)
-    middle = math.sqrt(moved.constant.hi * moved.constant.lo)
-    assert middle == pytest.approx(alone.C * math.exp(-shared_B1.mean()), rel=1e-9)
+    middle = math.sqrt(moved.C.hi * moved.C.lo)
+    assert middle == pytest.approx(alone.C.value * math.exp(-shared_B1.mean()), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -94,7 +92,7 @@ def test_the_ends_of_an_offset_fit_lie_where_the_sum_of_squares_passes_the_f_tes
 
     def best_squares(name: str, value: float) -> float:
         """By a search over the other two parameters, from the fit."""
-        start = {"ln_C": fit.theta_P[0], "alpha": fit.alpha, "E": fit.offset.value}
+        start = {"ln_C": fit.theta_P[0], "alpha": fit.alpha.value, "E": fit.E.value}
         start.pop(name)
 
         def residual(free: np.ndarray) -> Any:
@@ -104,14 +102,14 @@ def test_the_ends_of_an_offset_fit_lie_where_the_sum_of_squares_passes_the_f_tes
         return 2 * float(least_squares(residual, list(start.values()), x_scale="jac").cost)
 
     limit = np.sum(np.square(fit.residuals_ln)) * (1 + student_t.ppf(0.975, 4) ** 2 / 4)
-    assert fit.alpha_lo is not None
-    assert fit.alpha_hi is not None
-    assert best_squares("alpha", fit.alpha_lo) == pytest.approx(limit, rel=0.005)
-    assert best_squares("alpha", fit.alpha_hi) == pytest.approx(limit, rel=0.005)
+    assert fit.alpha.lo is not None
+    assert fit.alpha.hi is not None
+    assert best_squares("alpha", fit.alpha.lo) == pytest.approx(limit, rel=0.005)
+    assert best_squares("alpha", fit.alpha.hi) == pytest.approx(limit, rel=0.005)
     # Those of the offset are read off the valley of the exponent, which is nearly that of the offset.
-    assert 0.88 * limit < best_squares("E", fit.offset.hi) < 1.005 * limit
-    if fit.offset.lo > 0:
-        assert 0.88 * limit < best_squares("E", fit.offset.lo) < 1.005 * limit
+    assert 0.88 * limit < best_squares("E", fit.E.hi) < 1.005 * limit
+    if fit.E.lo > 0:
+        assert 0.88 * limit < best_squares("E", fit.E.lo) < 1.005 * limit
     else:
         assert best_squares("E", 0.0) <= limit
 
@@ -186,4 +184,4 @@ def test_an_r2_of_almost_1_has_an_interval(short_of_1: float) -> None:
 def test_an_almost_exact_law_is_fitted() -> None:
     """Values rounded to ten digits."""
     sizes = np.array([1e6, 1e7, 1e8])
-    assert fit_power_law(sizes, np.round(7 * sizes**-0.3, 8)).alpha == pytest.approx(0.3, abs=1e-6)
+    assert fit_power_law(sizes, np.round(7 * sizes**-0.3, 8)).alpha.value == pytest.approx(0.3, abs=1e-6)

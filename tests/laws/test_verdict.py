@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.prediction import Prediction, average_forms, predict
 from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status, in_order
@@ -16,7 +16,7 @@ S = [float(size) for size in np.logspace(6, 9, 7)]
 SCATTER = np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])
 
 
-def judged(y: Any, sizes: Any = S, method: Method = Method.ols) -> tuple[PowerLawFit, tuple[Status, ...]]:
+def judged(y: Any, sizes: Any = S, method: Method = Method.ols) -> tuple[PowerLaw, tuple[Status, ...]]:
     """A fit and its verdict, with its backtests, as a group of runs gets them."""
     fit = fit_power_law(sizes, y, None, method)
     tests = backtest(lambda m: fit_power_law(sizes[:m], y[:m], None, method), sizes, list(y))
@@ -33,9 +33,9 @@ def test_a_law_against_which_nothing_speaks_is_ok() -> None:
 
 def test_three_models_without_any_trend_have_no_law() -> None:
     fit, reasons = judged([3.0, 3.1, 2.95], S[:3])
-    assert fit.alpha_lo is not None
-    assert fit.alpha_hi is not None
-    assert fit.alpha_lo < 0 < fit.alpha_hi
+    assert fit.alpha.lo is not None
+    assert fit.alpha.hi is not None
+    assert fit.alpha.lo < 0 < fit.alpha.hi
     assert reasons[0] is Status.no_trend
     assert Status.barely_determined in reasons
 
@@ -104,11 +104,11 @@ def test_a_prediction_misses_where_the_largest_size_lies_outside_an_interval_of_
 
 def test_an_exponent_with_an_interval_as_wide_as_itself_is_barely_determined() -> None:
     fit, reasons = judged(law(alpha=0.02, scatter=0.03))
-    assert fit.alpha is not None
-    assert fit.alpha_lo is not None
-    assert fit.alpha_hi is not None
-    assert fit.alpha_lo > 0
-    assert fit.alpha_hi - fit.alpha_lo > fit.alpha
+    assert fit.alpha.value is not None
+    assert fit.alpha.lo is not None
+    assert fit.alpha.hi is not None
+    assert fit.alpha.lo > 0
+    assert fit.alpha.hi - fit.alpha.lo > fit.alpha.value
     assert Status.barely_determined in reasons
     assert Status.no_trend not in reasons
 

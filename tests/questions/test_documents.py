@@ -138,6 +138,6 @@ def test_intervals_over_texts_hold_the_truth_where_those_over_their_parts_do_not
         for name, documents in (("documents", Documents.alone(120)), ("authors", Documents(authors, 10))):
             y_N, drawn_BN = np.exp(moved_DN.mean(axis=0)), np.exp(documents.weights(100, seed) @ moved_DN / 120)
             fit = fit_power_law(sizes, y_N, Replicates.of(drawn_BN, documents.n), backtests=False)
-            held[name] += (fit.alpha_lo or 0.0) <= 0 <= (fit.alpha_hi or 0.0)
+            held[name] += (fit.alpha.lo or 0.0) <= 0 <= (fit.alpha.hi or 0.0)
     assert plausible(held["authors"], n_draws)
     assert held["documents"] < 0.5 * n_draws

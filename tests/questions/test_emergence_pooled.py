@@ -58,7 +58,7 @@ def test_the_exponent_is_that_of_lmfit_on_the_same_likelihood() -> None:
     drawn = draw(np.random.default_rng(0), 7, model_sd=0.02)
     assert (drawn.p_MN == 0).any()
     fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-    assert fit.alpha == pytest.approx(by_lmfit(drawn.p_MN, fit), abs=1e-6)
+    assert fit.alpha.value == pytest.approx(by_lmfit(drawn.p_MN, fit), abs=1e-6)
     assert fit.n_left_out == 0
 
 
@@ -76,10 +76,10 @@ def test_an_exact_law_is_recovered_with_its_constants_and_crossings() -> None:
     for windows_MN in (None, np.full(p_MN.shape, 1e9)):
         fit = fit_pooled(S, LENGTHS, p_MN, windows_MN)
         assert fit.status is Status.ok
-        assert fit.alpha == pytest.approx(ALPHA, rel=1e-6)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        assert fit.alpha_lo <= fit.alpha <= fit.alpha_hi
+        assert fit.alpha.value == pytest.approx(ALPHA, rel=1e-6)
+        assert fit.alpha.lo is not None
+        assert fit.alpha.hi is not None
+        assert fit.alpha.lo <= fit.alpha.value <= fit.alpha.hi
         for n, C in zip(LENGTHS, CONSTANTS, strict=True):
             assert fit.constants[n].value == pytest.approx(C, rel=1e-5)
             assert fit.alphas[n].value == pytest.approx(ALPHA, rel=1e-5)
@@ -95,8 +95,8 @@ def test_shares_of_zero_count_and_do_not_bend_the_exponent() -> None:
         drawn = draw(rng, 7, model_sd=0.0, resamples=20, windows=3000)
         assert (drawn.p_MN == 0).any()
         fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-        assert fit.alpha is not None
-        pooled.append(fit.alpha)
+        assert fit.alpha.value is not None
+        pooled.append(fit.alpha.value)
         joint.append(fit_joint(sizes(7), LENGTHS, drawn.p_MN).alpha)
     assert np.mean(pooled) == pytest.approx(ALPHA, abs=3 * np.std(pooled) / 12**0.5)
     assert abs(np.mean(joint) - ALPHA) > 10 * abs(np.mean(pooled) - ALPHA)
@@ -104,11 +104,11 @@ def test_shares_of_zero_count_and_do_not_bend_the_exponent() -> None:
 
 def test_the_bundled_ladder_on_stdlib_has_the_exponent_of_a_constant_for_each_n() -> None:
     fit = fit_pooled(LADDER, LENGTHS, np.array(HITS) / WINDOWS, np.tile(WINDOWS, (7, 1)))
-    assert fit.alpha is not None
-    assert 0.125 <= fit.alpha <= 0.14
+    assert fit.alpha.value is not None
+    assert 0.125 <= fit.alpha.value <= 0.14
     joint = fit_joint(LADDER, LENGTHS, np.array(HITS) / WINDOWS)
-    assert joint.alpha is not None
-    assert joint.alpha > 0.145
+    assert joint.alpha.value is not None
+    assert joint.alpha.value > 0.145
     assert fit.dependent  # the constants grow slower than N
 
 
@@ -175,7 +175,7 @@ def test_points_on_a_curve_and_points_without_a_trend_are_said() -> None:
 def test_windows_that_determine_no_law_are_a_status_and_no_numbers(p_MN: Floats, status: Status) -> None:
     fit = fit_pooled(sizes(4)[: len(p_MN)], [1, 5], p_MN, np.full(p_MN.shape, 100))
     assert fit.status is status
-    assert (fit.alpha, fit.alpha_lo, fit.constants) == (None, None, {})
+    assert (fit.alpha.value, fit.alpha.lo, fit.constants) == (None, None, {})
     assert pooled_crossing(fit, 5, 0.5).status is status
 
 
@@ -212,4 +212,4 @@ def test_a_length_whose_shares_are_all_0_or_1_is_no_error() -> None:
     windows = np.column_stack([drawn.windows_MN, np.full(7, 1.0)])
     fit = fit_pooled(sizes(7), [*LENGTHS, 100], with_it, windows, replicates)
     without = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-    assert fit.alpha == pytest.approx(without.alpha, rel=0.02)  # one window weighs little beside thousands
+    assert fit.alpha.value == pytest.approx(without.alpha, rel=0.02)  # one window weighs little beside thousands

@@ -60,7 +60,7 @@ def test_the_numbers_are_those_of_a_line_through_the_logarithms_of_the_ratios() 
     a, b = law(9.0, 0.10) * np.exp(rng.normal(0, 0.02, 5)), law(4.0, 0.06) * np.exp(rng.normal(0, 0.02, 5))
     line = linregress(np.log(S / 1e6), np.log(a / b))
     gap = fit_gap(S, a, b)
-    assert (gap.delta.value, gap.fit.r2) == pytest.approx((line.slope, line.rvalue**2), rel=1e-9)
+    assert (gap.delta.value, gap.fit.r2.value) == pytest.approx((line.slope, line.rvalue**2), rel=1e-9)
     assert gap.ratio.value == pytest.approx(math.exp(line.intercept), rel=1e-9)
 
 
@@ -113,10 +113,10 @@ def test_the_curvature_is_that_of_a_parabola_by_least_squares() -> None:
 
 def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> None:
     sizes, gap = bent((1.0, 60, 0.25), (1.4, 20, 0.2))
-    assert gap.offset is not None
-    assert (gap.offset.form, gap.bends, gap.fit.status) == ("offset", True, Status.bends)
-    assert gap.offset.E_a.value == pytest.approx(1.0, abs=0.02)
-    assert gap.offset.E_b.value == pytest.approx(1.4, abs=0.02)
+    assert gap.E is not None
+    assert (gap.E.form, gap.bends, gap.fit.status) == ("offset", True, Status.bends)
+    assert gap.E.E_a.value == pytest.approx(1.0, abs=0.02)
+    assert gap.E.E_b.value == pytest.approx(1.4, abs=0.02)
     meet = brentq(lambda S: 1.0 + 60 * S**-0.25 - 1.4 - 20 * S**-0.2, 1e5, 1e8)
     assert gap.verdict == "closes"
     assert gap.ln_S_closed.value is not None
@@ -132,8 +132,8 @@ def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> Non
 def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> None:
     """The power law through these ratios would reach 1; the laws themselves do not, which no parabola shows."""
     _, gap = bent((2.0, 40, 0.2), (1.4, 20, 0.2))
-    assert gap.offset is not None
-    assert (gap.verdict, gap.offset.form) == ("closes", "offset")
+    assert gap.E is not None
+    assert (gap.verdict, gap.E.form) == ("closes", "offset")
     assert gap.ln_S_closed.value is None
     assert gap.is_beyond
     assert (closed(gap)[0], gap.fit.reasons) == ("beyond", ("beyond",))

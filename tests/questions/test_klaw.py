@@ -53,14 +53,14 @@ def test_three_k_have_a_line_and_no_curvature_and_two_the_same_share_are_one_obs
     assert curvature_of((1, 2, 5), np.array([1.0, 0.8, 0.5]), None) is None
     y_K = np.array([1.2, 0.94, 0.94, 0.7, 0.55])
     fit = fit_k_law((1, 2, 3, 5, 10), y_K, None)
-    assert fit.alpha_lo is not None
-    assert fit.alpha_hi is not None
-    assert fit.alpha_lo < fit.alpha < fit.alpha_hi  # type: ignore[operator]
+    assert fit.alpha.lo is not None
+    assert fit.alpha.hi is not None
+    assert fit.alpha.lo < fit.alpha.value < fit.alpha.hi  # type: ignore[operator]
 
 
 def test_k_where_every_token_is_a_hit_have_no_law() -> None:
     fit = fit_k_law((1, 2, 5), np.array([1.0, 0.5, 0.0]), None)
-    assert (fit.status, fit.alpha, fit.reasons) == (Status.not_positive, None, ("not_positive",))
+    assert (fit.status, fit.alpha.value, fit.reasons) == (Status.not_positive, None, ("not_positive",))
 
 
 def test_resamples_whose_loss_is_0_are_left_out_without_a_warning(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_the_law_comes_back_from_shares_that_are_exactly_its_own(lengths: tuple[
     S_C, N_C = cells(lengths)
     fit = fit_outcomes(Outcomes(S_C, N_C, 1e6 * shares(S_C, N_C), np.full(len(S_C), 1e6)))
     assert (fit.status is Status.ok) == (lengths != (20,))  # of 1e6 sequences of 20 tokens a few pass: no trend shows
-    assert (fit.C, fit.alpha) == pytest.approx((C, ALPHA), rel=1e-7)
-    assert fit.alpha_lo < fit.alpha < fit.alpha_hi  # type: ignore[operator]
+    assert (fit.C.value, fit.alpha.value) == pytest.approx((C, ALPHA), rel=1e-7)
+    assert fit.alpha.lo < fit.alpha.value < fit.alpha.hi  # type: ignore[operator]
     for size in S:
         assert implied_rbp(fit, size)[0] == pytest.approx(math.exp(-C * size**-ALPHA), rel=1e-8)
 
@@ -42,12 +42,12 @@ def test_two_sizes_and_one_length_have_a_closed_form(N: int) -> None:
     p = passed / trials
     ln_y = np.log(-np.log(p) / N)
     alpha = (ln_y[0] - ln_y[1]) / math.log(3e7 / 1e5)
-    assert fit.alpha == pytest.approx(alpha, rel=1e-9)
-    assert fit.C == pytest.approx(math.exp(ln_y[0] + alpha * math.log(1e5)), rel=1e-7)
+    assert fit.alpha.value == pytest.approx(alpha, rel=1e-9)
+    assert fit.C.value == pytest.approx(math.exp(ln_y[0] + alpha * math.log(1e5)), rel=1e-7)
     # delta method: var ln(-ln p) = (1 - p) / (n p ln^2 p)
     stderr = math.sqrt(float(np.sum((1 - p) / (trials * p * np.log(p) ** 2)))) / math.log(300)
-    assert fit.alpha_stderr == pytest.approx(stderr, rel=1e-6)
-    assert fit.alpha_hi == pytest.approx(alpha + norm.ppf(0.975) * stderr, rel=1e-6)
+    assert fit.alpha.stderr == pytest.approx(stderr, rel=1e-6)
+    assert fit.alpha.hi == pytest.approx(alpha + norm.ppf(0.975) * stderr, rel=1e-6)
     assert fit.interval == "sequences"
     assert implied_rbp(fit, 1e5)[0] == pytest.approx(p[0] ** (1 / N), rel=1e-9)
 
@@ -72,8 +72,8 @@ def test_the_maximum_is_that_of_scipy_on_its_own_beta_binomial(correction: Corre
 
     start = [0.0, 0.1, *([0.05] if correction is Correction.free else [])]
     best = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000})
-    assert fit.alpha == pytest.approx(best.x[1], rel=2e-5)
-    assert fit.C == pytest.approx(math.exp(best.x[0] + best.x[1] * math.log(1e6)), rel=2e-4)
+    assert fit.alpha.value == pytest.approx(best.x[1], rel=2e-5)
+    assert fit.C.value == pytest.approx(math.exp(best.x[0] + best.x[1] * math.log(1e6)), rel=2e-4)
     assert fit.aic == pytest.approx(2 * len(start) + 2 * best.fun, abs=1e-6)
     if correction is Correction.free:
         assert fit.r == pytest.approx(best.x[2], rel=1e-4)
@@ -85,13 +85,13 @@ def test_gathered_hits_bias_the_exponent_and_a_correlation_takes_it_away() -> No
         S_C, N_C = cells(lengths)
         exact = Outcomes(S_C, N_C, 1e6 * shares(S_C, N_C, 0.1), np.full(len(S_C), 1e6), r_C=np.full(len(S_C), 0.1))
         biased, fit = fit_outcomes(exact), fit_outcomes(exact, Correction.measured)
-        assert (fit.alpha, fit.C) == pytest.approx((ALPHA, C), rel=1e-6)
+        assert (fit.alpha.value, fit.C.value) == pytest.approx((ALPHA, C), rel=1e-6)
         assert biased.alpha is not None
         biases.append(biased.alpha - ALPHA)
     assert 0 > biases[0] > biases[1] > biases[2]  # the longer, the further off
     assert biases[2] < -0.015
     fit = fit_outcomes(exact, Correction.free)
-    assert (fit.alpha, fit.C, fit.r) == pytest.approx((ALPHA, C, 0.1), rel=1e-6)
+    assert (fit.alpha.value, fit.C.value, fit.r) == pytest.approx((ALPHA, C, 0.1), rel=1e-6)
     assert fit.aic is not None
     assert biased.aic is not None
     assert fit.aic < biased.aic
@@ -160,7 +160,7 @@ def test_outcomes_that_tell_no_law_have_a_status_and_no_numbers(
     fit = fit_outcomes(given, correction)
     assert fit.status is status
     assert status.remedy
-    assert [fit.C, fit.alpha, fit.alpha_lo, fit.alpha_stderr, fit.r, fit.aic] == [None] * 6
+    assert [fit.C.value, fit.alpha.value, fit.alpha.lo, fit.alpha.stderr, fit.r, fit.aic] == [None] * 6
     with pytest.raises(ValueError, match="RBP_k is unknown"):
         implied_rbp(fit, 1e6)
 
@@ -168,7 +168,7 @@ def test_outcomes_that_tell_no_law_have_a_status_and_no_numbers(
 def test_a_law_that_two_of_many_sizes_tell_is_marked() -> None:
     fit = fit_outcomes(outcomes([1e5, 1e6, 1e7, 1e8], [0, 0, 3, 20]))
     assert "one_sided" in fit.reasons
-    assert fit.alpha is not None
+    assert fit.alpha.value is not None
     assert "one_sided" not in fit_outcomes(outcomes([1e7, 1e8], [3, 20])).reasons
 
 
@@ -177,7 +177,7 @@ def test_a_cell_without_sequences_says_nothing() -> None:
     passed, trials = 1000 * shares(S_C, N_C), np.full(len(S_C), 1000.0)
     passed[N_C == 50], trials[N_C == 50] = 0.0, 0.0
     fit = fit_outcomes(Outcomes(S_C, N_C, passed, trials))
-    assert fit.alpha == pytest.approx(ALPHA, rel=1e-6)
+    assert fit.alpha.value == pytest.approx(ALPHA, rel=1e-6)
     assert fit.n_sequences == 5000
 
 
@@ -185,10 +185,10 @@ def test_documents_that_are_all_alike_leave_the_scatter_of_the_models() -> None:
     passed, trials = np.array([10.0, 25.0, 30.0]), np.full(3, 100.0)
     alike = (np.tile(passed, (50, 1)), np.tile(trials, (50, 1)))
     fit = fit_outcomes(Outcomes(np.array([1e5, 1e6, 1e7]), np.full(3, 2.0), passed, trials, *alike))
-    assert fit.alpha_stderr == pytest.approx(0, abs=1e-9)
-    assert fit.alpha_lo is not None
-    assert fit.alpha is not None
-    assert fit.alpha_lo < fit.alpha - 0.05
+    assert fit.alpha.stderr == pytest.approx(0, abs=1e-9)
+    assert fit.alpha.lo is not None
+    assert fit.alpha.value is not None
+    assert fit.alpha.lo < fit.alpha.value - 0.05
     json.dumps(fit.record(), allow_nan=False)
 
 
@@ -201,9 +201,9 @@ def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
             sizes, np.full(3, 5.0), passed_MD.sum(axis=1), trials, weights @ passed_MD.T, np.tile(trials, (100, 1))
         )
     )
-    assert fit.alpha is not None
+    assert fit.alpha.value is not None
     assert fit.n_replicates_left_out > 5
-    assert (fit.alpha_stderr, fit.alpha_lo, fit.alpha_hi, fit.interval) == (None,) * 4
+    assert (fit.alpha.stderr, fit.alpha.lo, fit.alpha.hi, fit.interval) == (None,) * 4
     assert implied_rbp(fit, 1e6)[1:] == (None, None)
     assert "barely_determined" in fit.reasons
 
@@ -219,10 +219,10 @@ def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> 
                    np.tile(trials, (100, 1)), np.full(3, 0.01), r_BM)  # fmt: skip
     fit = fit_outcomes(one, Correction.measured)
     assert fit.n_replicates_left_out == 1
-    assert fit.alpha_lo is not None
-    assert fit.alpha is not None
-    assert fit.alpha_hi is not None
-    assert fit.alpha_lo < fit.alpha < fit.alpha_hi
+    assert fit.alpha.lo is not None
+    assert fit.alpha.value is not None
+    assert fit.alpha.hi is not None
+    assert fit.alpha.lo < fit.alpha.value < fit.alpha.hi
     json.dumps(fit.record(), allow_nan=False)
 
 
@@ -240,8 +240,8 @@ def test_sequences_of_any_length_cost_no_more_where_tokens_are_independent() -> 
     """Closed form: at one N, ln(-ln share) - ln N is ln C - alpha ln S, whatever N."""
     sizes, share = [1e4, 1e5], [0.3, 0.6]
     fit = fit_outcomes(Outcomes(*(np.array(c) for c in (sizes, [1e6, 1e6], [30.0, 60.0], [100.0, 100.0]))))
-    assert fit.alpha is not None
-    assert fit.alpha == pytest.approx(np.log(np.log(share[0]) / np.log(share[1])) / np.log(10), rel=1e-7)
+    assert fit.alpha.value is not None
+    assert fit.alpha.value == pytest.approx(np.log(np.log(share[0]) / np.log(share[1])) / np.log(10), rel=1e-7)
 
 
 def test_hits_that_avoid_each_other_have_a_law_too() -> None:
@@ -255,7 +255,7 @@ def test_hits_that_avoid_each_other_have_a_law_too() -> None:
     fit = fit_outcomes(outcomes, Correction.measured)
     assert fit.reasons == ("barely_determined",)  # three sizes, scatter included
     line = np.polyfit(np.log(sizes), np.log(-np.log(q)), 1)
-    assert fit.alpha == pytest.approx(-line[0], abs=0.01)
+    assert fit.alpha.value == pytest.approx(-line[0], abs=0.01)
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.1])
@@ -264,12 +264,12 @@ def test_every_number_lies_in_its_interval_and_a_law_without_a_trend_says_so(sca
         given = drawn_outcomes(np.random.default_rng(seed), (1, 2, 5), 300, 0.1, scatter)
         for correction in (Correction.none, Correction.free):
             fit = fit_outcomes(given, correction)
-            assert fit.alpha_lo <= fit.alpha <= fit.alpha_hi  # type: ignore[operator]
+            assert fit.alpha.lo <= fit.alpha.value <= fit.alpha.hi  # type: ignore[operator]
             assert fit.r is None or fit.r_lo is None or fit.r_lo <= fit.r <= fit.r_hi  # type: ignore[operator]
             for size in S:
                 value, lo, hi = implied_rbp(fit, size)
                 assert lo <= value <= hi  # type: ignore[operator]
-            contains_0 = fit.alpha_lo <= 0 <= fit.alpha_hi  # type: ignore[operator]
+            contains_0 = fit.alpha.lo <= 0 <= fit.alpha.hi  # type: ignore[operator]
             assert ("no_trend" in fit.reasons) == contains_0
     flat = fit_outcomes(outcomes([1e5, 1e6, 1e7, 1e8], [50, 52, 49, 51]))
     assert flat.status is Status.no_trend

@@ -23,7 +23,7 @@ from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.names import Method
 from rbpx.laws.pins import Given, Pin
 from rbpx.laws.power.given import fit_pinned_law
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.predict.prediction import TAILS, average_forms, fit_over_forms, predict, reach_over_forms
 from rbpx.laws.success.chain import chained, of_mixture, plausible_curves
@@ -65,18 +65,18 @@ def of_power_law(
         fit = fit_power_law(sizes, np.exp(ln_y), np.exp(ln_y + moved_BN) if noise else None, method)
         said = predict(fit, far)
         new = float(law(far)) * math.exp(scatter * rng.normal())
-        found["alpha"] += holds(fit.alpha_lo, 0.15, fit.alpha_hi)
-        found["C"] += holds(fit.constant.lo, 3.0 * 1e5**0.15, fit.constant.hi)
+        found["alpha"] += holds(fit.alpha.lo, 0.15, fit.alpha.hi)
+        found["C"] += holds(fit.C.lo, 3.0 * 1e5**0.15, fit.C.hi)
         found["prediction"] += inside(said.lo, new, said.hi)
         if method is Method.offset:
-            found["E"] += holds(fit.offset.lo, E, fit.offset.hi)
-            found["closed"] += fit.alpha_lo is not None and fit.alpha_hi is not None
+            found["E"] += holds(fit.E.lo, E, fit.E.hi)
+            found["closed"] += fit.alpha.lo is not None and fit.alpha.hi is not None
         if noise and method is Method.ols:
             found["text"] += inside(fit.alpha_text.lo, of_these_models, fit.alpha_text.hi)
         if scatter and method is Method.ols:
             explained = 0.15**2 * float(x @ x) / n
             r2 = explained / (explained + scatter**2 + apart**2)
-            found["r2"] += inside(fit.determination.lo, r2, fit.determination.hi)
+            found["r2"] += inside(fit.r2.lo, r2, fit.r2.hi)
     return found
 
 
@@ -84,7 +84,7 @@ OF_DOCUMENTS = np.logspace(4, 7, 5)
 X_OF_DOCUMENTS = np.log(OF_DOCUMENTS) - np.log(OF_DOCUMENTS).mean()
 
 
-def law_of_documents(moved_DN: Floats, weights_BD: Floats, scatter_N: Floats) -> PowerLawFit:
+def law_of_documents(moved_DN: Floats, weights_BD: Floats, scatter_N: Floats) -> PowerLaw:
     """The law, with exponent .1, of the mean over documents that move ln y at each size; models scatter about it."""
     ln_y_N = math.log(5) - 0.1 * X_OF_DOCUMENTS + scatter_N
     replicate_BN = np.exp(ln_y_N + weights_BD @ moved_DN / len(moved_DN))
@@ -109,8 +109,8 @@ def of_few_documents(n_draws: int, n_documents: int, scatter: float) -> Held:
         fit = law_of_documents(documents_that_move(n_documents, 0.01, rng), weights_BD, of_models_N)
         there = predict(fit, 1e8)
         new = 5 * math.exp(-0.1 * (math.log(1e8) - middle) + scatter * rng.normal())
-        held["alpha"] += inside(fit.alpha_lo, 0.1, fit.alpha_hi)
-        held["C"] += inside(fit.constant.lo, 5 * math.exp(0.1 * middle), fit.constant.hi)
+        held["alpha"] += inside(fit.alpha.lo, 0.1, fit.alpha.hi)
+        held["C"] += inside(fit.C.lo, 5 * math.exp(0.1 * middle), fit.C.hi)
         held["other documents"] += inside(there.lo, new, there.hi)
     return held
 
@@ -151,7 +151,7 @@ def of_given_offset(n_draws: int, E: float) -> Held:
     held = Held()
     for seed in range(n_draws):
         fit = fit_pinned_law(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
-        held["alpha"] += inside(fit.alpha_lo, GIVEN["alpha"], fit.alpha_hi)
+        held["alpha"] += inside(fit.alpha.lo, GIVEN["alpha"], fit.alpha.hi)
         held["doubted"] += fit.pinned[0].p < 0.05
     return held
 
@@ -212,7 +212,7 @@ def of_joint_law(n_draws: int, drift: float) -> tuple[Held, int]:
         held["drift"] += inside(joint.drift.lo, drift, joint.drift.hi)
         held["bend"] += joint.bend is not None and inside(joint.bend.lo, 0.0, joint.bend.hi)
         held["kappa"] += inside(joint.kappa.lo, 0.35, joint.kappa.hi)
-        held["alpha"] += inside(joint.alpha.alpha_lo, 0.1, joint.alpha.alpha_hi)
+        held["alpha"] += inside(joint.alpha.alpha.lo, 0.1, joint.alpha.alpha.hi)
     return held, len(drawn)
 
 
@@ -456,7 +456,7 @@ def of_well_tuned_runs(n_draws: int) -> Held:
         truth = math.log(40) - 0.1 * float(np.log(S).mean())
         law = fit_power_law(S, y, backtests=False, unequal=Unequal(np.ones(len(S)), 10.0))
         plain = fit_power_law(S, y, backtests=False)
-        held["alpha"] += inside(law.alpha_lo, 0.1, law.alpha_hi)
+        held["alpha"] += inside(law.alpha.lo, 0.1, law.alpha.hi)
         for name, fit in (("level", law), ("level by least squares", plain)):
             lo, hi = fit.uncertainty.interval(float(fit.theta_P[0]), gradient)
             held[name] += inside(lo, truth, hi)

@@ -95,12 +95,12 @@ def of_laws_in_k(n_draws: int, ranks_of: Ranks) -> Held:
     for _ in range(n_draws):
         y_K, y_BK = in_k(rng, ranks_of)
         fit = fit_k_law(K, y_K, y_BK)
-        assert fit.alpha is not None
-        assert math.isclose(fit.alpha, slope_in_k(y_K), rel_tol=1e-9)
+        assert fit.alpha.value is not None
+        assert math.isclose(fit.alpha.value, slope_in_k(y_K), rel_tol=1e-9)
         assert fit.interval == "documents"
-        assert _holds(fit.alpha_lo, fit.alpha_hi, fit.alpha)
-        held["documents"] += _holds(fit.alpha_lo, fit.alpha_hi, truth)
-        held["scatter"] += bool(abs(fit.alpha - truth) <= 2.262 * linregress(np.log(K), np.log(y_K)).stderr)
+        assert _holds(fit.alpha.lo, fit.alpha.hi, fit.alpha.value)
+        held["documents"] += _holds(fit.alpha.lo, fit.alpha.hi, truth)
+        held["scatter"] += bool(abs(fit.alpha.value - truth) <= 2.262 * linregress(np.log(K), np.log(y_K)).stderr)
     return held
 
 
@@ -111,7 +111,7 @@ def of_nested_counts(n_draws: int) -> int:
         p_K = (power(rng.uniform(size=5000))[:, None] <= np.array(K)).mean(axis=0)
         fit = fit_k_law(K, -np.log(p_K), None)
         assert fit.interval == "nested counts"
-        held += _holds(fit.alpha_lo, fit.alpha_hi, BETA)
+        held += _holds(fit.alpha.lo, fit.alpha.hi, BETA)
     return held
 
 
@@ -194,7 +194,7 @@ def of_outcomes(n_draws: int, lengths: tuple[int, ...], r: float, scatter: float
     held, correction = Held(), Correction.free if r else Correction.none
     for seed in range(n_draws):
         fit = fit_outcomes(drawn_outcomes(np.random.default_rng(seed), lengths, 1500, r, scatter), correction)
-        held["alpha"] += _holds(fit.alpha_lo, fit.alpha_hi, ALPHA_OUTCOMES)
+        held["alpha"] += _holds(fit.alpha.lo, fit.alpha.hi, ALPHA_OUTCOMES)
         held["rbp"] += _holds(*implied_rbp(fit, 1e6)[1:], math.exp(-C_OUTCOMES * 1e6**-ALPHA_OUTCOMES))
         if r:
             held["r"] += _holds(fit.r_lo, fit.r_hi, r)

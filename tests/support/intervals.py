@@ -22,7 +22,7 @@ def of_laws(n_draws: int, folder: Path, truth: Truth) -> list[dict[str, bool]]:
             request = Request(resamples=200, k=[1, 10, 100], laws=["rbp"])
             (group,) = select(connection, request)
             laws = fit.analyse(connection, group, request).laws
-            covered = {f"alpha {law.k}": _holds(law.fit.alpha_lo, law.fit.alpha_hi, truth.alpha) for law in laws}
+            covered = {f"alpha {law.k}": _holds(law.fit.alpha.lo, law.fit.alpha.hi, truth.alpha) for law in laws}
             true_factor = 10 ** (truth.beta / truth.alpha)
             of_k = [law for law in klaw(connection, group, Request(resamples=200)).rows if law["law"] == "k_law"]
             for law in of_k[1:-1]:

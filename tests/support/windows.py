@@ -75,9 +75,9 @@ def pooled_intervals(n_sizes: int, shared: float, n_draws: int) -> tuple[list[bo
     for _ in range(n_draws):
         drawn = draw(rng, n_sizes, model_sd=0.02, shared=shared, resamples=40)
         fit = fit_pooled(sizes(n_sizes), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered.append(fit.alpha_lo <= ALPHA <= fit.alpha_hi)
+        assert fit.alpha.lo is not None
+        assert fit.alpha.hi is not None
+        covered.append(fit.alpha.lo <= ALPHA <= fit.alpha.hi)
         bends.append(Status.bends in fit.reasons)
     return covered, bends
 
@@ -88,9 +88,9 @@ def joint_intervals(n_draws: int) -> tuple[list[bool], list[bool]]:
     for _ in range(n_draws):
         drawn = draw(rng, 7, model_sd=0.02, resamples=40, constants=[0.5 * N for N in (1, 2, 5)], counted=False)
         fit = fit_joint(sizes(7), [1, 2, 5], drawn.p_MN, drawn.p_BMN)
-        assert fit.alpha is not None
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered.append(fit.alpha_lo <= ALPHA <= fit.alpha_hi)
-        alone.append(abs(fit.alpha - ALPHA) <= 1.96 * fit.document_22[1, 1] ** 0.5)
+        assert fit.alpha.value is not None
+        assert fit.alpha.lo is not None
+        assert fit.alpha.hi is not None
+        covered.append(fit.alpha.lo <= ALPHA <= fit.alpha.hi)
+        alone.append(abs(fit.alpha.value - ALPHA) <= 1.96 * fit.document_22[1, 1] ** 0.5)
     return covered, alone

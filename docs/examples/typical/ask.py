@@ -13,7 +13,7 @@ from rbpx.display.law_columns import determination, exponent
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, magnitude, place, state, text
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.documents import means
@@ -51,12 +51,12 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         RUNS.table("Typical ranks", runs, group.title, group.axis),
         LAW.table("Law of the typical rank", fits, group.title),
     ]
-    falls = f"The typical rank falls as {group.axis.value}^−α, α = {interval_of(law.fit.exponent)}."
-    sentences = [] if law.fit.alpha is None else [falls]
+    falls = f"The typical rank falls as {group.axis.value}^−α, α = {interval_of(law.fit.alpha)}."
+    sentences = [] if law.fit.alpha.value is None else [falls]
     return Result([group], fits, tables, sentences, partial(figures, group, law.fit, [fits[0]["fit_id"]]), fits)
 
 
-def figures(group: Group, fit: PowerLawFit, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+def figures(group: Group, fit: PowerLaw, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     """The points and the law."""
     says = f"Typical rank of {group.title}, from {fit.y[0]:.3g} to {fit.y[-1]:.3g}."
     words = says, "Line: C·S^−α. Band: where 95 % of new models would lie."

@@ -16,7 +16,7 @@ from rbpx.display.view import Table, Value
 from rbpx.display.vocabulary import title_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.predict.prediction import along
 from rbpx.status import Status
 
@@ -102,7 +102,7 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
     return Scale(key or of_S, title_of(axis, by), log=True, form="~e" if axis is Axis.C else "~s")
 
 
-def curve(fit: PowerLawFit, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
+def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
     """x, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
     return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in along(fit, steps)]
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
 from rbpx.display.view import Bounded, Column, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis, SizeBy
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 
 _Row = Mapping[str, Any]
 _SIZE: Final[Column[_Row]] = text("size", "size")
@@ -38,7 +38,7 @@ _CAPTION = (
 def law_figure(
     name: str,
     title: str,
-    laws: Sequence[tuple[str, PowerLawFit]],
+    laws: Sequence[tuple[str, PowerLaw]],
     x: Scale,
     y: Scale,
     words: tuple[str, str],
@@ -78,7 +78,7 @@ def law_figure(
     rows = [
         row
         for series, fit in laws
-        if fit.alpha is not None
+        if fit.alpha.value is not None
         for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE, series=series)
     ]
     marks = (*([Mark("band", rows)] if band and rows else []), *([Mark("line", rows)] if rows else []), Mark("points"))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.counts.passing import TOLERANCES, Scatter, Slopes, Tally, climb, model_scatter, separated, slopes
-from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, around, moments
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Estimate, around, moments
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
@@ -139,11 +139,10 @@ class Recovered:
 class OutcomeFit(LawFit):
     """The law of single tokens recovered from outcomes; numbers are None where the status says that there is no fit.
 
-    C is at S = 1, nats; alpha > 0 when bigger is better. alpha_stderr is from the sequences: over resampled documents
-    where there are, else from Fisher's information. alpha_lo and alpha_hi are a 95 % interval that includes the
-    sampling of the sequences and, from 3 sizes on, the scatter of the models about the law; they are centred on the
-    number. aic and bic are of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points
-    are sizes.
+    C is at S = 1, nats; alpha > 0 when bigger is better. The standard error of alpha is from the sequences: over
+    resampled documents where there are, else from Fisher's information. Its interval includes the sampling of the
+    sequences and, from 3 sizes on, the scatter of the models about the law, and is centred on the number. aic and bic are
+    of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points are sizes.
 
     Attributes:
         correction: what was assumed of the hits of one sequence.
@@ -251,14 +250,12 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         r_ends = (max(ends[2][0], 0.0), max(ends[2][1], 0.0))
     reasons = [Status.one_sided] if is_one_sided(one) else []
     reasons += trend_doubts(float(theta_P[1]), *ends[1]) if has_interval else [Status.barely_determined]
+    alpha = Estimate(float(theta_P[1]), *ends[1], math.sqrt(scatter.sequences_PP[1, 1]))
     n_parameters, value = len(theta_P), float(peak.ln_likelihood_B[0])
     return replace(
         without,
-        C=exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref)),
-        alpha=float(theta_P[1]),
-        alpha_stderr=math.sqrt(scatter.sequences_PP[1, 1]) if has_interval else None,
-        alpha_lo=ends[1][0] if has_interval else None,
-        alpha_hi=ends[1][1] if has_interval else None,
+        C=Estimate(exp_or_none(float(theta_P[0] + theta_P[1] * ln_S_ref))),
+        alpha=alpha if has_interval else Estimate(alpha.value),
         r=None if len(theta_P) == 2 else float(theta_P[2]),
         r_lo=r_ends[0] if has_interval else None,
         r_hi=r_ends[1] if has_interval else None,
@@ -311,7 +308,7 @@ def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
     S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
     r_C = None if cells["r"] is None else np.array([np.nan if r is None else r for r in cells["r"]], np.float64)
     fit = fit_outcomes(Outcomes(S_C, N_C, passed_C, trials_C, r_C=r_C), Correction(params["correction"]))
-    return {"C": fit.C, "alpha": fit.alpha}
+    return {"C": fit.C.value, "alpha": fit.alpha.value}
 
 
 def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float | None]:
@@ -324,14 +321,14 @@ def implied_rbp(fit: OutcomeFit, S: float) -> tuple[float, float | None, float |
     Raises:
         ValueError: the fit has no numbers.
     """
-    if fit.alpha is None or (found := fit.found) is None:
+    if fit.alpha.value is None or (found := fit.found) is None:
         raise ValueError(f"RBP_k is unknown: status {fit.status}")
     x, more = math.log(S / found.S_ref), [0.0] * (len(found.bias_P) - 2)
-    mu = found.ln_C_ref - fit.alpha * x
+    mu = found.ln_C_ref - fit.alpha.value * x
     rbp = _share(mu)
     if fit.interval is None:
         return rbp, None, None
-    lo, hi = _ends(np.array([found.ln_C_ref, fit.alpha, *more]), found.scatter, np.array([1.0, -x, *more]))
+    lo, hi = _ends(np.array([found.ln_C_ref, fit.alpha.value, *more]), found.scatter, np.array([1.0, -x, *more]))
     return rbp, _share(hi), _share(lo)
 
 

@@ -93,7 +93,12 @@ class PooledFit:
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
-        plain = {**asdict(self), "method": self.method.value, "status": self.status.value}
+        plain = {
+            **asdict(self),
+            "method": self.method.value,
+            "status": self.status.value,
+            "curvature": self.curvature.record(),
+        }
         return {**plain, "verdict": self.verdict, "equation": EQUATIONS[self.method]}
 
 

@@ -26,11 +26,12 @@ Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval; None where the number, or an end, is not known."""
+    """A number with its 95 % interval and standard error; None where one of these is not known."""
 
     value: float | None = None
     lo: float | None = None
     hi: float | None = None
+    stderr: float | None = None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -41,6 +42,10 @@ class Estimate:
     def leaves_out_0(self) -> bool:
         """Whether 0 lies outside of both ends."""
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
+
+    def record(self) -> dict[str, float | None]:
+        """The number and its ends, as JSON takes them."""
+        return {"value": self.value, "lo": self.lo, "hi": self.hi}
 
     def times(self, factor: float) -> "Estimate":
         """The number and its ends times a factor; a negative one swaps the ends."""

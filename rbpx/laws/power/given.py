@@ -18,7 +18,7 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
 from rbpx.laws.pins import Given, Pins, given_values
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import Pinned
 
 _TINY: Final = 1e-12
@@ -33,7 +33,7 @@ def fit_pinned_law(
     pins: Pins,
     backtests: bool = True,
     signed: bool = False,
-) -> PowerLawFit:
+) -> PowerLaw:
     """Fit a power law with given constants.
 
     Args:
@@ -54,7 +54,7 @@ def fit_pinned_law(
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.found is None:
         return free
-    told = {"E": free.offset, "alpha": free.exponent, "C": free.constant}
+    told = {"E": free.E, "alpha": free.alpha, "C": free.C}
     chosen = values_of(pins, free.y, told)
     laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
     if any(law.found is None for law in laws):
@@ -63,9 +63,9 @@ def fit_pinned_law(
     squares = [float(each.residual_N @ each.residual_N) for each in regressions]
     weights = weights_of(squares, regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
-    alpha = mixed([law.exponent for law in laws], weights)
-    C = mapped(math.exp, mixed([mapped(math.log, law.constant) for law in laws], weights))
-    now = {"E": best.offset, "alpha": alpha, "C": C}
+    alpha = mixed([law.alpha for law in laws], weights)
+    C = mapped(math.exp, mixed([mapped(math.log, law.C) for law in laws], weights))
+    now = {"E": best.E, "alpha": alpha, "C": C}
     if "E" in pins and pins["E"].sd:
         values = [each.values["E"] for each in chosen]
         step = float(np.diff(sorted(set(values))).mean())
@@ -74,15 +74,7 @@ def fit_pinned_law(
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
         about.append(Pinned(name, pin, p_of_given(free, at), told[name], now[name]))
-    return replace(
-        best,
-        C=C.value,
-        alpha=alpha.value,
-        alpha_lo=alpha.lo,
-        alpha_hi=alpha.hi,
-        ends=best.ends._replace(C=(C.lo, C.hi), E=(now["E"].lo, now["E"].hi)),
-        pinned=tuple(about),
-    )
+    return replace(best, C=C, alpha=replace(alpha, stderr=best.alpha.stderr), E=now["E"], pinned=tuple(about))
 
 
 def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
@@ -101,7 +93,7 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
     return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
-def p_of_given(free: PowerLawFit, given: PowerLawFit) -> float | None:
+def p_of_given(free: PowerLaw, given: PowerLaw) -> float | None:
     """How often a law with this constant would be as far from its points: F of the squares; None where nothing says.
 
     Args:

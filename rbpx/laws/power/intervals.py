@@ -9,13 +9,13 @@ Shapes: N sizes, B replicates of the documents, P parameters, L laws, G steps al
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Moments, Replicates, moments, reaching, student_t
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.pinned import NOTHING, refit_pinned, regress_pinned
@@ -231,43 +231,40 @@ def _crossing(ss_G: Floats, limit: float) -> float | None:
     return at - 1 + float((wanted - before) / (after - before))
 
 
-class Intervals(NamedTuple):
-    """The 95 % intervals of a law beside that of alpha; an end is None where it is not known."""
-
-    C: Ends = (None, None)
-    E: Ends = (None, None)
-    r2: Ends = (None, None)
-
-
-NO_INTERVALS: Final = Intervals()
-
-
-def intervals(found: FoundLaw, r2: float | None, method: Method) -> tuple[Ends, Intervals]:
-    """The 95 % interval of alpha, and the others; without an r2 there is none of it."""
+def numbers(found: FoundLaw, r2: float | None, method: Method, backtests: bool) -> dict[str, Any]:
+    """C, alpha, E and r2 of a law with their 95 % intervals; without backtests r2 has none."""
     regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
-    n_more = len(regression.theta_P) - 2
-    of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
-    alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
-    ends: Ends = spread.interval(alpha, of_alpha_P)
-    ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
-    E_lo: float | None = None
-    E_hi: float | None = None
-    if method is Method.offset and regression.free_PF is not None:
-        if np.any(regression.free_PF[2]):
-            E_lo, E_hi = spread.interval(float(regression.theta_P[2]), np.array([0.0, 0.0, 1.0]))
-    elif method is Method.offset:
-        valley = offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
-        ends, ln_C_ends = valley.alpha, valley.ln_C
-        E_lo, E_hi = valley.E
-        if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
-            ln_C_ends = reaching(ln_C, (ln_C_ends[0], ln_C_ends[1]))  # type: ignore[arg-type]
-        if E_hi is not None:
-            E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
-    C_ends = exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1])
+    of_alpha_P, of_ln_C_P, of_E_P = np.eye(3)[1], np.array([1.0, ln_S_ref, 0.0]), np.eye(3)[2]
+    theta_P = np.append(regression.theta_P, 0.0)[:3]
+    P = len(regression.theta_P)
+    alpha, ln_C, E = (float(of_P @ theta_P) for of_P in (of_alpha_P, of_ln_C_P, of_E_P))
+    ends: Ends = (None, None)
+    ln_C_ends: Ends = (None, None)
+    E_ends: Ends = (None, None)
     r2_ends: Ends = (None, None)
-    if method in (Method.ols, Method.weighted) and r2 is not None and 0 <= r2 < 1 and regression.free_PF is None:
-        r2_ends = reaching(r2, r2_interval(r2, len(regression.residual_N)))
-    return ends, Intervals(C_ends, (None if E_lo is None else max(E_lo, 0.0), E_hi), r2_ends)
+    if found.has_interval:
+        ends, ln_C_ends = (spread.interval(at, of_P[:P]) for at, of_P in ((alpha, of_alpha_P), (ln_C, of_ln_C_P)))
+        if P == 3 and regression.free_PF is None:
+            valley = offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
+            ends, ln_C_ends, E_ends = valley.alpha, _reaching(ln_C, valley.ln_C), valley.E
+            E_ends = E_ends if E_ends[1] is None else reaching(E, (E_ends[0] or 0.0, E_ends[1]))
+        elif P == 3 and np.any(regression.free_PF[2]):  # type: ignore[index]
+            E_ends = spread.interval(E, of_E_P)
+        if backtests and method in (Method.ols, Method.weighted) and regression.free_PF is None:
+            r2_ends = (None, None) if r2 is None or not 0 <= r2 < 1 else reaching(r2, r2_interval(r2, len(found.x_N)))
+    E_lo, E_hi = E_ends
+    return {
+        "C": Estimate(*map(exp_or_none, (ln_C, *ln_C_ends))),
+        "alpha": Estimate(alpha, *ends, spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))),
+        "E": Estimate(E, None if E_lo is None else max(E_lo, 0.0), E_hi) if P == 3 else NO_ESTIMATE,
+        "r2": Estimate(r2, *r2_ends),
+    }
+
+
+def _reaching(value: float, ends: Ends) -> Ends:
+    """Both ends, if there are two, extended to the number: a valley may turn, so that an end of alpha is none of C."""
+    lo, hi = ends
+    return ends if lo is None or hi is None else reaching(value, (lo, hi))
 
 
 def quality(

@@ -13,59 +13,55 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.intervals import NO_INTERVALS, Ends, FoundLaw, Intervals, doubt, estimate, intervals, quality
+from rbpx.laws.power.intervals import FoundLaw, doubt, estimate, numbers, quality
 from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
 from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
 
-__all__ = ["LawFit", "PowerLawFit", "fit_power_law", "reproduce"]
+__all__ = ["LawFit", "PowerLaw", "fit_power_law", "reproduce"]
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LawFit:
-    """What every fitted law has, in the columns of `fits` and beside; None where a number is unknown.
+    """What every fitted law y = C S^-alpha has.
 
     Attributes:
-        ends: of the intervals beside that of alpha.
+        C: y at S = 1.
+        alpha: exponent.
+        r2: of the regression.
+        aic: Akaike's criterion.
+        bic: Schwarz's.
+        n_points: that it was fitted to.
+        backtest_error: (predicted - measured) / measured of the largest size, predicted from the others.
+        status: why there are no numbers, or what a judge has said; None of a law that nobody judged.
         S: the sizes, or what else it is a law in.
     """
 
-    C: float | None = None
-    alpha: float | None = None
-    alpha_stderr: float | None = None
-    alpha_lo: float | None = None
-    alpha_hi: float | None = None
-    r2: float | None = None
+    C: Estimate = NO_ESTIMATE
+    alpha: Estimate = NO_ESTIMATE
+    r2: Estimate = NO_ESTIMATE
     aic: float | None = None
     bic: float | None = None
     n_points: int
     backtest_error: float | None = None
-    status: Status
-    ends: Intervals = NO_INTERVALS
+    status: Status | None = None
     S: Sequence[float] = ()
 
-    @property
-    def exponent(self) -> Estimate:
-        """Alpha with its interval."""
-        return Estimate(self.alpha, self.alpha_lo, self.alpha_hi)
-
-    @property
-    def constant(self) -> Estimate:
-        """C at S = 1 with its interval."""
-        return Estimate(self.C, *self.ends.C)
-
-    @property
-    def determination(self) -> Estimate:
-        """R2 with its interval."""
-        return Estimate(self.r2, *self.ends.r2)
+    def columns(self) -> dict[str, Any]:
+        """Its numbers by the columns of `fits`."""
+        names = ("aic", "bic", "n_points", "backtest_error", "status")
+        numbers = {"C": self.C.value, "alpha_stderr": self.alpha.stderr, "r2": self.r2.value} | by_name(
+            alpha=self.alpha
+        )
+        return numbers | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -82,14 +78,13 @@ class Bend:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowerLawFit(LawFit):
+class PowerLaw(LawFit):
     """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); None where a number is unknown.
 
-    C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. alpha_stderr is that of the scatter of the
-    sizes about the law (n - p degrees of freedom). alpha_lo and alpha_hi are a 95 % interval that includes document
-    sampling and the scatter of the models. r2, aic and bic are of the regression of ln y (weighted where the method
-    is; the criteria of `ols`, `weighted` and `offset` may be compared, `robust` has none). backtest_error is
-    (predicted - measured) / measured of the largest size, predicted from the others.
+    C is at S = 1 and has the unit of y; alpha > 0 when bigger is better. Intervals of 95 % include document sampling
+    and the scatter of the models; the standard error of alpha is that of the scatter of the sizes about the law (n - p
+    degrees of freedom). r2, aic and bic are of the regression of ln y (weighted where the method is; the criteria of
+    `ols`, `weighted` and `offset` may be compared, `robust` has none).
 
     Where models of one size were trained more than once, the scatter counts once what all models of a size have in
     common.
@@ -98,6 +93,7 @@ class PowerLawFit(LawFit):
         method: how ln y was regressed on ln S.
         y: the quantity at each size, which may be NaN or infinite where there is no law.
         sign: of y; None where it has both.
+        E: the offset; empty where the law has none.
         found: the law as it was found; None where there is none, or all y are equal.
         n_replicates: of the documents; None where there were none.
         n_replicates_left_out: those with a value that has no logarithm.
@@ -113,6 +109,7 @@ class PowerLawFit(LawFit):
     method: Method
     y: Sequence[float]
     sign: int | None
+    E: Estimate = NO_ESTIMATE
     found: FoundLaw | None = None
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
@@ -132,17 +129,8 @@ class PowerLawFit(LawFit):
     def theta_P(self) -> Floats | None:
         """Ln C at S_ref, alpha and, where the form has one, E; None where there is no law."""
         if self.found is None:
-            return None if self.alpha is None else np.array([math.log(abs(self.y[0])), 0.0])
+            return None if self.alpha.value is None else np.array([math.log(abs(self.y[0])), 0.0])
         return self.found.regression.theta_P
-
-    @property
-    def offset(self) -> Estimate:
-        """E with its interval; empty where the law has none."""
-        with_prior = next((each.now for each in self.pinned if each.name == "E" and each.pin.sd), None)
-        if with_prior is not None:
-            return with_prior
-        E = None if self.theta_P is None or len(self.theta_P) < 3 else float(self.theta_P[2])
-        return Estimate(E, *self.ends.E)
 
     @property
     def uncertainty(self) -> Uncertainty | None:
@@ -165,7 +153,7 @@ class PowerLawFit(LawFit):
     @property
     def alpha_text(self) -> Estimate:
         """Alpha with its interval for the same models on other documents; without one where none were resampled."""
-        about, alpha = self.uncertainty, self.alpha
+        about, alpha = self.uncertainty, self.alpha.value
         if about is None or alpha is None or not about.knows_text:
             return Estimate(alpha)
         return Estimate(alpha, *about.text_interval(alpha, np.eye(len(about.bias_P))[1]))
@@ -190,7 +178,7 @@ class PowerLawFit(LawFit):
             "source": SOURCE,
             "uncertainty": None if about is None else as_plain(about),
         }
-        at = {} if theta_P is None else {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.offset.value}
+        at = {} if theta_P is None else {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.E.value}
         if found is None:
             record |= {"interval": None} | at
         else:
@@ -204,8 +192,8 @@ class PowerLawFit(LawFit):
             record |= {"tolerances": TOLERANCES, "gradient": found.regression.gradient_P.tolist()}
             record |= {"interval": self.interval}
         if about is not None:
-            for name, (lo, hi) in self.ends._asdict().items():
-                record |= {f"{name}_lo": lo, f"{name}_hi": hi}
+            ends = by_name(C=self.C, E=self.E, r2=self.r2)
+            record |= {name: end for name, end in ends.items() if name.endswith(("_lo", "_hi"))}
             sd, models_sd = self.alpha_sds
             record |= {"alpha_models_sd": models_sd, "limited_by": self.limited_by}
             if about.knows_text:
@@ -217,7 +205,7 @@ class PowerLawFit(LawFit):
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
             curvature = self.bend.curvature
-            record |= vars(self.bend) | {"curvature": None if curvature is None else vars(curvature)}
+            record |= vars(self.bend) | {"curvature": None if curvature is None else curvature.record()}
         return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
 
 
@@ -235,7 +223,7 @@ def fit_power_law(
     signed: bool = False,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
-) -> PowerLawFit:
+) -> PowerLaw:
     """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
@@ -260,7 +248,7 @@ def fit_power_law(
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
         positive and finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
         `weighted` has no replicates to weigh by, not_converged if the regression fails its own check, sign_change if a
-        signed y has both signs, or is 0; with numbers, ok, or at_bound where E is 0.
+        signed y has both signs, or is 0; with numbers none, or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive.
@@ -271,7 +259,7 @@ def fit_power_law(
     """
     S_N, given_N = _checked(S, y)
     method, sign = Method(method), 1
-    law = PowerLawFit(n_points=len(S_N), status=Status.ok, S=S_N.tolist(), method=method, y=given_N.tolist(), sign=1)
+    law = PowerLaw(n_points=len(S_N), S=S_N.tolist(), method=method, y=given_N.tolist(), sign=1)
     if signed:
         signs = np.sign(given_N)
         if len(S_N) >= 3 and np.all(np.isfinite(given_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
@@ -281,38 +269,27 @@ def fit_power_law(
     y_N, replicates = sign * given_N, _usable(y_replicates, len(S_N), sign)
     found = estimate(S_N, y_N, replicates, method, given, unequal)
     if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
-        return replace(law, status=found, C=float(y_N[0]), alpha=0.0)
+        return replace(law, status=found, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
     if isinstance(found, Status):
         return replace(law, status=found)
-    regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
-    ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
     r2: float | None
-    r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
+    r2, aic, bic = quality(found.regression, found.ln_y_N, method, found.sigma_N)
     if unequal is not None and unequal.over > 1:  # runs that are badly tuned have no part in the law
         r2, aic, bic = None, None, None
-    alpha_ends: Ends = (None, None)
-    ends = NO_INTERVALS
-    if found.has_interval:
-        alpha_ends, ends = intervals(found, r2 if backtests else None, method)
+    about = found.spread if found.has_interval else None
     return replace(
         law,
-        C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
-        alpha=alpha,
-        alpha_stderr=spread.scatter * math.sqrt(float(spread.spread_PP[1, 1])),
-        alpha_lo=alpha_ends[0],
-        alpha_hi=alpha_ends[1],
-        r2=r2,
+        **numbers(found, r2, method, backtests),
         aic=aic,
         bic=bic,
-        backtest_error=_backtest_error(S_N, y_N, method, sigma_N, given, unequal) if backtests else None,
-        status=Status.at_bound if regression.at_bound else Status.ok,
-        ends=ends,
+        backtest_error=_backtest_error(S_N, y_N, method, found.sigma_N, given, unequal) if backtests else None,
+        status=Status.at_bound if found.regression.at_bound else None,
         found=found,
         n_replicates=None if replicates is None else len(replicates.y_BN),
         n_replicates_left_out=0 if replicates is None else replicates.n_left_out,
         given=given,
-        interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
-        limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
+        interval=None if about is None else "documents and models" if about.knows_text else "models",
+        limited_by=None if about is None else about.limit(np.eye(len(found.regression.theta_P))[1]),
     )
 
 

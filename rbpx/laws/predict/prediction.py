@@ -30,7 +30,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none, roots
 from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.pinned import NOTHING
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.power.unequal import Unequal
@@ -93,7 +93,7 @@ class Predictor:
         return Prediction(S, self.sign * y, ends[0], ends[1], outside(S, self.S))
 
 
-def predictor(fit: PowerLawFit) -> Predictor | None:
+def predictor(fit: PowerLaw) -> Predictor | None:
     """What a fit predicts from; None if it has no numbers."""
     if fit.theta_P is None:
         return None
@@ -131,7 +131,7 @@ def predictor_of(
     return Predictor(found.regression.theta_P, S_ref, sign, S_N.tolist(), about)
 
 
-def predict(fit: PowerLawFit, S: float) -> Prediction:
+def predict(fit: PowerLaw, S: float) -> Prediction:
     """The value of the law at another size, with an interval for a single model of that size.
 
     Raises:
@@ -148,7 +148,7 @@ def outside(S: float, sizes: Sequence[float]) -> float:
     return max(S / max(sizes), min(sizes) / S, 1.0)
 
 
-def along(fit: PowerLawFit, n: int) -> list[Prediction]:
+def along(fit: PowerLaw, n: int) -> list[Prediction]:
     """The predictions of a law that has numbers at n sizes from its smallest to its largest, evenly spaced in ln S."""
     return [predict(fit, float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 

@@ -28,7 +28,7 @@ Shapes: N models, in increasing order of size; G different sizes.
 """  # noqa: E501
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -43,7 +43,7 @@ from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.calibration import in_sd, widening
 from rbpx.laws.predict.doubts import departure_over_forms, is_undertrained
 from rbpx.laws.predict.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
@@ -86,7 +86,7 @@ class FormVerdict:
     bic_power_less_offset: float | None
 
 
-def compare_forms(power: PowerLawFit, y_replicates: ArrayLike | Replicates | None = None) -> FormVerdict | None:
+def compare_forms(power: PowerLaw, y_replicates: ArrayLike | Replicates | None = None) -> FormVerdict | None:
     """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
@@ -97,21 +97,21 @@ def compare_forms(power: PowerLawFit, y_replicates: ArrayLike | Replicates | Non
         The verdict; None where the law does not fall with size, or there are fewer than the 4 sizes that an offset
         needs.
     """
-    if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
+    if power.status is not None or power.alpha.value is None or power.alpha.value <= 0:
         return None
     return _verdict(power, fit_power_law(power.S, _positive(power), y_replicates, Method.offset, backtests=False))
 
 
-def _positive(power: PowerLawFit) -> list[float]:
+def _positive(power: PowerLaw) -> list[float]:
     return [abs(value) for value in power.y]
 
 
-def _verdict(power: PowerLawFit, offset: PowerLawFit) -> FormVerdict | None:
+def _verdict(power: PowerLaw, offset: PowerLaw) -> FormVerdict | None:
     if offset.status is Status.too_few_sizes:
         return None
-    if offset.alpha is None:
+    if offset.alpha.value is None:
         return FormVerdict(Form.either, None, None, None, None, None)
-    E, form = offset.offset, Form.either
+    E, form = offset.E, Form.either
     if E.lo is not None and E.lo > 0:
         form = Form.offset
     elif E.hi is not None and E.hi <= NEGLIGIBLE * min(_positive(power)):
@@ -151,7 +151,7 @@ class Backtest:
 
 
 def backtest(
-    fit_smallest: Callable[[int], PowerLawFit | Predictor | None], S: Sequence[float], y: Sequence[float]
+    fit_smallest: Callable[[int], PowerLaw | Predictor | None], S: Sequence[float], y: Sequence[float]
 ) -> tuple[Backtest, ...]:
     """Compare a law fitted to the smallest sizes with each larger one, from 3 different sizes up.
 
@@ -163,7 +163,7 @@ def backtest(
     tests = []
     for m in whole_sizes(S):
         fit = fit_smallest(m)
-        law = predictor(fit) if isinstance(fit, PowerLawFit) else fit
+        law = predictor(fit) if isinstance(fit, PowerLaw) else fit
         if law is not None:
             known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
             tests += [_compare(m, law.at(at), value) for at, value in known]
@@ -207,7 +207,7 @@ _SAYS: Final = {
 
 
 def judge(
-    fit: PowerLawFit,
+    fit: PowerLaw,
     backtests: Sequence[Backtest] = (),
     y_replicates: ArrayLike | Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
@@ -220,7 +220,7 @@ def judge(
         y_replicates: as in `rbpx.laws.power.law.fit_power_law`.
         tokens: that each model was trained on, None where they are not known.
     """
-    if fit.alpha is None or fit.status is Status.no_variation:
+    if fit.alpha.value is None or fit.status is Status.no_variation:
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
@@ -277,15 +277,15 @@ def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
     return widening(((n - 2) / (n_models - 2), of_n) for n, of_n in errors.items())
 
 
-def _of_exponent(fit: PowerLawFit) -> list[Status]:
-    alpha, lo, hi = fit.alpha or 0.0, fit.alpha_lo, fit.alpha_hi
-    if lo is None and hi is None and fit.alpha_stderr is not None and fit.uncertainty is not None:
-        half = student_t(fit.uncertainty.dof) * fit.alpha_stderr  # no documents: the scatter alone
+def _of_exponent(fit: PowerLaw) -> list[Status]:
+    alpha, lo, hi = fit.alpha.value or 0.0, fit.alpha.lo, fit.alpha.hi
+    if lo is None and hi is None and fit.alpha.stderr is not None and fit.uncertainty is not None:
+        half = student_t(fit.uncertainty.dof) * fit.alpha.stderr  # no documents: the scatter alone
         lo, hi = alpha - half, alpha + half
     return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
-def _of_form(fit: PowerLawFit, y_replicates: ArrayLike | Replicates | None) -> list[Status]:
+def _of_form(fit: PowerLaw, y_replicates: ArrayLike | Replicates | None) -> list[Status]:
     pure_error, level, statuses = fit.pure_error, SIGNIFICANT, []
     if pure_error is not None:
         level /= 2
@@ -299,7 +299,7 @@ def _of_form(fit: PowerLawFit, y_replicates: ArrayLike | Replicates | None) -> l
     return [*statuses, *(_SAYS[departure] for departure in found)]
 
 
-def _misfit(fit: PowerLawFit, replicates: Replicates | None, level: float) -> Misfit | None:
+def _misfit(fit: PowerLaw, replicates: Replicates | None, level: float) -> Misfit | None:
     """The test of the law by the means of its sizes; None where documents alone move them as far from it."""
     of_size_GN = np.equal.outer(np.unique(fit.S), fit.S).astype(np.float64)
     mean_GN = of_size_GN / np.sqrt(of_size_GN.sum(axis=1, keepdims=True))  # times the root of how many there are
@@ -311,7 +311,7 @@ def _misfit(fit: PowerLawFit, replicates: Replicates | None, level: float) -> Mi
     return test if test.length**2 > document_t(replicates.n_documents) ** 2 * variance else None
 
 
-def _about(fit: PowerLawFit) -> tuple[Floats, Floats]:
+def _about(fit: PowerLaw) -> tuple[Floats, Floats]:
     """What the parameters may still change: ln y less that of the law, [N], and its derivatives by these, [N, P].
 
     The line of ln y is linear, so that of an offset alone has to be near its best.
@@ -380,11 +380,11 @@ def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> lis
     return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
 
 
-def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
+def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
     """A fit with the first of the reasons as its status and all of them as its reasons."""
     return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
 
 
-def judged(fit: PowerLawFit) -> PowerLawFit:
+def judged(fit: PowerLaw) -> PowerLaw:
     """A law with the status that its exponent has earned beside its own, and every reason."""
-    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)])
+    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha.value, fit.alpha.lo, fit.alpha.hi)])

@@ -19,7 +19,7 @@ from rbpx.laws.exchange import STEP, Exchange, exchange_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.power.law import PowerLawFit, finite_or_none
+from rbpx.laws.power.law import PowerLaw, finite_or_none
 from rbpx.laws.temperature import loss_at
 from rbpx.questions.attempts.bounds import exact_matches, rank_bounds
 from rbpx.questions.attempts.discrete import discrete_tail
@@ -194,7 +194,7 @@ def is_without_law(group: Group) -> bool:
     return group.axis is Axis.S and group.has_trainings
 
 
-def _first_match(read: Sequence[Tried]) -> PowerLawFit | None:
+def _first_match(read: Sequence[Tried]) -> PowerLaw | None:
     """The law of -ln exact match at rank 1, beside that of pass@1; None of imported counts."""
     if any(each.answers is None for each in read) or len({each.run.x for each in read}) < 2:
         return None
@@ -214,7 +214,7 @@ def exchanges(group: Group, read: Sequence[Tried], found: Sequence[Law]) -> Iter
         yield [{"kind": "exchange", "of": of, "k": STEP, **vars(each)} for of, each in both.items() if each is not None]
 
 
-def _exchange(read: Sequence[Tried], at: int, of_S: PowerLawFit | None, by_rank: bool = False) -> Exchange | None:
+def _exchange(read: Sequence[Tried], at: int, of_S: PowerLaw | None, by_rank: bool = False) -> Exchange | None:
     """What ten attempts, or a rank of ten in place of one, are worth in size at one run."""
 
     def y(each: Tried, ks: Sequence[int]) -> tuple[Floats, Floats]:

@@ -157,9 +157,9 @@ def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, Shift], by_engine:
 
 def _of_law(shift: LawShift) -> Record:
     fit, ends = shift.difference, shift.difference.alpha_text
-    row = {"law": shift.law, "k": shift.k, "stored": shift.before.alpha, "again": shift.after.alpha}
-    row |= {**by_name(difference=fit.exponent), "difference_text_lo": ends.lo, "difference_text_hi": ends.hi}
-    return row | {"status": fit.status.value, "n_points": fit.n_points}
+    row = {"law": shift.law, "k": shift.k, "stored": shift.before.alpha.value, "again": shift.after.alpha.value}
+    row |= {**by_name(difference=fit.alpha), "difference_text_lo": ends.lo, "difference_text_hi": ends.hi}
+    return row | {"status": fit.status, "n_points": fit.n_points}
 
 
 def compare(

@@ -98,7 +98,7 @@ def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
         of_largest.append((law, k, estimate(value, replicate_B, group.n_resampled, Recipe.expanded), {}))
     for points in size_points(group, evidence, request, k_grid, LAWS) if group.n_sizes >= 3 else ():
         fit = fit_points(points, Method.ols).fit
-        of_laws.append((points.law, points.k, fit.exponent, {"status": fit.status.value}))
+        of_laws.append((points.law, points.k, fit.alpha, {"status": fit.status}))
     return Way(group, {}, [*_rows("reference", group, k_grid, of_largest, of_laws)])
 
 
@@ -116,7 +116,7 @@ def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int])
     shifts, laws = compare(group, before, after, request, k_grid)
     of_largest = [(*key, shift.difference, {"of": shift.after}) for key, shift in shifts[-1].items()]
     of_laws = [
-        (law.law, law.k, law.difference.exponent, {"of": law.after.alpha, "status": law.difference.status.value})
+        (law.law, law.k, law.difference.alpha, {"of": law.after.alpha.value, "status": law.difference.status})
         for law in laws
     ]
     differs = _apart(reference[0], group) | ({} if group.ties is reference[0].ties else {"ties": group.ties.value})
@@ -134,4 +134,4 @@ def _rows(
         for law, k, value, more in numbers:
             if k in (None, *k_grid):
                 named = {"kind": kind, **group.names(), **of, "quantity": f"{sign}{law}", "k": k}
-                yield {**named, **vars(value), "status": Status.ok.value, **more}
+                yield {**named, **value.record(), "status": Status.ok.value, **more}

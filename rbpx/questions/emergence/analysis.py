@@ -15,8 +15,7 @@ from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.intervals import NO_INTERVALS
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.predict.verdict import judged, trend_doubts
 from rbpx.questions.emergence.correlation import (
     Integers,
@@ -43,7 +42,7 @@ DEFAULT_N: Final = (1, 5, 10, 50, 100)
 LEVELS: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
 _OfAll = TypeVar("_OfAll", PooledFit, JointFit)
-AnyFit = PowerLawFit | PooledFit | JointFit
+AnyFit = PowerLaw | PooledFit | JointFit
 Fit = TypeVar("Fit", bound=AnyFit, covariant=True)
 POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
@@ -115,7 +114,7 @@ class Emergence:
 
     k: int
     by_run: list[list[Record]]
-    laws: tuple[ShownLaw[PowerLawFit], ...]
+    laws: tuple[ShownLaw[PowerLaw], ...]
     pooled: ShownLaw[PooledFit]
     joint: ShownLaw[JointFit]
     shares_N: list[Estimate]
@@ -186,7 +185,7 @@ def _emergence(
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
         fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM, n_documents)))
         fit = of_dependent_documents(group, fit)
-        laws.append(ShownLaw(n, fit, {n: reached(n, fit.status, partial(windows_crossing, fit))}))
+        laws.append(ShownLaw(n, fit, {n: reached(n, first_of([fit.status]), partial(windows_crossing, fit))}))
     windows_MN = np.array([each.windows.total_DN.sum(axis=0) for each in hits]) if hits else None
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
     joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
@@ -215,10 +214,10 @@ def _emergence(
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
     """The pooled law, with a status where documents depend on each other more than its interval allows for."""
-    if group.documents is None or pooled.found is None or pooled.alpha_lo is None or pooled.alpha_hi is None:
+    if group.documents is None or pooled.found is None or pooled.alpha.lo is None or pooled.alpha.hi is None:
         return pooled
     variance = float(pooled.found.scatter.sequences_PP[-1, -1])
-    if not group.documents.leave_too_narrow((pooled.alpha_hi - pooled.alpha_lo) / 2, variance):
+    if not group.documents.leave_too_narrow((pooled.alpha.hi - pooled.alpha.lo) / 2, variance):
         return pooled
     reasons = in_order([*pooled.reasons, Status.dependent_documents])
     return replace(pooled, status=first_of(reasons), reasons=reasons)
@@ -226,9 +225,9 @@ def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
 
 def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
     """The joint law with every doubt: it bends where the pooled law does, or where the constants do not grow as N."""
-    if joint.alpha is None:
-        return replace(joint, reasons=(joint.status,))
-    reasons = [joint.status, *trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)]
+    if joint.alpha.value is None:
+        return replace(joint, reasons=in_order([joint.status]))
+    reasons = [joint.status, *trend_doubts(joint.alpha.value, joint.alpha.lo, joint.alpha.hi)]
     reasons += [Status.bends] if pooled.bent or pooled.dependent else []
     reasons += [status for status in pooled.reasons if status is Status.dependent_documents]
     return replace(joint, status=first_of(reasons), reasons=in_order(reasons))
@@ -236,8 +235,8 @@ def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
 
 def _without_interval(fit: _OfAll) -> _OfAll:
     """The law of a single document, which cannot be resampled, so that there is no interval."""
-    if fit.alpha is None:
+    if fit.alpha.value is None:
         return fit
     reasons = (Status.one_document, *([Status.bends] if Status.bends in fit.reasons else []))
-    unknown: dict[str, Any] = {"alpha_lo": None, "alpha_hi": None, "ends": NO_INTERVALS, "interval": None}
-    return replace(fit, **unknown, status=first_of(reasons), reasons=in_order(reasons))
+    alpha, C = replace(fit.alpha, lo=None, hi=None), Estimate(fit.C.value)
+    return replace(fit, alpha=alpha, C=C, interval=None, status=first_of(reasons), reasons=in_order(reasons))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
 from rbpx.laws.numeric import Floats, exp_or_none, neg_ln
-from rbpx.laws.power.law import LawFit, PowerLawFit
+from rbpx.laws.power.law import LawFit, PowerLaw
 from rbpx.laws.predict.prediction import COMBINED, Reached, reach_over_forms
 from rbpx.laws.predict.verdict import FAR
 from rbpx.questions.emergence.law import JointFit
@@ -64,7 +64,7 @@ class Crossing:
         return {**vars(self), **of, "law": None if self.law is None else self.law.record()}
 
 
-def windows_crossing(fit: PowerLawFit, share: float) -> Crossing:
+def windows_crossing(fit: PowerLaw, share: float) -> Crossing:
     """Size at which a law of one window length (`fit_windows`) reaches a share, S = (C_N / -ln share)^(1 / alpha_N).
 
     The interval inverts the confidence band of the regression: it contains all x = ln S with
@@ -83,10 +83,10 @@ def windows_crossing(fit: PowerLawFit, share: float) -> Crossing:
     Raises:
         ValueError: if share is not between 0 and 1.
     """
-    if fit.theta_P is None or fit.alpha_stderr is None:
-        return _nowhere(share, fit.status)
+    if fit.theta_P is None or fit.alpha.stderr is None:
+        return _nowhere(share, first_of([fit.status]))
     n, spread = fit.n_points, float(np.sum((np.log(fit.S) - math.log(fit.S_ref)) ** 2))
-    scatter_22 = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
+    scatter_22 = np.diag([fit.alpha.stderr**2 * spread / n, fit.alpha.stderr**2])
     over = (None, None) if fit.uncertainty is None else (fit.uncertainty.text_PP, fit.uncertainty.n_documents)
     return _cross(share, fit, fit.S_ref, float(fit.theta_P[0]), _region(scatter_22, n - 2, *over))
 
@@ -108,7 +108,7 @@ def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
         ValueError: if share is not between 0 and 1.
     """
     if fit.found is None:
-        return _nowhere(share, fit.status)
+        return _nowhere(share, first_of([fit.status]))
     if N not in fit.constants:
         return _nowhere(share, Status.not_positive)
     places = [list(fit.constants).index(N), -1]
@@ -138,9 +138,9 @@ def joint_crossing(fit: JointFit, N: int, share: float) -> Crossing:
     if N < 1:
         raise ValueError(f"a window has at least 1 token, got {N}")
     at = fit.constant_at_ref
-    if at is None or fit.alpha_stderr is None:
-        return _nowhere(share, fit.status)
-    scatter_22 = np.diag([at.ln_C_ref_stderr**2, fit.alpha_stderr**2])
+    if at is None or fit.alpha.stderr is None:
+        return _nowhere(share, first_of([fit.status]))
+    scatter_22 = np.diag([at.ln_C_ref_stderr**2, fit.alpha.stderr**2])
     region_22 = _region(scatter_22, fit.n_sizes - 2, fit.document_22, fit.n_documents)
     return _cross(share, fit, at.S_ref, at.ln_C_ref + math.log(N), region_22)
 
@@ -156,11 +156,11 @@ def _cross(share: float, fit: LawFit, S_ref: float, ln_C_ref: float, region: Flo
     """Where one law reaches a share, by its constant at S_ref and the region of its constant and exponent."""
     if not 0 < share < 1:
         raise ValueError(f"a share to cross lies between 0 and 1, got {share}")
-    if fit.alpha is None or fit.alpha <= 0:
+    if fit.alpha.value is None or fit.alpha.value <= 0:
         return _nowhere(share, Status.never_crosses)
     ln_S_ref, height = math.log(S_ref), ln_C_ref - math.log(-math.log(share))
-    ln_S = ln_S_ref + height / fit.alpha
-    lo, hi = (None, None) if region is None else fieller(height, fit.alpha, region)
+    ln_S = ln_S_ref + height / fit.alpha.value
+    lo, hi = (None, None) if region is None else fieller(height, fit.alpha.value, region)
     ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
     is_beyond = _outside(ln_S, fit.S) > math.log(FAR)
     reasons = [fit.status, *([Status.beyond] if is_beyond else [])]

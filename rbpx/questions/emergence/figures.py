@@ -46,7 +46,10 @@ def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undra
 
 def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     name, title, x = f"k{of.k}", f"N tokens in a row of rank at most {of.k:,}", scale_of(group.axis)
-    series = [f"N = {law.n}" + ("" if law.fit.alpha is not None else f": {law.fit.status.label}") for law in of.laws]
+    series = [
+        f"N = {law.n}" + (f": {law.fit.status.label}" if law.fit.status and law.fit.alpha.value is None else "")
+        for law in of.laws
+    ]
     rows = [
         {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
         | {"windows": windows, "x": run.x}
@@ -66,7 +69,7 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     laws = [
         {**at, "p": math.exp(-float(at["p"] or 0.0))}
         for windows, law in zip(series, of.laws, strict=True)
-        if law.fit.alpha is not None
+        if law.fit.alpha.value is not None
         for at in curve(law.fit, x.key, "p", windows=windows)
     ]
     marks = (line(alone, look={"strokeDash": [4, 4]}), line(laws, look={"strokeDash": [1, 0]}), points(rows=seen))

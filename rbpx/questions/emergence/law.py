@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import Replicates, around, few_documents, half_width, moments
+from rbpx.laws.intervals.estimate import Estimate, Replicates, around, few_documents, half_width, moments
 from rbpx.laws.numeric import Floats, exp_or_none, line, neg_ln
-from rbpx.laws.power.intervals import Ends, Intervals
-from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
+from rbpx.laws.power.intervals import Ends
+from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.status import Status
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
@@ -37,6 +37,7 @@ class WindowsFit(LawFit):
     """A law of windows of all lengths at once.
 
     Attributes:
+        status: why there are no numbers, else what was said of them.
         n_left_out: points (a size and a window length) that were not fitted; n_points were.
         n_sizes: sizes of the points that were fitted.
         lengths: the window lengths.
@@ -45,6 +46,7 @@ class WindowsFit(LawFit):
         reasons: every status that holds; empty before the law was judged.
     """
 
+    status: Status
     n_left_out: int
     n_sizes: int
     lengths: Sequence[int]
@@ -64,10 +66,10 @@ class JointFit(WindowsFit):
     alpha_within is the exponent if every N has a constant of its own. It equals alpha where no point is left out. Else
     the small sizes lack their long windows, and alpha absorbs lack of fit in N; the difference of both shows this.
 
-    alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
-    is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
-    With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi and the ends of C are 95 % intervals about
-    the number. None of them includes the law's lack of fit in N, which r2 shows, nor the effect of leaving out shares
+    The standard error of alpha takes the sizes as the units that scatter, not the points, as those of a size share its
+    tokens. It is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of
+    freedom. With one window length it is that of `fit_power_law`. The intervals of alpha and C are about the number.
+    None of them includes the law's lack of fit in N, which r2 shows, nor the effect of leaving out shares
     of 0, which `fit_pooled` keeps.
 
     Attributes:
@@ -90,7 +92,7 @@ class JointFit(WindowsFit):
         """What reproduces the fit, and what is known of it, as JSON takes it."""
         record: dict[str, Any] = {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
         record |= {"interval": self.interval, "equation": EQUATION, "source": SOURCE}
-        record |= {"C_lo": self.constant.lo, "C_hi": self.constant.hi, "r2_lnln": self.r2}
+        record |= {"C_lo": self.C.lo, "C_hi": self.C.hi, "r2_lnln": self.r2.value}
         record |= {name: getattr(self, name) for name in ("alpha_within", "r2_p", "n_left_out", "n_sizes")}
         record |= {} if self.constant_at_ref is None else vars(self.constant_at_ref)
         if self.n_replicates is not None:
@@ -102,7 +104,7 @@ class JointFit(WindowsFit):
 
 def fit_windows(
     S: ArrayLike, p: ArrayLike, p_replicates: ArrayLike | None = None, n_documents: int | None = None
-) -> PowerLawFit:
+) -> PowerLaw:
     """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does.
 
     Args:
@@ -205,14 +207,10 @@ def fit_joint(
     alpha_ends, ln_C_ends = ends(np.array([0.0, 1.0])), ends(np.array([1.0, ln_S_ref]))
     return replace(
         without,
-        C=exp_or_none(float(line_2[0] + line_2[1] * ln_S_ref)),
-        ends=Intervals((exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1]))),
-        alpha=float(line_2[1]),
-        alpha_stderr=math.sqrt(covariance_22[1, 1]),
-        alpha_lo=alpha_ends[0],
-        alpha_hi=alpha_ends[1],
+        C=Estimate(*map(exp_or_none, (float(line_2[0] + line_2[1] * ln_S_ref), *ln_C_ends))),
+        alpha=Estimate(float(line_2[1]), *alpha_ends, math.sqrt(covariance_22[1, 1])),
         alpha_within=_slope_within(n_P, ln_S_P, ln_y_P),
-        r2=_r2(ln_y_P, ln_fitted_P),
+        r2=Estimate(_r2(ln_y_P, ln_fitted_P)),
         r2_p=_r2(np.exp(-y_MN[used_MN]), np.exp(-np.exp(ln_fitted_P))),
         status=Status.ok,
         constant_at_ref=JointConstant(math.exp(ln_S_ref), float(line_2[0]), math.sqrt(covariance_22[0, 0])),

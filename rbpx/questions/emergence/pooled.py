@@ -63,7 +63,7 @@ class PooledConstants:
 class PooledFit(WindowsFit):
     """A law -ln p_N = C_N * S^(-alpha) with one exponent; numbers are None where the status says that there is no fit.
 
-    alpha_lo and alpha_hi are a 95 % interval that includes document sampling (where documents are known) and the
+    The interval of alpha includes document sampling (where documents are known) and the
     scatter of the models: the windows of one size count as one observation of its model. It is centred on alpha.
 
     Attributes:
@@ -109,7 +109,7 @@ class PooledFit(WindowsFit):
         record |= {"reasons": [reason.value for reason in self.reasons]}
         record |= {"windows": None if self.windows_MN is None else listed(self.windows_MN)}
         record |= {name: getattr(self, name) for name in ("models_sd", "n_left_out", "n_sizes")}
-        record |= {"C": {str(n): vars(constant) for n, constant in self.constants.items()}}
+        record |= {"C": {str(n): constant.record() for n, constant in self.constants.items()}}
         if (found := self.found) is None:
             return record
         return record | {
@@ -117,10 +117,10 @@ class PooledFit(WindowsFit):
             "counts": listed(found.counts_MN),
             "ln_C_ref": {str(n): ln_C for n, ln_C in found.ln_C_ref.items()},
             "uncertainty": as_plain(found.scatter),
-            "equal": {one.name: {**vars(one.estimate), "p": one.p} for each in self.contrasts for one in each},
+            "equal": {one.name: {**one.estimate.record(), "p": one.p} for each in self.contrasts for one in each},
             "bent": [one.name for one in self.bent],
-            "independent": {one.name: {**vars(one.estimate), "p": one.p} for one in self.growth},
-            "alphas": {str(n): vars(one) for n, one in self.alphas.items()},
+            "independent": {one.name: {**one.estimate.record(), "p": one.p} for one in self.growth},
+            "alphas": {str(n): one.record() for n, one in self.alphas.items()},
         }
 
 
@@ -197,10 +197,7 @@ def fit_pooled(
     ln_C_ref = dict(zip(used, theta_P[:-1].tolist(), strict=True))
     return replace(
         without,
-        alpha=alpha,
-        alpha_stderr=math.sqrt(scatter.variance_of(of_alpha_P)),
-        alpha_lo=lo,
-        alpha_hi=hi,
+        alpha=Estimate(alpha, lo, hi, math.sqrt(scatter.variance_of(of_alpha_P))),
         constants=_constants(theta_P, scatter if has_interval else None, ln_S_ref, used),
         alphas=alphas,
         contrasts=tuple(contrasts),

@@ -80,10 +80,10 @@ def _dependence(of: Emergence) -> str:
 def _pooled(of: Emergence, axis: Axis) -> str:
     """The exponent that all window lengths have in common, or why they have none."""
     pooled, words = of.pooled.fit, AXES[axis]
-    if pooled.alpha is None:
+    if pooled.alpha.value is None:
         return ""
-    alpha = interval_of(pooled.exponent)
-    how = "falls" if pooled.alpha > 0 else "rises"
+    alpha = interval_of(pooled.alpha)
+    how = "falls" if pooled.alpha.value > 0 else "rises"
     sentence = f"With a constant for each N, −ln p {how} as {words.x}^−α with α = {alpha}"
     if Status.no_trend in pooled.reasons:
         sentence = f"The share of windows does not measurably change {words.grows}; one exponent for all N is {alpha}"

@@ -102,7 +102,7 @@ def _exponent(points: Points | None) -> Estimate:
     """The exponent of the law of some points, with its interval over documents and models."""
     if points is None:
         return NO_ESTIMATE
-    return fit_power_law(points.S_N, points.y_N, points.replicates, backtests=False).exponent
+    return fit_power_law(points.S_N, points.y_N, points.replicates, backtests=False).alpha
 
 
 def _slope(points: Points) -> float:

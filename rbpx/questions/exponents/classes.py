@@ -38,8 +38,8 @@ def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
         replicates = Replicates.of(ratio_BN, group.n_resampled)
         fit = fit_power_law(S, _ratio(n_N, hits_N, nats_N), replicates, backtests=False)
         loss = fit_power_law(S, nats_N / n_N, backtests=False)
-        shown = {"tokens": name, "share": float(n_N[0]) / total, "alpha_cross_entropy": loss.alpha}
-        yield shown | by_name(difference=fit.exponent)
+        shown = {"tokens": name, "share": float(n_N[0]) / total, "alpha_cross_entropy": loss.alpha.value}
+        yield shown | by_name(difference=fit.alpha)
 
 
 def _ratio(n: Floats, hits: Floats, nats: Floats) -> Floats:

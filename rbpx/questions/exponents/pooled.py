@@ -12,9 +12,9 @@ from rbpx.display.section import interval
 from rbpx.display.view import Table, View, decimal, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, number, rough
 from rbpx.laws.families.pooled import PooledFit, fit_pooled
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import LawFit, PowerLawFit, finite_or_none
+from rbpx.laws.power.law import LawFit, PowerLaw, finite_or_none
 from rbpx.runs.fits import fit_points, record_of
 from rbpx.runs.group import ALIKE, Group, Run, grouped
 from rbpx.runs.origin import spelled
@@ -24,7 +24,6 @@ from rbpx.store.store import Record
 
 _SHARED: Final = tuple(name for name in ALIKE if name != "family")
 _METHODS: Final = (Method.ols, Method.offset)
-_COLUMNS: Final = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "status")  # of `fits`
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class PooledLaw:
     law: str
     k: int | None
     points: tuple[Points, ...]
-    own: tuple[PowerLawFit, ...]
+    own: tuple[PowerLaw, ...]
     fits: tuple[PooledFit, ...]
 
     @property
@@ -105,10 +104,10 @@ def fit_records(law: PooledLaw) -> Iterator[Record]:
     for fit in law.fits:
         params: Record = fit.record() | {"loss": law.law, "families": law.families}
         params |= {"S": [of.S_N for of in law.points], "y": [finite_or_none(of.y_N) for of in law.points]}
-        params |= {"own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own]}
+        params |= {"own_alpha": [[own.alpha.value, own.alpha.lo, own.alpha.hi] for own in law.own]}
         more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
-        columns = {name: getattr(fit, name) for name in _COLUMNS}  # constants are of a family each, and in params
-        as_law = LawFit(n_points=sum(len(points.S_N) for points in law.points), **columns)
+        alpha = Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi, fit.alpha_stderr)  # constants are in params
+        as_law = LawFit(alpha=alpha, n_points=sum(len(points.S_N) for points in law.points), status=fit.status)
         yield record_of(law.groups[0], "pooled", as_law, run_ids, fit.method, **more)
 
 
@@ -153,7 +152,7 @@ def _rows(law: PooledLaw) -> Iterator[Record]:
     for family, own in zip(law.families, law.own, strict=True):
         dof = own.n_points - 2
         sd = (sum(e**2 for e in own.residuals_ln) / dof) ** 0.5 if dof > 0 and own.residuals_ln else None
-        yield {**vars(own), **names, "family": family, "residual_sd": sd}
+        yield {**own.columns(), "E": own.E.value, **names, "family": family, "residual_sd": sd}
     for fit in law.fits:
         is_offset = fit.method is Method.offset
         no_E = {} if is_offset else flat({"E": NO_ESTIMATE})

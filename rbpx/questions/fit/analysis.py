@@ -36,7 +36,7 @@ class Laws:
     @property
     def headline(self) -> tuple[Law | None, Law | None]:
         """The law of RBP at the smallest k and that of cross-entropy, each None where it has no numbers."""
-        fitted = [law for law in self.laws if law.fit.alpha is not None and law.method is self.laws[0].method]
+        fitted = [law for law in self.laws if law.fit.alpha.value is not None and law.method is self.laws[0].method]
         first = {law.law: law for law in reversed(fitted)}
         return first.get("rbp"), first.get("cross_entropy")
 

@@ -121,7 +121,7 @@ def _point(result: Laws, law: Law, at: int, value: float, y: Scale, key: str) ->
 
 def _curve(law: Law, x: str, y: str, key: str) -> Rows:
     """The law between its smallest and its largest size, with the band of new models, whatever its sign."""
-    if law.fit.alpha is None:
+    if law.fit.alpha.value is None:
         return []
     rows = curve(law.fit, x, y, 12, **{key: _series(law)})
     return [{name: abs(at) if isinstance(at, float) else at for name, at in row.items()} for row in rows]
@@ -129,7 +129,7 @@ def _curve(law: Law, x: str, y: str, key: str) -> Rows:
 
 def _change(law: Law) -> str:
     values = [y for _, y in _known(law)]
-    slope = "" if law.fit.alpha is None else f" with α = {interval_of(law.fit.exponent, 4)}"
+    slope = "" if law.fit.alpha.value is None else f" with α = {interval_of(law.fit.alpha, 4)}"
     return f"{law_title(law.law, law.k)} goes from {values[0]:.3g} to {values[-1]:.3g}{slope}"
 
 

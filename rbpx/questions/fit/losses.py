@@ -129,12 +129,9 @@ def record_of_curve(group: PairedGroup, law: LossLaw, curve: FamilyCurve) -> Rec
     run_ids = sorted({name for run in members for each in (run, partner[id(run)]) for name in each.run_ids})
     x, y = pairs.x_N[of_N].tolist(), pairs.y_N[of_N].tolist()
     best = [test for test in curve.backtests if test.n_fitted == fit.n - 1]
-    kappa = fit.constants["kappa"]
     as_law = LawFit(
-        C=fit.constants["K"].value,
-        alpha=kappa.value,
-        alpha_lo=kappa.lo,
-        alpha_hi=kappa.hi,
+        C=fit.constants["K"],
+        alpha=fit.constants["kappa"],
         n_points=fit.n,
         backtest_error=best[0].error if best else None,
         status=curve.status,

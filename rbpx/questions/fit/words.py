@@ -94,7 +94,7 @@ def _verdict(laws: Laws) -> str:
     """What the laws say of ten times the size, and how many of them hold."""
     stands = sum(law.fit.status is Status.ok for law in laws.laws)
     lower = [
-        f"{law_title(law.law, law.k)} is {of_ten(law.fit.alpha or 0.0)}"
+        f"{law_title(law.law, law.k)} is {of_ten(law.fit.alpha.value or 0.0)}"
         for law in laws.headline
         if law is not None and law.fit.status not in (Status.no_trend, Status.not_monotone, Status.bends)
     ]
@@ -128,8 +128,8 @@ def _of_laws(laws: Laws) -> Iterator[str]:
 def _sentence(law: Law, words: AxisWords) -> str:
     """One law in words, which are those of its status."""
     fit, name = law.fit, law_title(law.law, law.k)
-    subject, alpha = name[0].upper() + name[1:], fit.alpha or 0.0
-    exponent = f"α = {interval_of(fit.exponent)}"
+    subject, alpha = name[0].upper() + name[1:], fit.alpha.value or 0.0
+    exponent = f"α = {interval_of(fit.alpha)}"
     turn = "falls" if alpha > 0 else "rises"
     if fit.status is Status.no_trend:
         return f"{subject}: no law here; {exponent} cannot be told from 0."
@@ -137,9 +137,9 @@ def _sentence(law: Law, words: AxisWords) -> str:
         return f"{subject}: no law here; the values do not move in one direction ({exponent})."
     if fit.status is Status.bends:
         return f"{subject} {turn} {words.grows}, but not as a power law: the points curve about it ({exponent})."
-    r2 = "" if fit.r2 is None else f", R² = {fit.r2:.3f}"
+    r2 = "" if fit.r2.value is None else f", R² = {fit.r2.value:.3f}"
     said = f"{subject} {turn} as {words.x}^−α with {exponent}{r2}: {words.at_tenfold} it is {of_ten(alpha)}"
-    return said + (f"; its status: {fit.status.label}." if fit.status is not Status.ok else ".")
+    return said + (f"; its status: {fit.status.label}." if fit.status not in (None, Status.ok) else ".")
 
 
 def _limits(laws: Sequence[Law]) -> Iterator[str]:

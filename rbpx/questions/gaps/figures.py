@@ -49,7 +49,7 @@ def _exponents(pairs: Sequence[Pair], rows: Sequence[Record], fit_ids: Sequence[
 
 
 def _ratios(pair: Pair, name: str, fit_ids: Sequence[str]) -> Figure | Undrawn:
-    losses, group = [loss for loss in pair.losses if loss.gap.fit.alpha is not None], pair.one.group
+    losses, group = [loss for loss in pair.losses if loss.gap.fit.alpha.value is not None], pair.one.group
     if not losses:
         return Undrawn(name, "The gap between two texts", "The ratio of losses is not known at three sizes.")
     said = ", ".join(f"{loss.name} {loss.gap.ratio.value:.3f}" for loss in losses if loss.gap.ratio.value is not None)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, fieller, flat
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.predict.verdict import Form, with_reasons
 from rbpx.questions.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
@@ -45,7 +45,7 @@ class Gap:
     """
 
     swapped: bool
-    fit: PowerLawFit
+    fit: PowerLaw
     S_ref: float | None = None
     ratio: Estimate = NO_ESTIMATE
     delta: Estimate = NO_ESTIMATE
@@ -159,9 +159,9 @@ def fit_gap(
         turn = -1 if swapped else 1
         replicates = None if drawn is None else Replicates.of((drawn[0] / drawn[1]) ** turn, n_documents)
         fit = fit_power_law(S, ratio_N**turn, replicates)
-    if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
+    if fit.alpha.value is None or fit.r2.value is None or fit.theta_P is None:
         return Gap(swapped, fit)
-    ln_G, S_N, delta = float(fit.theta_P[0]), np.asarray(fit.S), fit.exponent.times(-1)
+    ln_G, S_N, delta = float(fit.theta_P[0]), np.asarray(fit.S), fit.alpha.times(-1)
     a_N, b_N = sides[::turn]
     offset = offset_ratio(S_N, a_N, b_N, None if drawn is None else drawn[::turn], n_documents)
     bent = curvature(S_N, np.log(fit.y), replicates)
@@ -169,8 +169,8 @@ def fit_gap(
         gap = Gap(swapped, fit, fit.S_ref, Estimate(math.exp(ln_G)), delta, curvature=bent, offset=offset)
         return settle(gap, None)
     ratio = Estimate(math.exp(ln_G), *map(math.exp, about.interval(ln_G, np.array([1.0, 0.0]))))
-    p = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about)
-    closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
+    p = p_of_zero(fit.alpha.value, np.array([0.0, 1.0]), about)
+    closed = _over_forms(_closed(ln_G, fit.alpha.value, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
     return settle(Gap(swapped, fit, fit.S_ref, ratio, delta, p, None, closed, bent, offset), p)
 
 

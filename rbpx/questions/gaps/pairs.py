@@ -122,5 +122,5 @@ def _without_intervals(gap: Gap) -> Gap:
     """The numbers of a gap in one document, without interval, test or verdict, as it says nothing of others."""
     if gap.delta.value is None:
         return gap
-    fit = replace(gap.fit, status=Status.ok, alpha_lo=None, alpha_hi=None)
+    fit = replace(gap.fit, alpha=Estimate(gap.fit.alpha.value))
     return Gap(gap.swapped, fit, gap.S_ref, Estimate(gap.ratio.value), Estimate(gap.delta.value))

@@ -26,7 +26,7 @@ from rbpx.laws.intervals.estimate import (
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import p_of_zero
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.regression import Regression
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.laws.predict.verdict import NEGLIGIBLE, Form
@@ -129,24 +129,24 @@ def offset_ratio(
     sides = (a_N, b_N)
     laws = [_law(tuple(S_N.tolist()), tuple(y_N.tolist())) for y_N in sides if not drawn]  # a text is in many pairs
     laws += [fit_power_law(S_N, y_N, of, Method.offset, backtests=False) for y_N, of in zip(sides, drawn, strict=False)]
-    if any(law.theta_P is None or law.r2 is None for law in laws):
+    if any(law.theta_P is None or law.r2.value is None for law in laws):
         return None
     form = Form.either
-    if any(law.offset.lo is not None and law.offset.lo > 0 for law in laws):
+    if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
         form = Form.offset
-    elif all(law.offset.hi is not None and law.offset.hi <= NEGLIGIBLE * min(law.y) for law in laws):
+    elif all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(law.y) for law in laws):
         form = Form.power
     changes = [of.ln_y_BN - np.log(y_N) for y_N, of in zip(sides, drawn, strict=False)]
     a, b = laws
-    return OffsetRatio(form, a.offset, b.offset, _closed(S_N, laws, changes, n_documents))
+    return OffsetRatio(form, a.E, b.E, _closed(S_N, laws, changes, n_documents))
 
 
 @lru_cache(maxsize=1024)
-def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLawFit:
+def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLaw:
     return fit_power_law(S, y, None, Method.offset, backtests=False)
 
 
-def _along(law: PowerLawFit, x_G: Floats) -> tuple[Floats, Floats]:
+def _along(law: PowerLaw, x_G: Floats) -> tuple[Floats, Floats]:
     """Ln of a loss at G sizes, and its derivatives by each ln y that was fitted, [G, N]; none by an E at its bound."""
     theta_P, x_N = law.theta_P, np.log(law.S) - np.log(law.S).mean()
     assert theta_P is not None, "the fit converged"
@@ -162,7 +162,7 @@ def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
     return np.log(y_G), np.column_stack([power_G / y_G, -x_G * power_G / y_G, 1 / y_G])
 
 
-def _closed(S_N: Floats, laws: Sequence[PowerLawFit], changes: Sequence[Floats], n_documents: int | None) -> Estimate:
+def _closed(S_N: Floats, laws: Sequence[PowerLaw], changes: Sequence[Floats], n_documents: int | None) -> Estimate:
     """The ln of the size at which both laws meet, and the ends of the range in which they may."""
     ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
     ln_S_G = np.linspace(math.log(S_N.min() / REACH), math.log(S_N.max() * REACH), _GRID)

@@ -66,7 +66,7 @@ def exact_match(
     return flat(match | {"rho": rho, "correlated": of(correlated_B)})
 
 
-_OF_LAW: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
+_OF_LAW: Final = ("r", "r_lo", "r_hi", "n_sizes", "n_sequences")
 
 
 def laws_of_items(
@@ -93,12 +93,14 @@ def laws_of_items(
     for assumed in HITS:
         fit = _judged(fit_outcomes(with_r if assumed is Correction.measured else outcomes, assumed))
         row = {"kind": "law", **group.names(), "k": k, "correction": assumed.value}
-        yield row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")}
+        of_law = {name: fit.columns()[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "aic", "status")}
+        of_law |= {name: getattr(fit, name) for name in _OF_LAW}
+        yield row | of_law | {"reasons": fit.record().get("reasons")}
 
 
 def _judged(fit: OutcomeFit) -> OutcomeFit:
     """Mark an exponent without an interval as barely determined."""
-    if fit.alpha is None or fit.alpha_lo is not None:
+    if fit.alpha.value is None or fit.alpha.lo is not None:
         return fit
     reasons = in_order([*(fit.reasons or ()), Status.barely_determined])
     return replace(fit, status=first_of(reasons), reasons=reasons)

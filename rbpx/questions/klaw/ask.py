@@ -20,10 +20,10 @@ from rbpx.display.view import Table, View, decimal, place, share, state, text, w
 from rbpx.display.vocabulary import decimals, rough, significant
 from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Replicates, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import neg_ln
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.verdict import with_reasons
 from rbpx.questions.klaw.words import FORMS, sentences
 from rbpx.questions.question import of_each
@@ -99,7 +99,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         first = k_grid.index(1)
         replicates = None if y_NBK is None else Replicates.of(y_NBK[:, :, first].T, group.n_resampled)
         of_S = fit_power_law(S, y_NK[:, first], replicates)
-    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLawFit]]()
+    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
     n_documents = group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
@@ -108,14 +108,14 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         if of_S is not None:
             drawn = None if y_NBK is None else (y_NBK[at], y_NBK[:, :, k_grid.index(1)].T)
             bends = Status.bends in (law.reasons or ())
-            worth = exchange_of(k_grid, y_NK[at], law.alpha, of_S, drawn, group.n_resampled, bends)
+            worth = exchange_of(k_grid, y_NK[at], law.alpha.value, of_S, drawn, group.n_resampled, bends)
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
         rows.append(fits[-1] | {"size": label, "x": run.x} | by_name(factor=worth.within if worth else NO_ESTIMATE))
-        drawn_laws += [(label, law)] if law.alpha is not None else []
+        drawn_laws += [(label, law)] if law.alpha.value is not None else []
     joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents)
-    if joint is not None and joint.alpha.alpha is not None:
+    if joint is not None and joint.alpha.alpha.value is not None:
         fits.append(_joint_fit(group, joint))
     return Result(
         [group],
@@ -130,16 +130,16 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 def _joint_fit(group: Group, joint: JointLaw) -> Record:
     """The row of the one law of a group: C at S = 1 and k = 1, alpha that of S; params have its tests and rivals."""
     status = Status.ok if joint.holds else Status.bends
-    fit = with_document_doubts(group, with_reasons(replace(joint.alpha, C=joint.C), [status]))
+    fit = with_document_doubts(group, with_reasons(replace(joint.alpha, C=Estimate(joint.C)), [status]))
     params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",
         "k": list(joint.of_range),
         "range": None if joint.range is None else list(joint.range),
         "n_ranges": joint.n_ranges,
-        "kappa": vars(joint.kappa),
-        "drift": vars(joint.drift),
-        "bend": None if joint.bend is None else vars(joint.bend),
+        "kappa": joint.kappa.record(),
+        "drift": joint.drift.record(),
+        "bend": None if joint.bend is None else joint.bend.record(),
         "forms": [vars(form) for form in joint.forms],
     }
     return record_of(group, "joint_law", fit, group.run_ids, Method.ols, params=params | about_axis(group))
@@ -153,7 +153,7 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
     if joint is None:
         return
     ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
-    numbers = {"α": joint.alpha.exponent, "κ": joint.kappa, "α, more for each ln k": joint.drift}
+    numbers = {"α": joint.alpha.alpha, "κ": joint.kappa, "α, more for each ln k": joint.drift}
     numbers |= {} if joint.bend is None else {"bend in ln k": joint.bend}
     title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
     yield ONE_LAW.table(title, [{"name": name} | by_name(value=of) for name, of in numbers.items()], group.title)
@@ -162,9 +162,7 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
     yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis)
 
 
-def figures(
-    group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLawFit]]
-) -> Iterator[Figure | Undrawn]:
+def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLaw]]) -> Iterator[Figure | Undrawn]:
     """Draw -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
     title = "−ln RBP_k against k"
     if not fitted:
@@ -172,7 +170,7 @@ def figures(
         yield Undrawn("k", title, f"No size has −ln RBP_k at three values of k; ask for more: {more}.")
         return
     chosen = spread(fitted, MOST_SERIES)
-    slopes = " to ".join(f"{label} with slope {-(law.alpha or 0):.3f}" for label, law in spread(chosen, 2))
+    slopes = " to ".join(f"{label} with slope {-(law.alpha.value or 0):.3f}" for label, law in spread(chosen, 2))
     part = f" {len(chosen)} of {len(fitted)} sizes are drawn." if len(chosen) < len(fitted) else ""
     says = f"Logarithmic plot for {group.title}: falling lines, from {slopes}."
     words = (says, f"Lines: −ln RBP_k = C·k^−α in each model, by least squares.{part}")

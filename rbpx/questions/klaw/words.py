@@ -25,7 +25,7 @@ def sentences(laws: Sequence[Record], joint: JointLaw | None, axis: Axis) -> Ite
     fitted = [law for law in laws if law["alpha"] is not None]
     if fitted:
         yield from _of_laws(fitted, AXES[axis])
-    if joint is not None and joint.alpha.alpha is not None:
+    if joint is not None and joint.alpha.alpha.value is not None:
         yield _of_joint(joint, AXES[axis])
 
 

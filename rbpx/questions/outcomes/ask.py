@@ -16,7 +16,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.questions.outcomes.counts import counts_of, counts_of_trials
 from rbpx.questions.outcomes.learners import FOLDS, learners
 from rbpx.questions.outcomes.recovery import recover
@@ -42,7 +42,7 @@ _NOTE: Final = (
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Cut the documents of a measured group into sequences, fit laws to those that pass at each k, and learn hits."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
-    rows, of_tokens = list[Record](), dict[int | None, PowerLawFit]()
+    rows, of_tokens = list[Record](), dict[int | None, PowerLaw]()
     for k, counts, tokens in counts_of(connection, group, k_grid, lengths, request):
         rows += recover(k, counts, group, tokens)
         of_tokens[k] = tokens.law
@@ -116,7 +116,7 @@ LEARNERS: Final = View[Record](
 )  # fmt: skip
 
 
-def _tables(rows: Sequence[Record], about: str, of_tokens: Mapping[int | None, PowerLawFit]) -> Iterator[Table]:
+def _tables(rows: Sequence[Record], about: str, of_tokens: Mapping[int | None, PowerLaw]) -> Iterator[Table]:
     """The sequences and the laws, then for each k the shares of hits that these imply."""
     of_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in ("outcomes", "law", "rbp")}
     yield SEQUENCES.table(
@@ -148,14 +148,14 @@ def _passed(of_sizes: Sequence[Record]) -> Record:
     return row | {"r_least": min(r) if is_known else None, "r_most": max(r) if is_known else None}
 
 
-def _laws(of_k: Sequence[Record], of_tokens: Mapping[int | None, PowerLawFit]) -> Iterator[Record]:
+def _laws(of_k: Sequence[Record], of_tokens: Mapping[int | None, PowerLaw]) -> Iterator[Record]:
     """The law of the tokens themselves, and those recovered, each with its bias against it."""
     if (law := of_tokens.get(of_k[0]["k"])) is not None:
         name = _of_k(of_k[0], "tokens themselves")
-        yield {"law": name, **by_name(alpha=law.exponent, bias=NO_ESTIMATE, r=NO_ESTIMATE), "status": law.status}
+        yield {"law": name, **by_name(alpha=law.alpha, bias=NO_ESTIMATE, r=NO_ESTIMATE), "status": law.status}
     for row in of_k:
         name = f"{'all N' if row['n'] is None else 'N = ' + str(row['n'])}, {_ASSUMED[row['correction']]}"
-        bias = row["params"]["bias_against_tokens"] or vars(NO_ESTIMATE)
+        bias = row["params"]["bias_against_tokens"] or NO_ESTIMATE.record()
         yield row | {"law": _of_k(row, name), "bias": bias["value"], "bias_lo": bias["lo"], "bias_hi": bias["hi"]}
 
 

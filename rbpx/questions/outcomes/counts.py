@@ -20,7 +20,7 @@ from rbpx.config.request import Request
 from rbpx.laws.counts.fit import Outcomes
 from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.questions.outcomes.trials import Trial
@@ -88,7 +88,7 @@ class Tokens:
     """
 
     rbp_M: Floats
-    law: PowerLawFit
+    law: PowerLaw
     alpha_B: Floats | None
 
 

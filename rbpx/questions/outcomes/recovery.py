@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from rbpx.laws.counts.fit import Correction, OutcomeFit, fit_outcomes, implied_rbp
 from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate
@@ -38,13 +38,13 @@ def recover(
     for n, fit in _fits(counts, group is not None and group.n_resampled == 1):
         of, params = {"n": n, "correction": fit.correction.value}, _params(fit, counts, tokens)
         if group is None:
-            law = about | {name: getattr(fit, name) for name in _COLUMNS} | {"params": params}
+            law = about | {name: fit.columns()[name] for name in _COLUMNS} | {"params": params}
         else:
             params |= {"cells": counts.record(n), "n": n}  # to which it can be fitted again
             apart = [*of.values(), *([] if n is not None else counts.lengths)]
             law = record_of(group, "rbp", fit, group.run_ids, MLE, k=k, n=apart, params=params)
         yield {"kind": "law", **of, **law}
-        for m, size in enumerate(sizes if fit.alpha is not None else ()):
+        for m, size in enumerate(sizes if fit.alpha.value is not None else ()):
             rbp = by_name(rbp=Estimate(*implied_rbp(fit, counts.S[m])))
             known = None if tokens is None else float(tokens.rbp_M[m])
             yield {"kind": "rbp", **of, **about, **size, **rbp, "rbp_tokens": known}
@@ -61,25 +61,25 @@ def _fits(counts: Counts, is_one_document: bool) -> Iterator[tuple[int | None, O
 
 
 def _without_interval(fit: OutcomeFit) -> OutcomeFit:
-    if fit.alpha is None:
+    if fit.alpha.value is None:
         return fit
-    unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi", "interval"))
-    return replace(fit, **unknown, status=Status.one_document, reasons=(Status.one_document,))
+    alpha, reasons = Estimate(fit.alpha.value), (Status.one_document,)
+    return replace(fit, alpha=alpha, r_lo=None, r_hi=None, interval=None, status=reasons[0], reasons=reasons)
 
 
 def _params(fit: OutcomeFit, counts: Counts, tokens: Tokens | None) -> Record:
     """What a fit has beyond the columns of any law."""
     bias = None if tokens is None else _bias(fit, tokens, counts.n_documents)
     more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
-    more |= {"S": list(counts.S), "bias_against_tokens": None if bias is None else vars(bias)}
+    more |= {"S": list(counts.S), "bias_against_tokens": None if bias is None else bias.record()}
     return fit.record() | more
 
 
 def _bias(fit: OutcomeFit, tokens: Tokens, n_documents: int) -> Estimate | None:
     """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
-    if fit.alpha is None or tokens.law.alpha is None:
+    if fit.alpha.value is None or tokens.law.alpha.value is None:
         return None
-    value = fit.alpha - tokens.law.alpha
-    if fit.alpha_B is None or fit.alpha_lo is None or tokens.alpha_B is None:
+    value = fit.alpha.value - tokens.law.alpha.value
+    if fit.alpha_B is None or fit.alpha.lo is None or tokens.alpha_B is None:
         return Estimate(value)
     return estimate(value, fit.alpha_B - tokens.alpha_B, n_documents, Recipe.uncentred)

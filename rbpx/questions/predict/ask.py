@@ -41,7 +41,7 @@ from rbpx.runs.points.frontier import frontier, said_of_points
 from rbpx.runs.points.outliers import said_of_one_run
 from rbpx.runs.points.sizes import known_points
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.status import Status
+from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
@@ -96,14 +96,14 @@ def _tables(group: Group, laws: Sequence[Foresight], targets: Sequence[float]) -
 def _unknown(of: Foresight, targets: Sequence[float]) -> list[Record]:
     sizes = [run.non_embedding_params for run in of.law.runs]
     told = ({"S": S, "beyond": outside(S, sizes), **values(Estimate())} for S in targets)
-    return [of.rows[0] | prediction(each, [of.law.fit.status]) for each in told]
+    return [of.rows[0] | prediction(each, in_order([of.law.fit.status])) for each in told]
 
 
 def _backtest(of: Foresight) -> Record:
     """A row of the table of backtests: the errors of the largest size are those of its first model."""
     tests, largest = of.of("backtest"), of.law.runs[-1].non_embedding_params
     errors = {f"error_from_{row['n_fitted']}": row["error"] for row in reversed(tests) if row["S"] == largest}
-    numbers = {} if of.method == COMBINED else by_name(alpha=of.law.fit.exponent) | {"r2": of.law.fit.r2}
+    numbers = {} if of.method == COMBINED else by_name(alpha=of.law.fit.alpha) | {"r2": of.law.fit.r2.value}
     return of.rows[0] | of.tested | errors | numbers
 
 

@@ -67,7 +67,7 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
-    first = next((at for at, law in enumerate(laws) if law.fit.alpha is not None), 0)
+    first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
     over_forms = _over_forms(group, laws[first], fits[first], targets, request.pins)
     combined = [row["reasons"] for row in over_forms[0].of("prediction")] if over_forms else [()] * len(targets)
     return [*over_forms, *(_by_method(group, *law, targets, combined) for law in zip(laws, fits, strict=True))]
@@ -83,7 +83,7 @@ def _by_method(
     group: Group, law: Law, fit: Record, targets: Sequence[float], combined: Sequence[Sequence[Status]]
 ) -> Foresight:
     """The predictions of one law, each with its own statuses and those of the combined answer at the same size."""
-    if law.fit.alpha is None:
+    if law.fit.alpha.value is None:
         return _foresight(group, law, fit, law.method.value, ())
     rows = []
     for S, reasons in zip(targets, combined, strict=True):
@@ -97,7 +97,7 @@ def _over_forms(group: Group, law: Law, fit: Record, targets: Sequence[float], p
     """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = values_of(pins, y, {each.name: each.free for each in pinned}) if pinned else ()
-    answers = None if law.fit.alpha is None else average_forms(S, y, targets, given)
+    answers = None if law.fit.alpha.value is None else average_forms(S, y, targets, given)
     if answers is None:
         return []
     combined, tests = _combined(law, S, answers, given)

@@ -19,7 +19,7 @@ from rbpx.display.chart.figure import spread
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, reaching
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
-from rbpx.laws.power.law import PowerLawFit, finite_or_none, fit_power_law
+from rbpx.laws.power.law import PowerLaw, finite_or_none, fit_power_law
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
@@ -52,9 +52,9 @@ class Derived:
     """
 
     row: Record
-    measured: PowerLawFit
-    derived: PowerLawFit
-    ratio: PowerLawFit
+    measured: PowerLaw
+    derived: PowerLaw
+    ratio: PowerLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,16 +184,16 @@ def _derived(
         law, by_form, ratio = (power_law_of(group, points) for points in (of, derived, derived.over(of)))
         y_N = approximated.get((of.law, of.k))
         params = by_form.record() | {"distribution": name, "quantity": of.law}
-        params |= {"measured": {column: getattr(law, column) for column in _MEASURED}}
-        params |= by_name(level=_level(ratio), alpha_more=ratio.exponent)
-        params |= {"alpha_approximated": None if y_N is None else fit_power_law(of.S_N, y_N).alpha}
+        params |= {"measured": {column: law.columns()[column] for column in _MEASURED}}
+        params |= by_name(level=_level(ratio), alpha_more=ratio.alpha)
+        params |= {"alpha_approximated": None if y_N is None else fit_power_law(of.S_N, y_N).alpha.value}
         params |= {"equation": "y = C * S^(-alpha), y what the distribution derives"}
         more: Record = {"k": of.k, "n": name, "params": params}
         row = record_of(group, _DERIVED[of.law], by_form, group.run_ids, Method.ols, **more)
         yield Derived({"kind": "closure", "distribution": name, **row}, law, by_form, ratio)
 
 
-def _level(ratio: PowerLawFit) -> Estimate:
+def _level(ratio: PowerLaw) -> Estimate:
     """Derived over measured at the geometric mean of the sizes, and its 95 % interval.
 
     The interval is centred on the level less its bias, which counted entropies have, and reaches to the level.

@@ -98,8 +98,8 @@ def _thousands(value: float | None) -> str:
 def _difference_ends(row: Record) -> Cell:
     """The interval of a difference, or the status that says why there is none."""
     ratio = row["ratio"]
-    ends = ratio.alpha_lo, ratio.alpha_hi
-    if ratio.alpha_lo is None:
+    ends = ratio.alpha.lo, ratio.alpha.hi
+    if ratio.alpha.lo is None:
         return Cell((ratio.status.label,), ends, doubts=(ratio.status,))
     return Cell(tuple(number(end, 3) for end in ends), ends)
 

@@ -61,7 +61,7 @@ def closure_of(
         separate = typical((np.log(separate_Y) - sizes.ln_y_Y(S_N.max()))[scored_Y])
     of, difference = {(each.law, each.k): each for each in points}, NO_ESTIMATE
     if 1 in k_grid:
-        difference = power_law_of(group, of["rbp", 1].over(of["cross_entropy", None])).exponent
+        difference = power_law_of(group, of["rbp", 1].over(of["cross_entropy", None])).alpha
     chosen_on = [run.size for run in group.runs if run.non_embedding_params in sizes.choosing_S]
     names = group.names() | {"run_ids": list(group.run_ids)}
     about = {"reach": reach, "chosen_on": list(dict.fromkeys(chosen_on)), "error_separate": separate}

@@ -88,7 +88,7 @@ def _derived(ranks: Ranks) -> Figure | Undrawn:
     series = {f"{law}, measured": of.measured for law, _, of in laws}
     series |= {f"{law}, {by}": of.derived for law, by, of in laws}
     exponents = [
-        f"{law}: α {number(of.measured.alpha, 3)} measured, {number(of.derived.alpha, 3)} derived by {by}"
+        f"{law}: α {number(of.measured.alpha.value, 3)} measured, {number(of.derived.alpha.value, 3)} derived by {by}"
         for law, by, of in laws
     ]
     says = f"Laws in size for {ranks.group.title}. {'; '.join(exponents)}."

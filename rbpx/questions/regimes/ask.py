@@ -77,8 +77,8 @@ def _regime(points: Points, law: Law) -> Record:
     if points.y_BN is not None and points.doubt is None:
         usable_B = Replicates.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
         document_sd = float(usable_B.std(ddof=1)) if len(usable_B) > 1 else None
-    if fit.alpha is not None:
-        signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
+    if fit.alpha.value is not None:
+        signal = fit.alpha.value * math.log(max(points.S_N) / min(points.S_N))
     known = {"n_misses": n_misses, "signal": signal, "binomial_sd": binomial_sd, "document_sd": document_sd}
     return known | {"stands": stands(law)}
 
@@ -106,7 +106,7 @@ def _at_k(points: Points, law: Law) -> AtK:
             ln_y_BN = Replicates.of(points.y_BN, points.n_documents).ln_y_BN
     about = fit.uncertainty
     models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
-    return AtK(ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, stands(law))
+    return AtK(ln_y_N, ln_y_BN, fit.alpha.value, fit.r2.value, models, stands(law))
 
 
 def _law(row: Record) -> Cell:

@@ -22,7 +22,7 @@ from rbpx.display.vocabulary import law_title, number, signed
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.temperature import minimum
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -88,14 +88,14 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     raw, best = fit_all(series, Method.ols)
     ratio = shift_law(group, *series).difference if len(found) >= 3 else None
     own: Record = {name: [row[name] for row in rows] for name in by_name(temperature=NO_ESTIMATE)}
-    own |= by_name(alpha_difference=NO_ESTIMATE if ratio is None else ratio.exponent)
+    own |= by_name(alpha_difference=NO_ESTIMATE if ratio is None else ratio.alpha)
     laws = [fit_record(group, raw, request.resamples)]
-    laws += [fit_record(group, best, request.resamples, own | {"alpha_raw": raw.fit.alpha})]
+    laws += [fit_record(group, best, request.resamples, own | {"alpha_raw": raw.fit.alpha.value})]
 
     labelled = zip([each.run for each in found], labels_of([each.run for each in found]), rows, strict=True)
     shown = [row | {"size": label, "non_embedding_params": row["S"], "x": run.x} for run, label, row in labelled]
     of_laws = [row | {"law": law_title(row["law"])} for row in laws]
-    of_laws += [] if ratio is None else [{**vars(ratio), "law": "their ratio", "params": ratio.record()}]
+    of_laws += [] if ratio is None else [{**ratio.columns(), "law": "their ratio", "params": ratio.record()}]
     costs = [(row, each.curve) for row, each in zip(shown, found, strict=True)]
     T = 1 / found[0].curve[0]
     note = f"T is searched from {T.min():g} to {T.max():g}; where T* lies outside, CE at T* is that at the nearer end."
@@ -142,7 +142,7 @@ def _points(group: Group, found: Sequence[Tempered]) -> list[Points]:
     return points
 
 
-def _sentences(last: Record, raw: PowerLawFit, best: PowerLawFit, ratio: PowerLawFit | None) -> Iterator[str]:
+def _sentences(last: Record, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | None) -> Iterator[str]:
     """What the largest size prefers and gains, and how much of the law is calibration."""
     if last["temperature"] is None:
         yield f"{last['size']} prefers a temperature outside those that were measured."
@@ -152,10 +152,10 @@ def _sentences(last: Record, raw: PowerLawFit, best: PowerLawFit, ratio: PowerLa
             -(last["difference_nats"] or 0.0),
         )
         yield f"{last['size']} does best at T = {T}; its cross-entropy is {gain:.4f} nats lower there."
-    if ratio is not None and ratio.alpha is not None:
+    if ratio is not None and ratio.alpha.value is not None:
         yield (
-            f"The exponent of cross-entropy is {number(raw.alpha)} as measured and {number(best.alpha)} at the "
-            f"temperature of each size, a difference of {interval_of(ratio.exponent, 4)}: that much of the law is "
+            f"The exponent of cross-entropy is {number(raw.alpha.value)} as measured and {number(best.alpha.value)} at "
+            f"the temperature of each size, a difference of {interval_of(ratio.alpha, 4)}: that much of the law is "
             "calibration. No rank moves."
         )
 

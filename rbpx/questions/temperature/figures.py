@@ -23,7 +23,7 @@ from rbpx.display.chart.figure import (
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.view import View, decimal, place, text, with_ends
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.temperature import loss_at
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
@@ -57,7 +57,7 @@ def unmeasured(group: Group) -> Sequence[Undrawn]:
 
 
 def figures(
-    group: Group, runs: Sequence[tuple[Record, Curve]], laws: Sequence[tuple[str, PowerLawFit]], fit_ids: Sequence[str]
+    group: Group, runs: Sequence[tuple[Record, Curve]], laws: Sequence[tuple[str, PowerLaw]], fit_ids: Sequence[str]
 ) -> Iterator[Figure | Undrawn]:
     """Draw T* against S, what other temperatures cost, and both laws.
 

@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import headline, law_title, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.predict.prediction import along
 from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.questions.question import of_each
@@ -86,7 +86,7 @@ class Trajectory(NamedTuple):
     points: list[Record]
     row: Record
     shown: Record
-    law: PowerLawFit | None = None
+    law: PowerLaw | None = None
     fit: Record | None = None
 
 
@@ -155,10 +155,10 @@ def _trajectory(group: TrainingGroup, name: str, trained: Trained, warm_up: floa
     if after is None:
         return Trajectory(trained, states, points, row, row | shown)
     law, fit = after.law, _fit_of(group, name, trained, after, states.runs, [D[at] for at in taken])
-    row |= {key: fit[key] for key in ("fit_id", "run_ids", "n_points", "r2")} | {"status": law.status.value}
-    row |= {"D_first": after.D, "is_found": after.is_found, "E": law.offset.value}
-    row |= by_name(B=law.constant, beta=law.exponent)
-    return Trajectory(trained, states, points, row, row | shown | by_name(E=law.offset), law, fit)
+    row |= {key: fit[key] for key in ("fit_id", "run_ids", "n_points", "r2")} | {"status": law.status}
+    row |= {"D_first": after.D, "is_found": after.is_found, "E": law.E.value}
+    row |= by_name(B=law.C, beta=law.alpha)
+    return Trajectory(trained, states, points, row, row | shown | by_name(E=law.E), law, fit)
 
 
 def _fit_of(
@@ -203,7 +203,7 @@ def _figure(found: Sequence[Trajectory], origin: Origin) -> Figure:
     curves: Rows = [
         {"size": each.shown["size"], "D": at.S, "y": trained.sign * at.y}
         for each in found
-        if each.law is not None and each.law.alpha is not None
+        if each.law is not None and each.law.alpha.value is not None
         for at in along(each.law, _STEPS)
     ]
     falls = [f"{of.shown['size']} from {short(of.points[0]['y'])} to {short(of.points[-1]['y'])}" for of in found]

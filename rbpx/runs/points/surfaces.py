@@ -277,11 +277,8 @@ def surface_record(
     points = [params["S"], params["D"], params["y"]]
     identity = digest([*how.values(), points, *([given] if given else [])])
     of_group = {"reasons": [reason.value for reason in reasons], "sign": trained.sign, "variant": group.first.variant}
-    alpha = fit.constants.get("alpha", Estimate())
     law = LawFit(
-        alpha=alpha.value,
-        alpha_lo=alpha.lo,
-        alpha_hi=alpha.hi,
+        alpha=fit.constants.get("alpha", Estimate()),
         aic=fit.aic,
         bic=fit.bic,
         n_points=fit.n_points,
