@@ -12,8 +12,8 @@ from scipy.optimize import least_squares
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
-from rbpx.laws.predict.prediction import predict
-from rbpx.laws.predict.verdict import Form, compare_forms
+from rbpx.laws.prediction.prediction import predict
+from rbpx.laws.prediction.verdict import Form, compare_forms
 from rbpx.status import Status
 from tests.support.coverage import of_power_law
 from tests.support.draws import fewest

@@ -12,7 +12,7 @@ from scipy.stats import t as student_t
 from benchmarks.prediction_coverage import Truth, plain_mixture
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import average_forms, predict, predict_batch
+from rbpx.laws.prediction.prediction import average_forms, predict, predict_batch
 from tests.support.draws import fewest
 from tests.support.singly import below
 

@@ -10,7 +10,7 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import predict
+from rbpx.laws.prediction.prediction import predict
 from rbpx.status import Status
 from tests.support.pythia import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
 

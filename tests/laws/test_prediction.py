@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import Prediction, predict, predictor, predictor_of
+from rbpx.laws.prediction.prediction import Prediction, predict, predictor, predictor_of
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]

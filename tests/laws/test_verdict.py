@@ -8,8 +8,8 @@ import pytest
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import Prediction, average_forms, predict
-from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.prediction.prediction import Prediction, average_forms, predict
+from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]

@@ -25,7 +25,7 @@ from rbpx.laws.pins import Given, Pin
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.predict.prediction import TAILS, average_forms, fit_over_forms, predict, reach_over_forms
+from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, predict, reach_over_forms
 from rbpx.laws.success.chain import chained, of_mixture, plausible_curves
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, Served, best_of, within_total

@@ -11,7 +11,7 @@ from rbpx.config.options import Outliers
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title, rough, spoken
 from rbpx.errors import number_of
-from rbpx.laws.predict.influence import farthest_off
+from rbpx.laws.prediction.influence import farthest_off
 from rbpx.laws.surface.outliers import outliers
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Group, labels_of

@@ -363,7 +363,7 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
         levels: values of y, positive.
 
     Returns:
-        One a level; None where `rbpx.laws.predict.prediction.average_forms` has no prediction, or y is negative.
+        One a level; None where `rbpx.laws.prediction.prediction.average_forms` has no prediction, or y is negative.
     """
     fits = fit_over_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
