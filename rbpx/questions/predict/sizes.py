@@ -1,8 +1,8 @@
 """Extrapolates laws to other sizes, and backtests them on the sizes there are.
 
 The answer is the prediction over forms (`rbpx.laws.prediction.prediction`), method `combined`: what a law says far
-outside the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it. To
-measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
+outside the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it.
+To measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
 tokens, for m from 3 up.
 """
 
