@@ -52,9 +52,10 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
         os.replace(temporary, path)
         if durable:
             _synchronise_folder(path.parent)
-    finally:
+    except BaseException:
         _remove(temporary)
         temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)  # DuckDB's
+        raise
 
 
 def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:

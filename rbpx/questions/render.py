@@ -157,16 +157,17 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     What is nested is left to `--details`, and how runs were read where all rows agree in it. A number that a table
     shows and that is nested in `params` comes out of it.
     """
-    rows = [{name: plain(value) for name, value in row.items()} for row in rows_of(results)]
+    rows = rows_of(results)
     shown = dict.fromkeys(key for table in tables(results) for column in table.columns for key in column.keys)
     columns = dict.fromkeys(key for row in rows for key in row)
-    left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list)}
+    left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list | tuple)}
     left |= {key for key in _HOW if len({row.get(key) for row in rows}) == 1}
     inner = [dict(_leaves(row.get("params"))) for row in rows]
-    lifted = [key for key in shown if key not in columns and any(key in of for of in inner)]
+    nested = {key for of in inner for key in of}
+    lifted = [key for key in shown if key not in columns and key in nested]
     return [
-        {key: row[key] for key in columns if key in row and (key in shown or key not in left)}
-        | {key: of.get(key) for key in lifted}
+        {key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)}
+        | {key: plain(of.get(key)) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
 
@@ -174,7 +175,7 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
     """What is nested in mappings, each by its own name."""
     for key, each in value.items() if isinstance(value, dict) else ():
-        yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list) else [(key, each)]
+        yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list | tuple) else [(key, each)]
 
 
 def print_results(name: str, results: Sequence[Result], request: Request) -> None:

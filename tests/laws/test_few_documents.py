@@ -62,7 +62,7 @@ def test_many_documents_have_the_normal_interval() -> None:
         5 * OF_DOCUMENTS**-0.1 * np.exp(0.01 * rng.normal(size=(50, 1)) * X_OF_DOCUMENTS),
     )
     many, uncounted = (fit_power_law(OF_DOCUMENTS, y_N, Replicates.of(y_BN, n)) for n in (10**7, None))
-    assert (many.alpha_lo, many.alpha_hi) == pytest.approx((uncounted.alpha_lo, uncounted.alpha_hi), rel=1e-6)
+    assert (many.alpha.lo, many.alpha.hi) == pytest.approx((uncounted.alpha.lo, uncounted.alpha.hi), rel=1e-6)
 
 
 def test_a_fit_of_an_earlier_version_that_counts_no_documents_has_its_interval_still() -> None:

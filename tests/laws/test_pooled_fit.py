@@ -71,7 +71,9 @@ def test_with_the_same_sizes_the_interval_is_that_of_the_line_through_the_means(
 def test_a_family_that_stands_there_twice_counts_once() -> None:
     (values,) = families(np.random.default_rng(3), 1)
     once, twice = fit_power_law(S, values), pooled([values, 1.3 * values])
-    assert (twice.alpha, twice.alpha_lo, twice.alpha_hi) == pytest.approx((once.alpha, once.alpha_lo, once.alpha_hi))
+    assert (twice.alpha, twice.alpha_lo, twice.alpha_hi) == pytest.approx(
+        (once.alpha.value, once.alpha.lo, once.alpha.hi)
+    )
     assert (twice.mean_correlation, twice.effective_families) == pytest.approx((1, 1))
     assert twice.replicates is None  # a copy is no second training
     assert "twice" in twice.verdict

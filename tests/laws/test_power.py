@@ -27,7 +27,7 @@ GPT2_RBP = {
 
 def numbers(fit: PowerLaw) -> list[float | None]:
     names = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error")
-    return [getattr(fit, name) for name in names]
+    return [fit.columns()[name] for name in names]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_published_slopes_and_r2_come_out_to_three_digits(
     S: list[int], y: list[float], r2: float, slope: float
 ) -> None:
     fit = fit_power_law(S, y)
-    assert fit.status is Status.ok
+    assert fit.status is None
     assert fit.r2.value is not None
     assert fit.alpha.value is not None
     assert (round(fit.r2.value, 3), round(-fit.alpha.value, 3)) == (r2, slope)
@@ -108,7 +108,7 @@ def test_an_exact_law_is_recovered_with_no_error_left() -> None:
 
 def test_backtest_needs_four_sizes() -> None:
     fit = fit_power_law(GPT2_S[:3], GPT2_CE[:3])
-    assert fit.status is Status.ok
+    assert fit.status is None
     assert fit.backtest_error is None
 
 
@@ -187,7 +187,7 @@ def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
     y_BN = np.asarray(GPT2_CE) * rng.uniform(0.95, 1.05, size=(200, 4))
     spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
     clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
-    assert (spoiled.alpha.lo, spoiled.alpha.hi) == (clean.alpha_lo, clean.alpha_hi)
+    assert (spoiled.alpha.lo, spoiled.alpha.hi) == (clean.alpha.lo, clean.alpha.hi)
     assert spoiled.n_replicates_left_out == 3
     assert spoiled.n_replicates == 203
     assert spoiled.interval == "documents and models"
@@ -197,7 +197,7 @@ def test_too_few_usable_resamples_give_no_interval() -> None:
     y_BN = np.tile(GPT2_CE, (100, 1))
     y_BN[:90, 0] = 0.0
     fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
-    assert fit.status is Status.ok
+    assert fit.status is None
     assert (fit.alpha.lo, fit.alpha.hi, fit.interval) == (None, None, None)
 
 

@@ -135,7 +135,7 @@ def test_one_size_without_spread_leaves_weighted_without_variances() -> None:
 def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes: int) -> None:
     sizes = np.logspace(6, 10, n_sizes)
     fit = fit_power_law(sizes, E + C * sizes**-alpha, None, Method.offset)
-    assert fit.status is Status.ok
+    assert fit.status is None
     assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-6)
 
 
@@ -144,7 +144,7 @@ def test_offset_equals_a_brute_force_search(seed: int) -> None:
     y = noisy_points(seed)
     E, C, alpha, squares = offset_by_brute_force(y)
     fit = fit_by("offset", y)
-    assert fit.status is Status.ok
+    assert fit.status is None
     assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-4)
     assert np.sum(np.square(fit.residuals_ln)) == pytest.approx(squares, rel=1e-9)
 
@@ -168,7 +168,7 @@ def test_offset_needs_four_sizes() -> None:
 
 def test_offset_does_not_stumble_over_a_step() -> None:
     fit = fit_power_law([1e6, 1e7, 1e8, 1e9], [2.0, 1.0, 1.0, 1.0], None, Method.offset)
-    assert fit.status in (Status.ok, Status.not_converged)
+    assert fit.status in (None, Status.not_converged)
 
 
 # ----------------------------------------------------------------------------------------------------------- robust
@@ -179,7 +179,7 @@ def test_robust_ignores_one_size_of_seven_that_lies_apart(seed: int) -> None:
     y = with_an_outlier(seed)
     others = np.arange(7) != OUTLIER
     _, alpha = line(np.log(S[others]), np.log(y[others]))
-    robust, plain = fit_by("robust", y).alpha, fit_by("ols", y).alpha
+    robust, plain = fit_by("robust", y).alpha.value, fit_by("ols", y).alpha.value
     assert robust is not None
     assert plain is not None
     assert abs(robust - alpha) < 0.2 * abs(plain - alpha)
@@ -226,7 +226,7 @@ def test_the_criteria_equal_their_closed_forms() -> None:
 
 def test_robust_has_no_criteria() -> None:
     fit = fit_by("robust", noisy_points(3))
-    assert (fit.status, fit.aic, fit.bic) == (Status.ok, None, None)
+    assert (fit.status, fit.aic, fit.bic) == (None, None, None)
 
 
 def test_r2_is_that_of_the_weighted_squares() -> None:
@@ -236,7 +236,7 @@ def test_r2_is_that_of_the_weighted_squares() -> None:
     ln_C, alpha = line(np.log(S), np.log(y), np.sqrt(w))
     left = np.average((np.log(y) - ln_C + alpha * np.log(S)) ** 2, weights=w)
     about = np.average((np.log(y) - np.average(np.log(y), weights=w)) ** 2, weights=w)
-    assert fit_by("weighted", y, y_BN).r2 == pytest.approx(1 - left / about, rel=1e-9)
+    assert fit_by("weighted", y, y_BN).r2.value == pytest.approx(1 - left / about, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -255,7 +255,7 @@ def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
     y = noisy_points(5)
     fit = fit_power_law(S, -y, -resamples_of(y, 5), Method(method), signed=True)
     same = fit_by(method, y, resamples_of(y, 5))
-    assert (fit.status, fit.sign) == (Status.ok, -1)
+    assert (fit.status, fit.sign) == (None, -1)
     assert (fit.C.value, fit.alpha.value, fit.alpha.lo) == (same.C.value, same.alpha.value, same.alpha.lo)
     assert reproduce(fit.record()) == pytest.approx(
         {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
@@ -313,10 +313,9 @@ def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points:
 def test_every_field_is_a_number_or_none_and_can_be_written(method: str, y: np.ndarray, documents: str) -> None:
     y_BN = None if documents == "none" else resamples_of(y, 7, 30 if documents == "some" else 5)
     fit = fit_by(method, y, y_BN)
-    columns = {name: value for name, value in vars(fit).items() if value is None or isinstance(value, float | str)}
-    told = columns | fit.record()
+    told = fit.columns() | fit.record()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert (fit.alpha.value is None) == (fit.status not in (Status.ok, Status.at_bound, Status.no_variation))
+    assert (fit.alpha.value is None) == (fit.status not in (None, Status.at_bound, Status.no_variation))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -327,7 +326,7 @@ def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
     fit, again = fit_by(method, y, y_BN), fit_power_law(S[order], y[order], y_BN[:, order], Method(method))
     names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error"]
     more = ["E", "C_lo", "C_hi", "E_lo", "E_hi", "r2_lo", "r2_hi", "alpha_text_sd", "alpha_models_sd"]
-    expected = {name: getattr(fit, name) for name in names} | {name: fit.record()[name] for name in more}
+    expected = {name: fit.columns()[name] for name in names} | {name: fit.record()[name] for name in more}
     assert {name for name, value in expected.items() if value is None} == {
         "ols": {"E", "E_lo", "E_hi"},
         "weighted": {"E", "E_lo", "E_hi"},
@@ -335,7 +334,7 @@ def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
         "robust": {"E", "E_lo", "E_hi", "r2_lo", "r2_hi", "aic", "bic"},
     }[method]
     for name, value in expected.items():
-        found = again.record()[name] if name in more else getattr(again, name)
+        found = again.record()[name] if name in more else again.columns()[name]
         assert found is None if value is None else found == pytest.approx(value, rel=1e-8), name
     assert again.residuals_ln == pytest.approx(np.array(fit.residuals_ln)[order], abs=1e-9)
 
@@ -361,7 +360,7 @@ def test_an_unknown_method_is_a_mistake_of_the_caller() -> None:
 def test_the_refits_equal_one_fit_a_resample(method: str) -> None:
     y = noisy_points(10)
     y_BN = resamples_of(y, 10, 30)
-    alphas = [fit_by(method, row).alpha for row in y_BN]
+    alphas = [fit_by(method, row).alpha.value for row in y_BN]
     fit = fit_by(method, y, y_BN)
     assert fit.alpha.value is not None
     assert None not in alphas
@@ -392,5 +391,5 @@ def test_the_refits_at_the_bound_may_leave_it() -> None:
     y_BN = y * np.exp(0.02 * np.random.default_rng(5).normal(size=(20, 7)))
     fit = fit_by("offset", y, y_BN)
     assert fit.status is Status.at_bound
-    alphas = [fit_by("offset", row).alpha for row in y_BN]
+    alphas = [fit_by("offset", row).alpha.value for row in y_BN]
     assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)

@@ -97,5 +97,5 @@ def test_a_run_of_weight_two_counts_as_two_runs() -> None:
     weights = np.array([1.0, 2, 1, 1, 3, 1, 1, 1])
     weighed = fit_power_law(S, y, backtests=False, unequal=Unequal(weights))
     slope, level = np.polyfit(np.log(S), np.log(y), 1, w=np.sqrt(weights))
-    assert weighed.alpha == pytest.approx(-slope, rel=1e-9)
-    assert math.log(weighed.C) == pytest.approx(level, rel=1e-9)
+    assert weighed.alpha.value == pytest.approx(-slope, rel=1e-9)
+    assert math.log(weighed.C.value) == pytest.approx(level, rel=1e-9)

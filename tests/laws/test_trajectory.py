@@ -23,8 +23,8 @@ def test_the_end_of_a_warm_up_is_found(lifted: int) -> None:
     found = fit_after_warm_up(D, y)
     assert found is not None
     assert (found.first, found.D, found.is_found) == (lifted, D[lifted], True)
-    assert found.law.alpha == pytest.approx(0.33, abs=0.03)
-    assert found.law.offset.value == pytest.approx(1.7, abs=0.1)
+    assert found.law.alpha.value == pytest.approx(0.33, abs=0.03)
+    assert found.law.E.value == pytest.approx(1.7, abs=0.1)
     assert found.law.n_points == 36 - lifted
 
 

@@ -77,7 +77,7 @@ def test_noise_that_moves_all_sizes_alike_moves_the_constant_and_not_the_exponen
     scatter, shared_B1 = 0.001 * rng.normal(size=7), 0.05 * rng.normal(size=(100, 1))
     y = 7 * S**-0.1 * np.exp(scatter)
     alone, moved = fit_power_law(S, y), fit_power_law(S, y, y * np.exp(shared_B1))
-    assert (moved.alpha_lo, moved.alpha_hi) == pytest.approx((alone.alpha.lo, alone.alpha.hi), rel=1e-9)
+    assert (moved.alpha.lo, moved.alpha.hi) == pytest.approx((alone.alpha.lo, alone.alpha.hi), rel=1e-9)
     half_width = {name: math.log(fit.C.hi / fit.C.lo) / 2 for name, fit in {"alone": alone, "moved": moved}.items()}
     expected = math.hypot(half_width["alone"], 1.959964 * float(np.std(shared_B1, ddof=1)))
     assert half_width["moved"] == pytest.approx(expected, rel=1e-6)

@@ -141,8 +141,8 @@ class OutcomeFit(LawFit):
 
     C is at S = 1, nats; alpha > 0 when bigger is better. The standard error of alpha is from the sequences: over
     resampled documents where there are, else from Fisher's information. Its interval includes the sampling of the
-    sequences and, from 3 sizes on, the scatter of the models about the law, and is centred on the number. aic and bic are
-    of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points are sizes.
+    sequences and, from 3 sizes on, the scatter of the models about the law, and is centred on the number. aic and bic
+    are of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points are sizes.
 
     Attributes:
         correction: what was assumed of the hits of one sequence.

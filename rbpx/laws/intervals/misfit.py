@@ -145,27 +145,21 @@ def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -
     Returns:
         The test; None with fewer than 2 degrees of freedom, or where the points lie on the law to within rounding.
     """
-    y_N, basis_QN = np.asarray(ln_y_N, np.float64), _rest(J_NP)
-    w_Q = basis_QN @ y_N
-    if len(basis_QN) < _FEWEST or is_rounding(w_Q, y_N):
+    y_N, seen = np.asarray(ln_y_N, np.float64), _likelihoods(tuple(x_N.tolist()), tuple(map(tuple, J_NP.T.tolist())))
+    w_Q = seen.basis_QN @ y_N
+    if len(w_Q) < _FEWEST or is_rounding(w_Q, y_N):
         return None
-    own_K = _Likelihoods.of(x_N, basis_QN).of_kinds(w_Q[None])[0]
     null = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), tuple(_rounded(column) for column in J_NP.T))
-    p_K = null.p(own_K[None])[0]
+    p_K = null.p(seen.of_kinds(w_Q[None]))[0]
     length = float(np.sqrt(w_Q @ w_Q))
-    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), null.cut(level), basis_QN.T @ w_Q / length, length)
+    at_N = seen.basis_QN.T @ w_Q / length
+    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), null.cut(level), at_N, length)
 
 
 def likeliest(of: tuple[Covariance, ...], weight_A: Floats) -> Departure:
     """The kind of departure that has most of the weight."""
     kinds = np.array([each.kind for each in of])
     return max(Departure, key=lambda kind: float(weight_A[kinds == kind].sum()))
-
-
-def _rest(J_NP: Floats) -> Floats:
-    """An orthonormal basis of what the parameters leave, [Q, N]."""
-    left_NN, singular_P, _ = np.linalg.svd(J_NP / np.abs(J_NP).max(axis=0))
-    return np.asarray(left_NN[:, int((singular_P > _DEPENDENT * singular_P[0]).sum()) :].T)
 
 
 def _rounded(column_N: Floats) -> tuple[float, ...]:
@@ -177,31 +171,33 @@ class _Likelihoods:
     """The departures, seen in what the parameters leave.
 
     Attributes:
+        basis_QN: orthonormal, of what they leave.
         ln_weight_A: prior times |W R W'|^(-1/2), its logarithm.
         inverse_AQQ: of W R W'.
         kind_A: the kind of each.
     """
 
+    basis_QN: Floats
     ln_weight_A: Floats
     inverse_AQQ: Floats
     kind_A: NDArray[np.str_]
-
-    @classmethod
-    def of(cls, x_N: Floats, basis_QN: Floats) -> "_Likelihoods":
-        each = departures(x_N)
-        R_AQQ = basis_QN @ np.array([departure.R_NN for departure in each]) @ basis_QN.T
-        ln_prior_A = np.log([departure.prior for departure in each])
-        return cls(
-            ln_prior_A - np.linalg.slogdet(R_AQQ)[1] / 2,
-            np.linalg.inv(R_AQQ),
-            np.array([departure.kind for departure in each]),
-        )
 
     def of_kinds(self, w_BQ: Floats) -> Floats:
         """Logarithm of the mean likelihood of each kind, [B, K]."""
         form_BA = np.einsum("baq,bq->ba", np.einsum("bq,aqr->bar", w_BQ, self.inverse_AQQ), w_BQ)
         ln_BA = self.ln_weight_A - w_BQ.shape[1] / 2 * np.log(form_BA / (w_BQ**2).sum(axis=1)[:, None])
         return np.stack([np.logaddexp.reduce(ln_BA[:, self.kind_A == kind], axis=1) for kind in Departure], axis=1)
+
+
+@lru_cache(maxsize=64)  # the lines of all quantities of a group have the same sizes and derivatives
+def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> _Likelihoods:
+    """The departures at some sizes, and the derivatives of the law there by each of its parameters."""
+    each, J_NP = departures(np.array(x)), np.array(columns).T
+    left_NN, singular_P, _ = np.linalg.svd(J_NP / np.abs(J_NP).max(axis=0))
+    basis_QN = left_NN[:, int((singular_P > _DEPENDENT * singular_P[0]).sum()) :].T
+    R_AQQ = basis_QN @ np.array([departure.R_NN for departure in each]) @ basis_QN.T
+    ln_weight_A = np.log([departure.prior for departure in each]) - np.linalg.slogdet(R_AQQ)[1] / 2
+    return _Likelihoods(basis_QN, ln_weight_A, np.linalg.inv(R_AQQ), np.array([departure.kind for departure in each]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +230,7 @@ def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
 @lru_cache(maxsize=1024)
 def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> _Null:
     """Draws of normal scatter about a law."""
-    basis_QN = _rest(np.array(columns).T)
-    drawn_BQ = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(basis_QN)))
-    ln_BK = _Likelihoods.of(np.array(t), basis_QN).of_kinds(drawn_BQ)
+    seen = _likelihoods(t, columns)
+    ln_BK = seen.of_kinds(np.random.default_rng(_SEED).standard_normal((_DRAWS, len(seen.basis_QN))))
     sorted_BK = np.sort(ln_BK, axis=0)
     return _Null(sorted_BK, np.sort((_p(sorted_BK, ln_BK) / [*_SHARE.values()]).min(axis=1)))

@@ -17,7 +17,7 @@ import numpy as np
 from rbpx.laws.forms.candidates import FormGrid, fit_forms, form_grid
 from rbpx.laws.forms.departing import FEWEST, with_departures
 from rbpx.laws.intervals.misfit import Departure, likeliest
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, line
 
 _PRIOR: Final = {Departure.end: 0.36, Departure.run: 0.18, Departure.scatter: 0.46}
 _ODDS: Final = 3.0  # of a departure: counted, 2.5 % of true laws or fewer have more, at any number of sizes
@@ -69,6 +69,6 @@ def is_undertrained(S: Sequence[float], tokens: Sequence[float | None] | None) -
 
 def _falls_short(x_N: Floats, ln_D_N: Floats, m: int) -> bool:
     """Whether the largest size saw too few tokens for the line through the m smallest models."""
-    line = np.polyfit(x_N[:m], ln_D_N[:m], 1)
-    off_N = ln_D_N - np.polyval(line, x_N)
+    level, alpha = line(x_N[:m], ln_D_N[:m])
+    off_N = ln_D_N - level + alpha * (x_N - x_N[:m].mean())
     return bool(off_N[-1] < min(math.log(_FEWER), -_TIMES_OFF * float(np.abs(off_N[:m]).max())))

@@ -292,19 +292,21 @@ def _of_form(fit: PowerLaw, y_replicates: ArrayLike | Replicates | None) -> list
         statuses += [Status.bends] if pure_error.p < level else []
     test = _misfit(fit, _absolute(y_replicates), level)
     found = [] if test is None else test.found
-    ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
-    slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
-    if Departure.bend in found and slope_at_ends[0] * slope_at_ends[1] < 0:
-        statuses.append(Status.not_monotone)
+    if Departure.bend in found:
+        ln_S_N = np.log(fit.S)
+        curve = np.polyfit(ln_S_N, np.log(np.abs(fit.y)), 2)
+        if np.prod(np.polyval(np.polyder(curve), [ln_S_N.min(), ln_S_N.max()])) < 0:
+            statuses.append(Status.not_monotone)
     return [*statuses, *(_SAYS[departure] for departure in found)]
 
 
 def _misfit(fit: PowerLaw, replicates: Replicates | None, level: float) -> Misfit | None:
     """The test of the law by the means of its sizes; None where documents alone move them as far from it."""
-    of_size_GN = np.equal.outer(np.unique(fit.S), fit.S).astype(np.float64)
+    S_G = np.unique(fit.S)
+    of_size_GN = np.equal.outer(S_G, fit.S).astype(np.float64)
     mean_GN = of_size_GN / np.sqrt(of_size_GN.sum(axis=1, keepdims=True))  # times the root of how many there are
     residual_N, J_NP = _about(fit)
-    test = misfit(np.log(np.unique(fit.S)), mean_GN @ residual_N, mean_GN @ J_NP, level)
+    test = misfit(np.log(S_G), mean_GN @ residual_N, mean_GN @ J_NP, level)
     if test is None or replicates is None or not replicates.suffices:
         return test
     variance = float(replicates.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])

@@ -31,7 +31,7 @@ class Laws:
     k_grid: tuple[int, ...]
     resamples: int
     cells: tuple[Cell, ...] = ()  # how each point of a frontier was found
-    unshown: tuple[Law, ...] = ()  # fitted too, and left to other questions
+    n_unshown: int = 0  # laws fitted too, and left to other questions
 
     @property
     def headline(self) -> tuple[Law | None, Law | None]:

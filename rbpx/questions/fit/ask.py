@@ -59,10 +59,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         return of_losses(connection, group, request)
     laws = analyse(connection, group, request)
     fits, shown = fits_of(laws), brief(laws) if request.brief else laws
+    names = {(law.law, law.k) for law in shown.laws}
     return Result(
         [group],
         with_cells(group, fits, laws.cells),
-        [*_tables(shown, [row for row, law in zip(fits, laws.laws, strict=True) if law in shown.laws])],
+        [*_tables(shown, [row for row in fits if (row["law"], row["k"]) in names])],
         [*sentences(shown)],
         partial(figures, laws),
         fits,
@@ -75,7 +76,7 @@ def brief(laws: Laws) -> Laws:
     """The laws of cross-entropy and of RBP at the usual k alone, which fit a screen."""
     usual = _usual_k(laws)
     shown = [law for law in laws.laws if law.law == "cross_entropy" or (law.law == "rbp" and law.k in usual)]
-    return replace(laws, laws=tuple(shown), unshown=tuple(law for law in laws.laws if law not in shown))
+    return replace(laws, laws=tuple(shown), n_unshown=len(laws.laws) - len(shown))
 
 
 def _usual_k(laws: Laws) -> Sequence[int]:
@@ -85,7 +86,7 @@ def _usual_k(laws: Laws) -> Sequence[int]:
 def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
     """What the models of a group score, how their ranks are distributed, and their laws."""
     yield _models(laws)
-    if not laws.unshown:
+    if not laws.n_unshown:
         yield from _ranks(laws)
     if laws.cells:
         yield frontier_table(laws.cells, laws.group.title)
@@ -105,7 +106,7 @@ def _models(laws: Laws) -> Table:
         [decimal(f"RBP_{k}", f"rbp_{k}", spare=0 if k in usual else 4 + at) for at, k in enumerate(laws.k_grid)],
         decimal("CE", "cross_entropy_nats", means="cross-entropy, nats", spare=ce_spare),
         [decimal(name.replace("_", " "), name, spare=1) for name in IMPORTED],
-        [decimal(heading, name, spare=2) for name, heading in _TERMS.items() if not laws.unshown],
+        [decimal(heading, name, spare=2) for name, heading in _TERMS.items() if not laws.n_unshown],
         whole("tokens", "n_tokens", spare=3),
     )
     rows = _scores(laws)
@@ -204,8 +205,8 @@ def _laws(laws: Laws, fits: Sequence[Record]) -> Table:
         f"{text if group.is_measured else ''}the scatter of the models about the law"
         f"{'.' if group.is_measured else '; document sampling is unknown.'}"
     )
-    if laws.unshown:
-        note += f" Fitted too: {number_of(len(laws.unshown), 'more law')} a text, which fit, ranks and entropy show."
+    if laws.n_unshown:
+        note += f" Fitted too: {number_of(laws.n_unshown, 'more law')} a text, which fit, ranks and entropy show."
     return LAWS.table(title, fits, group.title, group.axis, note)
 
 

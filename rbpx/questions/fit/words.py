@@ -12,7 +12,7 @@ from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.questions.fit.analysis import Laws
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Group
-from rbpx.runs.points.outliers import said_of_one_run
+from rbpx.runs.points.one_run import said_of_one_run
 from rbpx.status import Status
 
 __all__ = ["about", "by_methods", "largest", "sentences"]
@@ -104,7 +104,7 @@ def _verdict(laws: Laws) -> str:
 
 
 def _of_laws(laws: Laws) -> Iterator[str]:
-    if laws.unshown:
+    if laws.n_unshown:
         yield _verdict(laws)
         return
     first = [law for law in laws.headline if law is not None]

@@ -38,7 +38,7 @@ from rbpx.runs.fits import alike
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.frontier import frontier, said_of_points
-from rbpx.runs.points.outliers import said_of_one_run
+from rbpx.runs.points.one_run import said_of_one_run
 from rbpx.runs.points.sizes import known_points
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order

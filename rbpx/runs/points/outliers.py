@@ -1,6 +1,6 @@
 """Runs outside what the others allow: kept out of laws in size and tokens unless asked otherwise, and named."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,12 +9,10 @@ import numpy as np
 
 from rbpx.config.options import Outliers
 from rbpx.config.request import Request
-from rbpx.display.vocabulary import law_title, rough, spoken
+from rbpx.display.vocabulary import rough, spoken
 from rbpx.errors import number_of
-from rbpx.laws.prediction.influence import farthest_off
 from rbpx.laws.surface.outliers import outliers
-from rbpx.runs.fits import Law
-from rbpx.runs.group import Group, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.points.surfaces import Outside, Trained, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
@@ -75,19 +73,6 @@ def _named(each: Outside, share: float) -> str:
         f"what they say ({rough(abs(each.outlier.in_sd))} standard deviations, p "
         f"{rare if each.outlier.p >= _SEEN else f'< {_SEEN:g}'})"
     )
-
-
-def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
-    """Of laws along one axis that one run lies off: which run it is, and how far off."""
-    named: dict[str, list[str]] = {}
-    for law in laws:
-        off = farthest_off(law.fit.S, law.fit.y)
-        if off is not None:
-            side = "above" if off.share > 0 else "below"
-            said = f"{law_title(law.law, law.k)} {abs(off.share):.1%} {side} ({rough(abs(off.in_sd))})"
-            named.setdefault(labels_of(law.runs)[off.at], []).append(said)
-    for run, offs in named.items():
-        yield f"{run} lies off what the others say (in standard deviations): {', '.join(offs)}."
 
 
 def outlier_rows(group: Group, quantities: Sequence[Trained]) -> list[Record]:

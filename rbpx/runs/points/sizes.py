@@ -77,7 +77,7 @@ def weigh(
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.
         weights_BD: how often each document is drawn in each replicate, whole numbers of any type.
-        k_grid: the k of RBP.
+        k_grid: the k of RBP, in order.
         vocab_size: V, where the rank models end.
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
         kept: what was computed of the same counts and weights before; what is computed now is added.
@@ -141,11 +141,9 @@ def _shares(
 ) -> tuple[Curves, Curves]:
     """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
     n_documents, n_k = weights_BD.shape[1], len(k_grid)
-    order = np.argsort(k_grid)
-    bin_N = np.searchsorted(np.asarray(k_grid)[order], rank)  # of the smallest k that the rank does not exceed
-    counted = np.bincount(doc * (n_k + 1) + bin_N, tokens, n_documents * (n_k + 1)).reshape(n_documents, n_k + 1)
-    up_to_DK = np.cumsum(counted, axis=1)
-    sums_DC = np.column_stack([up_to_DK[:, np.argsort(order)], up_to_DK[:, -1], np.bincount(doc, logprob, n_documents)])
+    bin_N = np.searchsorted(k_grid, rank)  # of the smallest k that the rank does not exceed
+    counted = np.bincount(bin_N * n_documents + doc, tokens, (n_k + 1) * n_documents).reshape(n_k + 1, n_documents)
+    sums_DC = np.vstack([np.cumsum(counted, axis=0), np.bincount(doc, logprob, n_documents)]).T
     total_C = sums_DC.sum(axis=0)
     measured = {"rbp": total_C[:-2] / total_C[-2], "cross_entropy": np.asarray(-total_C[-1] / total_C[-2])}
     drawn_BC = weights_BD.astype(np.float64, copy=False) @ sums_DC
