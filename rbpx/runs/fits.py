@@ -15,8 +15,9 @@ from rbpx.laws.pins import NO_PINS, NotGiven, Pins
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.predictor import Predictor
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.prediction.prediction import Predictor, predictor_of
+from rbpx.laws.prediction.prediction import predictor_of
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit

@@ -24,7 +24,7 @@ from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms
 from rbpx.laws.forms.scatters import scatter_of
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.prediction import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, outside
 from rbpx.laws.prediction.verdict import Backtest
 
 FEWEST: Final = 3  # models

@@ -44,9 +44,10 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.predictor import Prediction, Predictor, outside
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
-from rbpx.laws.prediction.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
+from rbpx.laws.prediction.prediction import Averaged, predict_over_forms
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
@@ -163,7 +164,7 @@ def backtest(
     tests = []
     for m in whole_sizes(S):
         fit = fit_smallest(m)
-        law = predictor(fit) if isinstance(fit, PowerLaw) else fit
+        law = fit.predictor if isinstance(fit, PowerLaw) else fit
         if law is not None:
             known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
             tests += [_compare(m, law.at(at), value) for at, value in known]

@@ -14,9 +14,10 @@ from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
+from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.calibration import expected_error, widened
 from rbpx.laws.prediction.influence import moved_most
-from rbpx.laws.prediction.prediction import COMBINED, Averaged, average_forms, outside, predict
+from rbpx.laws.prediction.prediction import COMBINED, Averaged, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, moves, prediction, tested, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
@@ -87,7 +88,7 @@ def _by_method(
         return _foresight(group, law, fit, law.method.value, ())
     rows = []
     for S, reasons in zip(targets, combined, strict=True):
-        told = predict(law.fit, S)
+        told = law.fit.predict(S)
         far = [Status.beyond] if told.beyond > FAR else []
         rows.append(prediction(vars(told), in_order([*(law.fit.reasons or ()), *far, *reasons])))
     return _foresight(group, law, fit, law.method.value, [*rows, *map(backtest, law.backtests)])

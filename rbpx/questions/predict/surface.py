@@ -18,7 +18,8 @@ from rbpx.display.view import magnitude
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import together
 from rbpx.laws.pins import Pin
-from rbpx.laws.prediction.prediction import COMBINED, outside
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.surface.averaged import (
     BudgetTest,
