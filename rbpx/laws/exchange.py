@@ -48,19 +48,18 @@ def exchange_of(
     y_K: Floats,
     alpha_k: float | None,
     of_S: PowerLaw,
-    drawn: tuple[Floats, Floats] | None,
+    replicates: tuple[Floats, Floats] | None,
     n_documents: int | None,
     is_local: bool = False,
 ) -> Exchange | None:
-    """The exchange rate at one model; both exponents are refitted to the same replicates, whose noise they share.
+    """The exchange rate at one model; both exponents are fitted to the same replicates, whose noise they share.
 
     Args:
         k_grid: the k of that model.
         y_K: its values.
         alpha_k: the exponent of its law in k; None where there is none.
         of_S: the law in S at k = 1.
-        drawn: under replicates the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where they are
-            not known.
+        replicates: of the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where not known.
         n_documents: that were resampled.
         is_local: whether the law in k bends.
 
@@ -81,8 +80,8 @@ def exchange_of(
     if about is None or alpha_sd is None:  # too few replicates for an interval
         return Exchange(rate, factor, None, None, is_local)
     text = 0.0
-    if drawn is not None:
-        y_BK, y_BN = drawn
+    if replicates is not None:
+        y_BK, y_BN = replicates
         with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or below has no logarithm, and is left out
             usable_B = np.isfinite(np.log(y_BK)).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
         ln_y_BK = np.log(y_BK[usable_B])

@@ -30,8 +30,9 @@ from rbpx.laws.intervals.estimate import (
     MIN_REPLICATES,
     Estimate,
     Replicates,
-    around,
     document_t,
+    from_half_width,
+    from_stderr,
     half_width,
     student_t,
 )
@@ -75,14 +76,11 @@ def fit_k_law(
         return with_reasons(fit, [fit.status])
     sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
     reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
-    alpha, C, E = Estimate(fit.alpha.value), Estimate(fit.C.value), Estimate(fit.E.value)
-    if kind is not None:
-        alpha = Estimate(fit.alpha.value, *around(fit.alpha.value, float(sd_P[1]) * reach), float(sd_P[1]))
-        ln_C = float(theta_P[0]) + fit.alpha.value * math.log(fit.S_ref)
-        C = Estimate(fit.C.value, *map(exp_or_none, around(ln_C, sd_P[2] * reach)))
-        if fit.E.value is not None:
-            lo, hi = around(fit.E.value, sd_P[3] * reach)
-            E = Estimate(fit.E.value, max(lo, 0.0), hi)
+    ln_C, E = float(theta_P[0]) + fit.alpha.value * math.log(fit.S_ref), fit.E
+    alpha = from_half_width(fit.alpha.value, float(sd_P[1]) * reach, float(sd_P[1]))
+    C = from_half_width(ln_C, float(sd_P[2]) * reach).exp()
+    if E.value is not None:
+        E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: max(end, 0.0))
     curvature = curvature_of(k_grid, y_K, replicates)
     reasons = [fit.status, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
@@ -100,13 +98,13 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
     J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
-    half = math.inf
     if replicates is None:
         covariance_KK, dof = _scaled(y_K, J_KP)
-        half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
-    elif replicates.suffices:
-        half = half_width(float(replicates.covariance_of(of_K[None])[0, 0]), n_documents=replicates.n_documents)
-    return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value)
+        return from_stderr(value, math.sqrt(float(of_K @ covariance_KK @ of_K)), dof)
+    if not replicates.suffices:
+        return Estimate(value)
+    shared = float(replicates.covariance_of(of_K[None])[0, 0])
+    return from_half_width(value, half_width(shared, n_documents=replicates.n_documents))
 
 
 def nested_covariance(y_K: Floats) -> Floats:
@@ -260,7 +258,7 @@ def fit_joint_law(
     found: slice | None = None
     for begin, end in ranges:
         fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
-        if not any(_rejects(each, len(S)) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
+        if not any(_rejects(each, len(S)) for each in (fits[1].alpha.times(-1), *map(_level_of, fits[2:]))):
             found = slice(begin, end)
             break
     else:  # the law is rejected over every range, and fitted to all k
@@ -278,10 +276,10 @@ def fit_joint_law(
         of_range,
         level,
         kappa,
-        _slope_of(drift),
+        drift.alpha.times(-1),
         _level_of(bend[0]) if bend else None,
         _compare(np.log(np.asarray(S, dtype=np.float64)), x_K, ln_y_NK[:, at]),
-        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
+        exp_or_none(ln_C),
     )
 
 
@@ -302,11 +300,6 @@ def _fits(
             replicates = Replicates.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
         fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), replicates, backtests=False))
     return fits
-
-
-def _slope_of(fit: PowerLaw) -> Estimate:
-    """Change of a quantity for each ln S, from the power law of its exponential."""
-    return fit.alpha.times(-1)
 
 
 def _level_of(fit: PowerLaw) -> Estimate:

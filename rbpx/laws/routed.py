@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import TAILS, Estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 
 FORMS: Final = {"active": ("a", "b"), "total": ("a", "b"), "bilinear": ("a", "b", "c", "d")}
@@ -156,7 +156,4 @@ def _fits(X_RP: Floats, ln_y_R: Floats, weights_BR: Floats) -> Floats:
 
 def _estimate(value_B: Floats) -> Estimate:
     """The first value, with the interval of the others."""
-    if len(value_B) == 1:
-        return Estimate(float(value_B[0]))
-    lo, hi = np.quantile(value_B[1:], TAILS)
-    return Estimate(float(value_B[0]), float(lo), float(hi))
+    return estimate(float(value_B[0]), value_B[1:], None, Recipe.expanded)

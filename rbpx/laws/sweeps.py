@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import TAILS, Estimate, around, by_name, student_t
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate, from_stderr
 from rbpx.laws.numeric import Floats
 
 # Of a quadratic: the nearest so many; more where these have no minimum, or do not say where it is.
@@ -122,9 +122,8 @@ def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, s
             )
     elif are_seeds and len(near_N) > 1:
         y_S = y_N[near_N]
-        half = student_t(len(y_S) - 1) * float(y_S.std(ddof=1)) / math.sqrt(len(y_S))
-        mean, equal_S = float(y_S.mean()), np.full(len(y_S), 1 / len(y_S))
-        return Best(Estimate(mean, *around(mean, half)), here, How.seeds, least, n, _spread(equal_S, near_N, n))
+        y = from_stderr(float(y_S.mean()), float(y_S.std(ddof=1)) / math.sqrt(len(y_S)), len(y_S) - 1)
+        return Best(y, here, How.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
     how = How.least if n > 1 else How.only
     return Best(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
 
@@ -149,11 +148,7 @@ def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimat
     if known is None:
         return None
     y, at, weight_N = known
-    return y, [_exponential(each) if ln else each for each, ln in zip(at, in_ln, strict=True)], weight_N
-
-
-def _exponential(of: Estimate) -> Estimate:
-    return Estimate(*(None if each is None else math.exp(each) for each in (of.value, of.lo, of.hi)))
+    return y, [each.exp() if ln else each for each, ln in zip(at, in_ln, strict=True)], weight_N
 
 
 def _minimum(
@@ -190,12 +185,11 @@ def _minimum(
     slope_VP = np.array([_curvature_and_slope(unit_P, z_V) for unit_P in np.eye(P)]).T
     too_low = sd**2 * float(np.trace(np.linalg.solve(H_VV, slope_VP @ inverse_PP @ slope_VP.T))) / 2
     value = float(at_P @ theta_P) + min(too_low, se)
-    at = _drawn(theta_P, np.asarray(inverse_PP * sd**2), dof, V, seed)
-    estimates = [Estimate(float(c + z), *(None if e is None else float(c + e) for e in ends))
-                 for c, z, ends in zip(centre_V, z_V, at, strict=True)]  # fmt: skip
+    drawn_BV = centre_V + _drawn(theta_P, np.asarray(inverse_PP * sd**2), dof, V, seed)
+    places = zip((centre_V + z_V).tolist(), drawn_BV.T, strict=True)
     return (
-        Estimate(value, *around(value, student_t(dof) * se)),
-        estimates,
+        from_stderr(value, se, dof),
+        [estimate(place, drawn_B, None, Recipe.expanded) for place, drawn_B in places],
         _spread(at_P @ inverse_PP @ X_KP.T, np.flatnonzero(near_N), len(y_N)),
     )
 
@@ -222,10 +216,8 @@ def _curvature_and_slope(theta_P: Floats, z_V: Floats) -> Floats:
     return np.asarray(theta_P[1 : V + 1] + _curvature(theta_P, V) @ z_V)
 
 
-def _drawn(
-    theta_P: Floats, covariance_PP: Floats, dof: int, V: int, seed: int
-) -> list[tuple[float, float] | tuple[None, None]]:
-    """95 % intervals of the place of the minimum: quantiles over quadratics drawn about the fitted one."""
+def _drawn(theta_P: Floats, covariance_PP: Floats, dof: int, V: int, seed: int) -> Floats:
+    """The minimum of each of many quadratics drawn about the fitted one, [B, V]; of none where too many have none."""
     draws = np.random.default_rng(seed)
     root_PP = np.linalg.cholesky(covariance_PP + 1e-14 * np.diag(np.diag(covariance_PP)))
     wide_B1 = np.sqrt(dof / draws.chisquare(dof, (_DRAWS, 1)))
@@ -233,7 +225,5 @@ def _drawn(
     H_BVV = _curvature(theta_BP, V)
     has_B = np.linalg.eigvalsh(H_BVV).min(axis=1) > 0
     if (~has_B).mean() > _MOST_OPEN:
-        return [(None, None)] * V
-    z_BV = -np.linalg.solve(H_BVV[has_B], theta_BP[has_B, 1 : V + 1, None])[..., 0]
-    lo_V, hi_V = np.quantile(z_BV, TAILS, axis=0)
-    return list(zip(lo_V.tolist(), hi_V.tolist(), strict=True))
+        return np.empty((0, V))
+    return np.asarray(-np.linalg.solve(H_BVV[has_B], theta_BP[has_B, 1 : V + 1, None])[..., 0])

@@ -1,5 +1,6 @@
 """Weights of the document bootstrap, against the moments of the multinomial distribution."""
 
+import doctest
 import math
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
+import rbpx.laws.intervals.bootstrap
+from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import (
     Estimate,
     Recipe,
@@ -99,13 +102,15 @@ def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
     expected = {
         Recipe.normal: (2 * value - mean - t * sd, 2 * value - mean + t * sd),
         Recipe.uncentred: (value - t * sd, value + t * sd),
-        Recipe.basic: (2 * value - q[1], 2 * value - q[0]),
         Recipe.percentile: tuple(np.sort(replicate_B)[at]),
         Recipe.expanded: tuple(q),
     }
     for recipe in Recipe:
         ends = estimate(value, replicate_B, n_documents, recipe).ends
         assert ends == pytest.approx(expected[recipe], rel=1e-6), recipe
+        stderr = estimate(value, replicate_B, n_documents, recipe).stderr
+        has_one = recipe in (Recipe.normal, Recipe.uncentred)
+        assert stderr == (pytest.approx(sd * (math.sqrt(9 / 8) if n_documents == 9 else 1)) if has_one else None)
     # The number beside an interval is one that it is about: corrected where the interval is.
     assert estimate(value, replicate_B, 9).value == pytest.approx(2 * value - mean)
     for recipe in set(Recipe) - {Recipe.normal}:
@@ -154,3 +159,45 @@ def test_a_negative_factor_swaps_the_ends_of_an_interval() -> None:
 def test_an_estimate_among_values_becomes_three() -> None:
     found = flat({"k": 1, "share": Estimate(0.5, 0.4, None)})
     assert found == {"k": 1, "share": 0.5, "share_lo": 0.4, "share_hi": None}
+
+
+# ----------------------------------------------------------------------------------------------- from sums to an answer
+
+
+def test_the_example_of_bootstrap_says_what_it_says() -> None:
+    assert doctest.testmod(rbpx.laws.intervals.bootstrap) == (0, 3)
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_bootstrap_is_the_estimate_of_documents_drawn_by_hand(recipe: Recipe) -> None:
+    rng = np.random.default_rng(9)
+    sums_DC = rng.gamma(2.0, size=(12, 3)) + np.array([0.0, 1.0, 2.0])
+    weights_BD = document_weights(12, 60, seed=5)
+    totals_BC = np.array([sum(n * row for n, row in zip(n_D, sums_DC, strict=True)) for n_D in weights_BD])
+    value = sums_DC[:, 0].sum() / sums_DC[:, 2].sum()
+    expected = estimate(value, totals_BC[:, 0] / totals_BC[:, 2], 12, recipe)
+    found = bootstrap(sums_DC, lambda of_C: of_C[0] / of_C[2], 60, seed=5, recipe=recipe)
+    named = {"above": sums_DC[:, 0], "below": sums_DC[:, 2]}
+    also = bootstrap(named, lambda of: of["above"] / of["below"], 60, seed=5, recipe=recipe)
+    assert (found.value, found.lo, found.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
+    assert (also.value, also.lo, also.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
+    assert (found.stderr is None) == (expected.stderr is None)
+
+
+def test_bootstrap_leaves_out_replicates_without_a_number_and_has_no_interval_for_one_document() -> None:
+    hits_D, tokens_D = np.array([2.0, 1.0, 0.0]), np.array([5.0, 4.0, 0.0])  # one in 27 draws no token
+    found = bootstrap({"hits": hits_D, "tokens": tokens_D}, lambda of: of["hits"] / of["tokens"], seed=2)
+    assert found.ends is not None
+    assert bootstrap(hits_D[:1], float) == Estimate(2.0)
+    with pytest.raises(ValueError, match=r"a row for each document, got \[2, 3\] rows"):
+        bootstrap({"hits": hits_D[:2], "tokens": tokens_D}, lambda of: 1.0)
+    with pytest.raises(ValueError, match="at least 1 document"):
+        bootstrap([], float)
+
+
+def test_a_number_and_its_ends_go_through_a_function_and_swap_where_it_falls() -> None:
+    of = Estimate(1.0, 0.5, None, 0.2)
+    assert of.through(lambda x: 1 / x, falls=True) == Estimate(1.0, None, 2.0)
+    assert of.times(-2) == Estimate(-2.0, None, -1.0, 0.4)
+    assert Estimate(0.0, -800.0, 800.0).exp() == Estimate(1.0)
+    assert of.record() == {"value": 1.0, "lo": 0.5, "hi": None}

@@ -240,9 +240,9 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     free_P = np.ones(len(theta_P), dtype=bool) if len(theta_P) == 2 or theta_P[2] > 0 else np.array([True, True, False])
     fisher_PP = np.zeros((len(theta_P),) * 2)
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
-    refits = _refits(one, correction, theta_P, ln_S_ref)
-    scatter = model_scatter(tally.x_C, at, fisher_PP, refits.replicates, one.n_documents)
-    has_interval = one.passed_BC is None or refits.replicates is not None
+    of_documents = _of_replicates(one, correction, theta_P, ln_S_ref)
+    scatter = model_scatter(tally.x_C, at, fisher_PP, of_documents.replicates, one.n_documents)
+    has_interval = one.passed_BC is None or of_documents.replicates is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
     ends = [_ends(theta_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
     r_ends: tuple[float | None, float | None] = (None, None)
@@ -262,18 +262,18 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         aic=2 * n_parameters - 2 * value,
         bic=n_parameters * math.log(n_sequences) - 2 * value,
         status=first_of(reasons),
-        found=Recovered(math.exp(ln_S_ref), float(theta_P[0]), scatter, refits.bias_P),
+        found=Recovered(math.exp(ln_S_ref), float(theta_P[0]), scatter, of_documents.bias_P),
         n_replicates=None if one.passed_BC is None else len(one.passed_BC),
-        n_replicates_left_out=refits.n_left_out,
+        n_replicates_left_out=of_documents.n_left_out,
         interval=kind if has_interval else None,
         reasons=in_order(reasons),
-        alpha_B=refits.alpha_B,
+        alpha_B=of_documents.alpha_B,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Refits:
-    """Fits to resampled documents: their bias and exponents, and what `model_scatter` takes of them."""
+class _Replicates:
+    """Fits to replicates of the documents: their bias and exponents, and what `model_scatter` takes of them."""
 
     bias_P: Floats
     alpha_B: Floats | None
@@ -281,10 +281,10 @@ class _Refits:
     n_left_out: int = 0
 
 
-def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Refits:
+def _of_replicates(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Replicates:
     """Fit again under each replicate; nothing is concluded where too many have no maximum."""
     if one.passed_BC is None:
-        return _Refits(np.zeros(len(theta_P)), None, None)
+        return _Replicates(np.zeros(len(theta_P)), None, None)
     again = tally_of(one, correction, ln_S_ref, replicates=True)
     at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
     theta_BP = climb(again, at_BP).theta_BP
@@ -294,8 +294,8 @@ def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: fl
     n_left_out = int((~known_B).sum())
     documents = moments(theta_P, theta_BP[known_B])
     if documents is None or known_B.sum() < (1 - MOST_LEFT_OUT) * len(theta_BP):
-        return _Refits(np.zeros(len(theta_P)), theta_BP[:, 1], None, n_left_out)
-    return _Refits(documents.bias_P, theta_BP[:, 1], (at_law.of(known_B), documents.covariance_PP), n_left_out)
+        return _Replicates(np.zeros(len(theta_P)), theta_BP[:, 1], None, n_left_out)
+    return _Replicates(documents.bias_P, theta_BP[:, 1], (at_law.of(known_B), documents.covariance_PP), n_left_out)
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:

@@ -335,8 +335,8 @@ def model_scatter(
         x_C: which size each cell is of.
         at: slopes at the fitted law, one set of counts.
         fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
-        replicates: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
-            them; None if sequences are independent.
+        replicates: slopes at the same law with the counts of each replicate, and the covariance of the fits to them;
+            None if sequences are independent.
         n_documents: that were resampled; None where they are not counted.
     """
     _, size_C = np.unique(x_C, return_inverse=True)

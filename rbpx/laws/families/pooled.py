@@ -93,13 +93,8 @@ class PooledFit:
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
-        plain = {
-            **asdict(self),
-            "method": self.method.value,
-            "status": self.status.value,
-            "curvature": self.curvature.record(),
-        }
-        return {**plain, "verdict": self.verdict, "equation": EQUATIONS[self.method]}
+        plain = {**asdict(self), "curvature": self.curvature.record(), "verdict": self.verdict}
+        return plain | {"method": self.method.value, "status": self.status.value, "equation": EQUATIONS[self.method]}
 
 
 def fit_pooled(

@@ -23,7 +23,7 @@ from scipy.special import fdtrc
 from rbpx.laws.forms.linearised import Mixed, Nearby, mix
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z
 from rbpx.laws.names import Axis
-from rbpx.laws.numeric import Floats, exp_or_none
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import nearby, thinned
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
@@ -309,7 +309,7 @@ class _Pair:
             middle_T, lo_T, hi_T = (
                 mixture.widened(np.sqrt(1 + variance_T / sd_T**2), middle_T).quantiles((0.5, *TAILS)).T
             )
-        m = [Estimate(*map(exp_or_none, ends)) for ends in zip(middle_T, lo_T, hi_T, strict=True)]
+        m = [Estimate(*ends).exp() for ends in zip(middle_T, lo_T, hi_T, strict=True)]
         slope = Estimate(float(middle_T[_SLOPE]), float(lo_T[_SLOPE]), float(hi_T[_SLOPE]))
         where = zip(*(each.tolist()[:_PLACES] for each in (np.exp(self.ln_C_T), *self.places())), m, strict=False)
         at = tuple(

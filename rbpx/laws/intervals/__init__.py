@@ -1,1 +1,1 @@
-"""95 % intervals from resampled documents, and tests of what scatters about a law."""
+"""95 % intervals by the bootstrap of documents and by Student's t, and tests of what scatters about a law."""

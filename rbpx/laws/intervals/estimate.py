@@ -8,16 +8,16 @@ Shapes: D documents, B replicates, N sizes, P parameters that are fitted to each
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, exp_or_none
 
 LEVEL: Final = 0.95
 TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # below both of its ends
@@ -44,13 +44,22 @@ class Estimate:
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
     def record(self) -> dict[str, float | None]:
-        """The number and its ends, as JSON takes them."""
+        """The number and its ends, as a record has them."""
         return {"value": self.value, "lo": self.lo, "hi": self.hi}
+
+    def through(self, function: Callable[[float], float | None], falls: bool = False) -> "Estimate":
+        """The number and its ends under a function that rises; the ends swap under one that falls."""
+        value, lo, hi = (None if each is None else function(each) for each in (self.value, self.lo, self.hi))
+        return Estimate(value, hi, lo) if falls else Estimate(value, lo, hi)
 
     def times(self, factor: float) -> "Estimate":
         """The number and its ends times a factor; a negative one swaps the ends."""
-        value, lo, hi = (None if each is None else each * factor for each in (self.value, self.lo, self.hi))
-        return Estimate(value, lo, hi) if factor >= 0 else Estimate(value, hi, lo)
+        stderr = None if self.stderr is None else self.stderr * abs(factor)
+        return replace(self.through(lambda each: each * factor, falls=factor < 0), stderr=stderr)
+
+    def exp(self) -> "Estimate":
+        """A number from its logarithm; None beyond the range of a float."""
+        return self.through(exp_or_none)
 
 
 NO_ESTIMATE: Final = Estimate()
@@ -104,11 +113,6 @@ def few_documents(n_documents: int | None) -> float:
     return 1.0 if n_documents is None or n_documents < 2 else n_documents / (n_documents - 1)
 
 
-def scatter_reach(scatter: float, dof: float, own: float = 0.0) -> float:
-    """How far to either side points that scatter may lie: max(t scatter, Z own), arguments as in `half_width`."""
-    return max(student_t(dof) * scatter if scatter > 0 else 0.0, Z * own)
-
-
 def half_width(
     shared: float = 0.0,
     scatter: float = 0.0,
@@ -137,12 +141,18 @@ def half_width(
         S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
         Population Variances are not Equal, Sankhya 22 (1960).
     """
-    return math.sqrt(scatter_reach(scatter, dof, own) ** 2 * unit + document_t(n_documents) ** 2 * shared)
+    reach = max(student_t(dof) * scatter if scatter > 0 else 0.0, Z * own)
+    return math.sqrt(reach**2 * unit + document_t(n_documents) ** 2 * shared)
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
     """Both ends of an interval that is as far to either side."""
     return centre - half, centre + half
+
+
+def from_half_width(value: float, half: float, stderr: float | None = None) -> Estimate:
+    """A number with an interval that is as far to either side; without one where that is not finite."""
+    return Estimate(value, *around(value, half), stderr) if math.isfinite(half) else Estimate(value)
 
 
 def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
@@ -157,15 +167,14 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
     """
     if value is None or stderr is None:
         return Estimate(value)
-    lo, hi = around(value, stderr * (Z if dof is None else student_t(dof)))
-    return Estimate(value, lo, hi)
+    return from_half_width(value, stderr * (Z if dof is None else student_t(dof)), stderr)
 
 
 def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
-    """A number with an interval over documents from how far each document moves it, without any resample.
+    """A number with an interval over documents from how far each document moves it, without any replicate.
 
-    What resampling tends to for a smooth function of sums over documents: its variance is D / (D - 1) times the sum of
-    the squared influences (the delta method, or infinitesimal jackknife); Student's t of D - 1. One document has no
+    What the bootstrap tends to for a smooth function of sums over documents: its variance is D / (D - 1) times the sum
+    of the squared influences (the delta method, or infinitesimal jackknife); Student's t of D - 1. One document has no
     interval.
 
     Args:
@@ -201,19 +210,17 @@ class Recipe(StrEnum):
 
     In each t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times, as replicates of D
     documents spread too little. Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 %
-    and 97.5 % for many documents; for a few they are the least and the greatest resample, which may be too near.
+    and 97.5 % for many documents; for a few they are the least and the greatest replicate, which may be too near.
 
     `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value. The number that belongs
     to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
     `uncentred` is value +- t sd, for a number whose replicates lean by their linearisation and not by its bias.
-    `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose replicates are skewed.
     `percentile` is from q(2.5 %) to q(97.5 %), each the value of a replicate, for numbers that are ranks or ratios.
     `expanded` is the same between replicates, for differences.
     """
 
     normal = "normal"
     uncentred = "uncentred"
-    basic = "basic"
     percentile = "percentile"
     expanded = "expanded"
 
@@ -237,7 +244,7 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
         ValueError: if either number is below 1.
     """
     if n_documents < 1 or n_replicates < 1:
-        raise ValueError(f"needs at least 1 document and 1 resample, got {n_documents} and {n_replicates}")
+        raise ValueError(f"needs at least 1 document and 1 replicate, got {n_documents} and {n_replicates}")
     document_BD = np.random.default_rng(seed).integers(n_documents, size=(n_replicates, n_documents))
     document_BD += n_documents * np.arange(n_replicates)[:, None]
     counts = np.bincount(document_BD.ravel(), minlength=n_replicates * n_documents)
@@ -265,14 +272,15 @@ def run_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
     return np.random.default_rng(seed).dirichlet(np.ones(n_runs), n_replicates) * n_runs
 
 
-def estimate(value: float, replicate_B: Floats, n_documents: int, recipe: Recipe = Recipe.normal) -> Estimate:
+def estimate(value: float, replicate_B: Floats, n_documents: int | None, recipe: Recipe = Recipe.normal) -> Estimate:
     """A number with its 95 % interval over documents, from the same number of each replicate.
 
     Args:
         value: of all documents.
         replicate_B: of each replicate, shape [B]; those that are not finite, such as one that drew no token, are left
             out.
-        n_documents: number of documents in the sample. A single document cannot be resampled, so it has no interval.
+        n_documents: number of documents in the sample; None where they are not counted, or the replicates are draws
+            that spread as much as the number does. A single document cannot be drawn anew, so it has no interval.
         recipe: how the replicates become an interval.
 
     Returns:
@@ -280,30 +288,21 @@ def estimate(value: float, replicate_B: Floats, n_documents: int, recipe: Recipe
         than 20 usable replicates; all None if it is not finite.
 
     Source:
-        `basic`: Davison and Hinkley, Bootstrap Methods and their Application, 1997, eq. 5.6. `expanded`: T. C.
-        Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
+        `expanded`: T. C. Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
     """
     if not math.isfinite(value):
         return Estimate()
-    usable_B = replicate_B[np.isfinite(replicate_B)]
-    if n_documents < 2 or len(usable_B) < MIN_REPLICATES:
-        return Estimate(float(value))
-    lo, hi = _ends(float(value), usable_B, n_documents, recipe)
-    number = 2 * float(value) - float(usable_B.mean()) if recipe is Recipe.normal else float(value)
-    return Estimate(number, float(lo), float(hi))
-
-
-def _ends(value: float, usable_B: Floats, n_documents: int, recipe: Recipe) -> tuple[float, float]:
+    value, usable_B = float(value), replicate_B[np.isfinite(replicate_B)]
+    if len(usable_B) < MIN_REPLICATES or (n_documents is not None and n_documents < 2):
+        return Estimate(value)
+    few = few_documents(n_documents)
     if recipe in (Recipe.normal, Recipe.uncentred):
-        bias = float(usable_B.mean()) - value if recipe is Recipe.normal else 0.0
-        variance = few_documents(n_documents) * float(usable_B.var(ddof=1))
-        return around(value - bias, half_width(shared=variance, n_documents=n_documents))
-    tail = float(ndtr(-math.sqrt(few_documents(n_documents)) * document_t(n_documents)))
-    if recipe is Recipe.percentile:
-        lo, hi = np.quantile(usable_B, [tail, 1 - tail], method="inverted_cdf")
-    else:
-        lo, hi = np.quantile(usable_B, [tail, 1 - tail])
-    return (2 * value - hi, 2 * value - lo) if recipe is Recipe.basic else (lo, hi)
+        number = 2 * value - float(usable_B.mean()) if recipe is Recipe.normal else value
+        stderr = math.sqrt(few * float(usable_B.var(ddof=1)))
+        return from_stderr(number, stderr, None if n_documents is None else n_documents - 1)
+    tail = float(ndtr(-math.sqrt(few) * document_t(n_documents)))
+    method: Literal["inverted_cdf", "linear"] = "inverted_cdf" if recipe is Recipe.percentile else "linear"
+    return Estimate(value, *np.quantile(usable_B, [tail, 1 - tail], method=method).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +323,7 @@ def moments(theta_P: Floats, theta_BP: Floats, n_documents: int | None = None) -
 
     Args:
         theta_P: of the fit.
-        theta_BP: of the refits, finite.
+        theta_BP: of the replicates, finite.
         n_documents: that were resampled; None where the replicates allow for their number, or it is not known.
     """
     if len(theta_BP) < MIN_REPLICATES:
@@ -356,27 +355,17 @@ class Replicates:
     def of(cls, y: ArrayLike, n_documents: int | None = None) -> "Replicates":
         """Of values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
-        if y_BN.size and y_BN.min() > 0 and y_BN.max() < math.inf:  # quicker than by rows, and nearly always so
-            return cls._of_logarithms(y_BN, np.log(y_BN), n_documents)
-        return cls._of_logarithms(y_BN, np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)]), n_documents)
+        ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
+        n = len(ln_y_BN) or math.nan  # of none nothing is known
+        mean_N = ln_y_BN.sum(axis=0) / n
+        about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_documents))
+        covariance_NN = about_BN.T @ about_BN / max(n - 1, 1)
+        return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, n_documents)
 
     @classmethod
     def of_logarithms(cls, ln_y: ArrayLike, n_documents: int | None = None) -> "Replicates":
-        """Of ln y, [B, N]; replicates with one that is not finite are left out."""
-        ln_y_BN = np.asarray(ln_y, dtype=np.float64)
-        return cls._of_logarithms(np.exp(ln_y_BN), ln_y_BN[np.isfinite(ln_y_BN).all(axis=1)], n_documents)
-
-    @classmethod
-    def _of_logarithms(cls, y_BN: Floats, ln_y_BN: Floats, n_documents: int | None) -> "Replicates":
-        if len(ln_y_BN) == 0:
-            nothing_N = np.full(y_BN.shape[1], math.nan)
-            return cls(y_BN, ln_y_BN, nothing_N, np.full((len(nothing_N),) * 2, math.nan), n_documents)
-        mean_N = ln_y_BN.mean(axis=0)
-        about_BN = ln_y_BN - mean_N
-        if n_documents is not None:
-            about_BN *= math.sqrt(few_documents(n_documents))
-            ln_y_BN = mean_N + about_BN
-        return cls(y_BN, ln_y_BN, mean_N, about_BN.T @ about_BN / max(len(about_BN) - 1, 1), n_documents)
+        """Of ln y, [B, N]."""
+        return cls.of(np.exp(ln_y), n_documents)
 
     @property
     def n_left_out(self) -> int:
@@ -390,10 +379,7 @@ class Replicates:
 
     def smallest(self, m: int) -> "Replicates":
         """The same at the first m sizes."""
-        if self.n_left_out:  # one that is unusable may be so at a larger size
-            return Replicates.of(self.y_BN[:, :m], self.n_documents)
-        of_m = self.y_BN[:, :m], self.ln_y_BN[:, :m], self.mean_N[:m], self.covariance_NN[:m, :m]
-        return Replicates(*of_m, self.n_documents)
+        return Replicates.of(self.y_BN[:, :m], self.n_documents)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
         """Covariance over the replicates of linear combinations of ln y, [K, K]."""

@@ -11,14 +11,14 @@ Shapes: N sizes, F families, M points of all families, B replicates of the docum
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width
+from rbpx.laws.intervals.estimate import Estimate, Replicates, from_stderr
 from rbpx.laws.numeric import Floats
 
 Whole = NDArray[np.int64]
@@ -34,7 +34,7 @@ class Stacked:
         ln_y_M: logarithms of the values.
         family_M: 0 .. F-1.
         size_M: number of the size; equal where S is.
-        change_BM: change of ln y under resampled documents, drawn alike for all families; None where that is not known.
+        change_BM: change of ln y under replicates of the documents, the same for all families; None where not known.
         n_documents: that were resampled; None where they are not counted.
     """
 
@@ -60,12 +60,6 @@ class Stacked:
     def of_size_MG(self) -> Floats:
         """1 where a point is of a size, for each size."""
         return np.asarray(self.size_M[:, None] == np.unique(self.size_M), np.float64)
-
-    @property
-    def of_shared_size_MG(self) -> Floats:
-        """1 where a point is of a size; only the G sizes that were trained more than once."""
-        sizes, counts = np.unique(self.size_M, return_counts=True)
-        return np.asarray(self.size_M[:, None] == sizes[counts > 1], np.float64)
 
     @property
     def same_size_MM(self) -> Floats:
@@ -102,25 +96,13 @@ def stack(
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
     if len(sizes) != len(values) or any(S.shape != y.shape or S.ndim != 1 for S, y in zip(sizes, values, strict=False)):
         raise ValueError("each family needs as many values as sizes")
-    ln_S_M, y_M = np.log(np.concatenate(sizes)), np.concatenate(values)
-    family_M = np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
-    size_M = np.unique(ln_S_M, return_inverse=True)[1].astype(np.int64)
-    ln_S_ref = float(ln_S_M.mean())
-    ln_y_M = np.log(y_M)
-    change_BM = _changes(ln_y_M, y_replicates_F, n_documents)
-    return Stacked(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, size_M, change_BM, n_documents)
-
-
-def _changes(
-    ln_y_M: Floats, y_replicates_F: Sequence[ArrayLike | None] | None, n_documents: int | None
-) -> Floats | None:
-    drawn = [None if y is None else np.asarray(y, np.float64) for y in y_replicates_F or [None]]
-    known = [y_BN for y_BN in drawn if y_BN is not None]
-    if len(known) < len(drawn) or len({len(y_BN) for y_BN in known}) > 1:
-        return None
-    y_BM = np.concatenate(known, axis=1)
-    replicates = Replicates.of(y_BM, n_documents)
-    return replicates.ln_y_BN - ln_y_M if replicates.suffices else None
+    y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
+    known, change_BM = [np.asarray(y, np.float64) for y in y_replicates_F or () if y is not None], None
+    if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
+        replicates = Replicates.of(np.concatenate(known, axis=1), n_documents)
+        change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
+    points = stack_one(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
+    return replace(points, family_M=family_M, n_documents=n_documents)
 
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
@@ -129,7 +111,25 @@ _STEP: Final = 0.1
 _LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
-def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Replicates | None = None) -> Estimate:
+def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
+    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
+
+    var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J;
+    Student's t of N - P. Without an interval where no degree of freedom is left.
+
+    Args:
+        J_NP: what y is linear in, of full rank.
+        y_N: values.
+        at: number of the coefficient.
+    """
+    L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
+    theta_P = L_PN @ y_N
+    left_N = y_N - J_NP @ theta_P
+    stderr = float(np.linalg.norm(left_N) * np.linalg.norm(L_PN[at])) / dof**0.5 if dof > 0 else None
+    return from_stderr(float(theta_P[at]), stderr, dof)
+
+
+def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
 
     A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
@@ -138,39 +138,16 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Replica
     Args:
         ln_S_N: logarithms of the sizes, shape [N], in any order.
         ln_y_N: logarithms of the values, shape [N].
-        ln_y_BN: the same under B replicates of the documents, the same documents for every size, shape [B, N], or y as
-            `Replicates`. Rows with a value that is not finite are left out; fewer than 20 say nothing.
 
     Returns:
-        q per (ln S)^2 with its 95 % interval, which includes the scatter of the models (Student's t of N - 3 degrees
-        of freedom) and the noise of the documents that all sizes share, by the recipe of `half_width`. Where there are
-        replicates, their bias is taken off the number, which so stays in the middle of its interval. Without ends for
-        fewer than 4 sizes, all None for fewer than 3.
+        q per (ln S)^2 with its 95 % interval over models (Student's t of N - 3 degrees of freedom); 0 where the points
+        lie on a line to within rounding. Without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
         return Estimate()
-    J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
-    L_PN = np.linalg.pinv(J_NP)
-    of_q_N = L_PN[2]
     straight = is_rounding(line_residuals(ln_S_N, ln_y_N), y_N)
-    value = 0.0 if straight else float(of_q_N @ y_N)
-    left_N = np.zeros(len(x_N)) if straight else y_N - J_NP @ (L_PN @ y_N)
-    dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
-    text, explained, n_documents = 0.0, 0.0, None
-    if ln_y_BN is not None:
-        replicates = ln_y_BN if isinstance(ln_y_BN, Replicates) else Replicates.of_logarithms(ln_y_BN)
-        n_documents = replicates.n_documents
-        if replicates.suffices:
-            value -= float(of_q_N @ (replicates.mean_N - y_N))
-            text = float(replicates.covariance_of(of_q_N[None])[0, 0])
-            if dof > 0:
-                explained = float(replicates.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
-    if dof <= 0:
-        return Estimate(value)
-    scatter = float(np.sqrt(left_N @ left_N / dof))
-    shared = max(text - explained * unit, 0.0)
-    return Estimate(value, *around(value, half_width(shared, scatter, dof, explained**0.5, unit, n_documents)))
+    return coefficient(np.column_stack([np.ones(len(x_N)), x_N, x_N**2]), np.zeros(len(x_N)) if straight else y_N, 2)
 
 
 def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:
@@ -289,7 +266,7 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
     Families are compared at the sizes that they share, so that an effect of a size, which all have in common, is no
     difference and no error (exact whatever the correlation). Where they share too few, residuals count as independent.
     """
-    sizes_MG = points.of_shared_size_MG
+    sizes_MG = points.of_size_MG[:, points.of_size_MG.sum(axis=0) > 1]
     wanted = _rank(own_MQ) - _rank(shared_MP)
     small_MP, large_MQ = (np.column_stack([J, sizes_MG]) for J in (shared_MP, own_MQ))
     paired = _nested(points, small_MP, large_MQ, residual_M)
@@ -304,15 +281,10 @@ def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]
     Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2
     sum s^2).
     """
-    families = range(points.n_families)
-    by_size = [
-        {
-            int(size): float(residual_M[(points.family_M == f) & (points.size_M == size)].mean())
-            for size in np.unique(points.size_M[points.family_M == f])
-        }
-        for f in families
-    ]
-    return [[_correlation(by_size[f], by_size[g]) for g in families] for f in families]
+    n_FG = points.of_family_MF.T @ points.of_size_MG
+    with np.errstate(invalid="ignore"):  # a family without a size
+        mean_FG = (points.of_family_MF * residual_M[:, None]).T @ points.of_size_MG / n_FG
+    return [[_correlation(one_G, other_G) for other_G in mean_FG] for one_G in mean_FG]
 
 
 def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | None, float | None]:
@@ -328,11 +300,11 @@ def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | Non
     return mean, n / (1 + (n - 1) * max(mean, 0.0))
 
 
-def _correlation(one: dict[int, float], other: dict[int, float]) -> float | None:
-    shared = sorted(one.keys() & other.keys())
-    if len(shared) < _FEWEST_SHARED:
+def _correlation(one_G: Floats, other_G: Floats) -> float | None:
+    shared_G = np.isfinite(one_G + other_G)
+    if shared_G.sum() < _FEWEST_SHARED:
         return None
-    a, b = (np.array([each[size] for size in shared]) for each in (one, other))
+    a, b = one_G[shared_G], other_G[shared_G]
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(np.clip(a @ b / length, -1, 1)) if length > 0 else None
 

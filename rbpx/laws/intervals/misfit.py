@@ -149,11 +149,12 @@ def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -
     w_Q = seen.basis_QN @ y_N
     if len(w_Q) < _FEWEST or is_rounding(w_Q, y_N):
         return None
-    null = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), tuple(_rounded(column) for column in J_NP.T))
-    p_K = null.p(seen.of_kinds(w_Q[None]))[0]
+    columns = tuple(_rounded(column) for column in J_NP.T)
+    null_BK, least_B = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), columns)
+    (p_K,) = _p(null_BK, seen.of_kinds(w_Q[None]))
+    cut = float(np.nextafter(least_B[int(level * len(least_B))], 0))  # a share of draws of at most the level is below
     length = float(np.sqrt(w_Q @ w_Q))
-    at_N = seen.basis_QN.T @ w_Q / length
-    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), null.cut(level), at_N, length)
+    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), cut, seen.basis_QN.T @ w_Q / length, length)
 
 
 def likeliest(of: tuple[Covariance, ...], weight_A: Floats) -> Departure:
@@ -200,37 +201,19 @@ def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -
     return _Likelihoods(basis_QN, ln_weight_A, np.linalg.inv(R_AQQ), np.array([departure.kind for departure in each]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Null:
-    """The statistics of draws from a law.
-
-    Attributes:
-        sorted_BK: each in increasing order.
-        least_B: the least p of each draw, divided by the share of its kind, in increasing order.
-    """
-
-    sorted_BK: Floats
-    least_B: Floats
-
-    def p(self, ln_MK: Floats) -> Floats:
-        """How often the draws have as large a statistic, [M, K]; no less than once."""
-        return _p(self.sorted_BK, ln_MK)
-
-    def cut(self, level: float) -> float:
-        """What the least of a draw is at or below in such a share of them, at most."""
-        at = int(level * len(self.least_B))
-        return float(np.nextafter(self.least_B[at], 0))
-
-
 def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
+    """How often the draws have as large a statistic, [M, K]; no less than once."""
     below_MK = [np.searchsorted(null_B, ln_M) for null_B, ln_M in zip(sorted_BK.T, ln_MK.T, strict=True)]
     return np.asarray(1 + len(sorted_BK) - np.stack(below_MK, axis=1)) / (1 + len(sorted_BK))
 
 
 @lru_cache(maxsize=1024)
-def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> _Null:
-    """Draws of normal scatter about a law."""
+def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> tuple[Floats, Floats]:
+    """The statistics of normal scatter about a law, each in increasing order, [B, K], and the least p of each draw.
+
+    Each p is divided by the share of its kind in the level; they increase, [B].
+    """
     seen = _likelihoods(t, columns)
     ln_BK = seen.of_kinds(np.random.default_rng(_SEED).standard_normal((_DRAWS, len(seen.basis_QN))))
     sorted_BK = np.sort(ln_BK, axis=0)
-    return _Null(sorted_BK, np.sort((_p(sorted_BK, ln_BK) / [*_SHARE.values()]).min(axis=1)))
+    return sorted_BK, np.sort((_p(sorted_BK, ln_BK) / [*_SHARE.values()]).min(axis=1))

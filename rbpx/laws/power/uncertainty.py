@@ -1,6 +1,6 @@
-"""Uncertainty of a fitted law, from its residuals and from its refits to resampled documents.
+"""Uncertainty of a fitted law, from its residuals and from replicates of the documents.
 
-A fitted law has two sources of error. The choice of documents (text) is estimated from refits to resampled documents.
+A fitted law has two sources of error. The choice of documents (text) is estimated from replicates of the documents.
 The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
 that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
 
@@ -23,9 +23,9 @@ from rbpx.laws.intervals.estimate import (
     Replicates,
     around,
     document_t,
+    from_half_width,
     half_width,
     reaching,
-    scatter_reach,
     student_t,
 )
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack_one
@@ -73,8 +73,7 @@ class SharedError:
 
     def around(self, value: float) -> Estimate:
         """A number with its interval; without ends where no degree of freedom is left."""
-        half = self.half_width
-        return Estimate(value, *(around(value, half) if math.isfinite(half) else (None, None)))
+        return from_half_width(value, self.half_width)
 
 
 def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
@@ -98,54 +97,34 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
         Components (1992), section 5.3 (quadratic forms and their means).
     """
     L_PM = np.linalg.pinv(jacobian_MP)
-    rest_MM = np.eye(len(residual_M)) - jacobian_MP @ L_PM
-    influence_M, same_MM = L_PM[at], points.same_size_MM
-    form_MM = _variance_form(rest_MM, same_MM, influence_M)
-    tau2, omega2 = _components(rest_MM, same_MM, residual_M)
+    rest_MM, same_MM, influence_M = np.eye(len(residual_M)) - jacobian_MP @ L_PM, points.same_size_MM, L_PM[at]
+    wanted = np.array([influence_M @ influence_M, influence_M @ same_MM @ influence_M])
+    squares = np.array([residual_M @ residual_M, residual_M @ same_MM @ residual_M])
+    # Means of r'r and r'K r, per omega^2 and tau^2; symmetric.
+    of_size_MM = rest_MM @ same_MM
+    of_one, mixed, of_sizes = (float(np.trace(each)) for each in (rest_MM, of_size_MM, of_size_MM @ of_size_MM))
+    means = np.array([[of_one, mixed], [mixed, of_sizes]])
+    if np.linalg.cond(means) > _WORST_CONDITION:  # no two families share a size, or nothing else is left
+        (a, b), omega2, tau2 = (wanted[1] / mixed, 0.0), squares[0] / of_one, 0.0
+    else:
+        (a, b), (omega2, tau2) = np.linalg.solve(means, wanted), np.linalg.solve(means, squares)
+        if omega2 < 0 or tau2 < 0:
+            omega2, tau2 = (squares[0] / of_one, 0.0) if tau2 < 0 else (0.0, squares[0] / mixed)
+    form_MM = a * rest_MM + b * of_size_MM @ rest_MM
     variance = float(residual_M @ form_MM @ residual_M)
     if variance < 0:  # an unbiased estimate may be; sizes then have no effect that shows
-        form_MM = rest_MM * float(influence_M @ influence_M) / float(np.trace(rest_MM))
+        form_MM = rest_MM * (wanted[0] / of_one)
         variance, tau2 = float(residual_M @ form_MM @ residual_M), 0.0
     spread_MM = form_MM @ (tau2 * same_MM + omega2 * np.eye(len(residual_M)))
     rounds = float(np.sum(spread_MM * spread_MM.T))
-    dof = float(np.trace(spread_MM)) ** 2 / rounds if rounds > 0 else float(np.trace(rest_MM))
+    dof = float(np.trace(spread_MM)) ** 2 / rounds if rounds > 0 else of_one
     text = explained = 0.0
     if points.change_BM is not None:
         change_BM = points.change_BM - points.change_BM.mean(axis=0)
         text = float((change_BM @ influence_M).var(ddof=1))
         explained = max(float(np.einsum("bm,mn,bn->b", change_BM, form_MM, change_BM).mean()), 0.0)
     shared = max(text - explained, 0.0)
-    unit = float(influence_M @ influence_M)
-    return SharedError(variance**0.5, dof, explained**0.5, shared, unit, points.n_documents)
-
-
-def _variance_form(rest_MM: Floats, same_MM: Floats, influence_M: Floats) -> Floats:
-    """The matrix A whose quadratic form in the residuals has the wanted variance as its mean."""
-    wanted = np.array([influence_M @ influence_M, influence_M @ same_MM @ influence_M])
-    both = _means(rest_MM, same_MM)
-    if np.linalg.cond(both) > _WORST_CONDITION:  # no two families share a size, or nothing else is left
-        return np.asarray(rest_MM * (wanted[1] / np.trace(rest_MM @ same_MM)))
-    a, b = np.linalg.solve(both, wanted)
-    return np.asarray(rest_MM @ (a * np.eye(len(rest_MM)) + b * same_MM) @ rest_MM)
-
-
-def _components(rest_MM: Floats, same_MM: Floats, residual_M: Floats) -> tuple[float, float]:
-    """tau^2 and omega^2, neither below 0."""
-    squares = np.array([residual_M @ residual_M, residual_M @ same_MM @ residual_M])
-    both = _means(rest_MM, same_MM)
-    if np.linalg.cond(both) > _WORST_CONDITION:
-        return 0.0, float(squares[0] / both[0, 0])
-    omega2, tau2 = np.linalg.solve(both, squares)
-    if tau2 < 0:
-        return 0.0, float(squares[0] / both[0, 0])
-    return (float(tau2), float(omega2)) if omega2 >= 0 else (float(squares[0] / both[0, 1]), 0.0)
-
-
-def _means(rest_MM: Floats, same_MM: Floats) -> Floats:
-    """Means of r'r and r'K r, per omega^2 and tau^2; symmetric."""
-    of_size_MM = rest_MM @ same_MM
-    mixed = float(np.trace(of_size_MM))
-    return np.array([[float(np.trace(rest_MM)), mixed], [mixed, float(np.sum(of_size_MM * of_size_MM.T))]])
+    return SharedError(variance**0.5, dof, explained**0.5, shared, float(wanted[0]), points.n_documents)
 
 
 def as_plain(value: object) -> dict[str, Any]:
@@ -211,7 +190,7 @@ class Uncertainty:
 
     def region_PP(self) -> Floats:
         """The matrix whose quadratic form in a gradient is the squared `half_width`, for intervals by Fieller."""
-        reach = scatter_reach(self.scatter, self.dof, self.text_scatter)
+        reach = half_width(scatter=self.scatter, dof=self.dof, own=self.text_scatter)
         shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
         values, vectors = np.linalg.eigh(shared_PP)
         shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -238,18 +217,18 @@ class Uncertainty:
 
 
 def uncertainty(
-    regression: Regression, refits: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
+    regression: Regression, documents: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
 ) -> Uncertainty:
-    """Variances of a fit from its residuals and, where there are documents, from its refits.
+    """Variances of a fit from its residuals and, where there are documents, from their replicates.
 
     The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
-    replicates of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
+    replicates of the squares that the change of ln y leaves about its own fit, divided by the degrees of freedom.
     Points that count by their own variances are taken to scatter in proportion to these.
 
     Args:
         regression: of the points.
-        refits: bias and covariance of the parameters over resampled documents, None where these are too few, and ln y
-            under the same replicates.
+        documents: bias and covariance of the parameters over replicates of the documents, None where these are too
+            few, and ln y under the same replicates.
         x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
             they have in common counts once, and the scatter is the one that independent points would need to have
             for alpha to be as uncertain (`rbpx.laws.power.uncertainty`). None if no two sizes are equal.
@@ -262,7 +241,7 @@ def uncertainty(
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    text, replicates = (None, None) if refits is None else refits
+    text, replicates = documents or (None, None)
     n_documents = None if replicates is None else replicates.n_documents
     if replicates is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P

@@ -1,9 +1,9 @@
 """Decomposition of cross-entropy by rank into three terms that add up to it.
 
-`resample_terms` gives the same numbers as `decompose` of the counts of every replicate of the documents, from far fewer
-of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a replicate needs are sum n_e, sum L_e,
-sum n_e ln n_e and sum S_e. The first two are sums over documents. A rank that occurs in a single document, drawn w
-times, has n_e = w c and the S_e that it has there, so that of these ranks the other two are sums over documents too.
+`replicate_terms` gives the same numbers as `decompose` of the counts of every replicate, from far fewer of them. With
+n_e tokens of rank e and S_e = exp(L_e / n_e), all that a replicate needs are sum n_e, sum L_e, sum n_e ln n_e and
+sum S_e. The first two are sums over documents. A rank that occurs in a single document, drawn w times, has n_e = w c
+and the S_e that it has there, so that of these ranks the other two are sums over documents too.
 What is left are the ranks of several documents; the frequent ones, which many documents have, are a product of dense
 matrices, the others of sparse ones.
 

@@ -261,7 +261,7 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
 
 
 def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
-    """One Newton step for each replicate, as `resample_paper`, from the sums of `paper_slopes` over its tokens.
+    """One Newton step for each replicate, from the sums of `paper_slopes` over its tokens.
 
     Args:
         fit: result of `fit_paper` on the whole sample, status ok.

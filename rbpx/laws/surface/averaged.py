@@ -22,7 +22,7 @@ from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix, without_each
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
-from rbpx.laws.numeric import Floats, exp_or_none, together
+from rbpx.laws.numeric import Floats, together
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
 from rbpx.laws.prediction.influence import Moved
@@ -345,4 +345,4 @@ def nearby(name: str, surface: Surface, prior: float, runs: Runs, there: Runs) -
 
 def _estimates(mixture: TMixture) -> list[Estimate]:
     """Median and 95 % interval of each of T mixtures of ln y."""
-    return [Estimate(*(exp_or_none(end) for end in ends)) for ends in mixture.quantiles(TAILS).tolist()]
+    return [Estimate(*ends).exp() for ends in mixture.quantiles(TAILS).tolist()]

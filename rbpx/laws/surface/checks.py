@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import Estimate, from_stderr
-from rbpx.laws.intervals.lack_of_fit import curvature
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats, together
 from rbpx.laws.pins import NO_PINS, Pins
@@ -173,9 +173,6 @@ def against_axes(surface: Surface, runs: Runs) -> tuple[AgainstAxis, ...]:
 
 def _slope(x_N: Floats, left_N: Floats) -> Estimate:
     about_N = x_N - x_N.mean()
-    square, dof = float(about_N @ about_N), len(x_N) - 2
-    if square <= 1e-12 * float(x_N @ x_N) or dof < 1:
+    if len(x_N) < 3 or about_N @ about_N <= 1e-12 * (x_N @ x_N):
         return Estimate()
-    slope = float(about_N @ left_N) / square
-    rest_N = left_N - left_N.mean() - slope * about_N
-    return from_stderr(slope, float(np.sqrt(rest_N @ rest_N / dof / square)), dof)
+    return coefficient(np.column_stack([np.ones(len(x_N)), about_N]), left_N, 1)

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from rbpx.laws.intervals.estimate import TAILS, Estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats, roots
 from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
 from rbpx.laws.surface.fit import SurfaceFit
@@ -149,7 +149,7 @@ def best_among(
     (answer,) = predict_over_forms(fits, [(size, C / 6 / size)], budgets)
     wanted = [middle, middle - math.log(HALF), max(middle - math.log(FIVEFOLD), float(ln_S_G[0]))]
     best_K, half_K, fivefold_K = CubicSpline(ln_S_G, found, axis=1)(wanted).T
-    D = Estimate(*(None if each is None else C / 6 / each for each in (S.value, S.hi, S.lo)))
+    D = S.through(lambda each: C / 6 / each, falls=True)
     return Best(C, S, D, answer.y, of_draws(half_K - best_K, less=1.0), of_draws(fivefold_K - best_K, less=1.0), beyond)
 
 
@@ -253,8 +253,7 @@ def within_total(
         return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=True)
     ln_S_K = _ln_size(math.log(C), ln_R_K[inner_K], T)
     S = of_draws(ln_S_K)
-    ends = [each and tokens_left(C, each, T) for each in (S.value, S.hi, S.lo)]
-    size, D = math.exp(float(np.median(ln_S_K))), Estimate(*ends)
+    size, D = math.exp(float(np.median(ln_S_K))), S.through(lambda each: tokens_left(C, each, T), falls=True)
     (answer,) = predict_over_forms(fits, [(size, tokens_left(C, size, T))], budgets)
     beyond = max(tokens_left(C, size, T) / size / _most_per_parameter(runs), 1.0)
     return Served(C, T, S, D, Estimate(), beyond, answer.y, within=True)
@@ -286,5 +285,5 @@ def least(ln_S_G: Floats, ln_y_KG: Floats) -> tuple[Floats, Floats]:
 
 def of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
     """Median and 95 % interval of exponentials of draws, less a number."""
-    value, lo, hi = (np.exp(np.quantile(ln_K, (0.5, *TAILS))) - less).tolist()
-    return Estimate(value, lo, hi)
+    ln = estimate(float(np.median(ln_K)), ln_K, None, Recipe.expanded)
+    return ln.through(lambda each: math.exp(each) - less)

@@ -18,13 +18,12 @@ from rbpx.laws.intervals.estimate import (
     document_weights,
     estimate,
     fieller,
-    from_stderr,
     reaching,
     student_t,
 )
-from rbpx.laws.numeric import Floats
+from rbpx.laws.intervals.lack_of_fit import coefficient
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status
 
 Curves = dict[float, tuple[Floats, Floats]]
@@ -189,7 +188,7 @@ def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | N
             if len(np.unique(ln_S_again_G)) >= 3:
                 of_B2[b] = _slope_and_level(again_G, ln_S_again_G, middle)
         a, S_ref = (_over_runs(float(value[i]), of_B2[:, i], runs.n_groups) for i in range(2))
-        law = AlongC(a, math.exp(middle), exponential(S_ref), len(at_G))
+        law = AlongC(a, math.exp(middle), S_ref.exp(), len(at_G))
     C, S, y = (tuple(np.exp(each_G).tolist()) for each_G in (at_G, ln_S_G, ln_y_G))
     return Envelope(C, S, y, law)
 
@@ -197,8 +196,8 @@ def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | N
 def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
     if np.isfinite(replicate_B).sum() < (1 - MOST_LEFT_OUT) * len(replicate_B):
         return Estimate(value)
-    ends = estimate(value, replicate_B, n_runs, Recipe.percentile).ends
-    return Estimate(value, *((None, None) if ends is None else reaching(value, ends)))
+    found = estimate(value, replicate_B, n_runs, Recipe.percentile)
+    return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
 
 
 def _ln_C(runs: Runs, flops_per_token: Callable[[Floats], Floats], C_N: Floats | None) -> Floats:
@@ -265,25 +264,17 @@ def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats
     turn_23 = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 2.0]])
     height, slope = turn_23 @ of_3
     ends = fieller(float(height), float(slope), turn_23 @ covariance_33 @ turn_23.T * student_t(dof) ** 2)
-    ln_S = Estimate(middle + at, *(None if end is None else middle + end for end in ends))
-
-    def ln_D_of(ln_S: float | None) -> float | None:
-        return None if ln_S is None else math.log(C / float(flops_per_token(np.array([math.exp(ln_S)]))[0]))
-
-    ln_D = Estimate(ln_D_of(ln_S.value), ln_D_of(ln_S.hi), ln_D_of(ln_S.lo))
+    S = Estimate(at, *ends).through(lambda u: exp_or_none(middle + u))
+    D = S.through(lambda size: C / float(flops_per_token(np.array([size]))[0]), falls=True)
     y = math.exp(float(of_3 @ [1.0, at, at**2]))
-    return Budget(C, exponential(ln_S), exponential(ln_D), y, sizes, values, n_interpolated, Status.ok)
+    return Budget(C, S, D, y, sizes, values, n_interpolated, Status.ok)
 
 
 def _law(ln_C: Floats, ln_S: Floats) -> AlongC:
     """Least squares of ln S on ln C, with intervals from the scatter about the line."""
-    middle, n = float(ln_C.mean()), len(ln_C)
-    a, level = _slope_and_level(ln_C, ln_S, middle)
-    left = ln_S - level - a * (ln_C - middle)
-    variance = float(left @ left) / (n - 2)
-    about = ln_C - middle
-    of_a = from_stderr(a, math.sqrt(variance / float(about @ about)), n - 2)
-    return AlongC(of_a, math.exp(middle), exponential(from_stderr(level, math.sqrt(variance / n), n - 2)), n)
+    middle = float(ln_C.mean())
+    level, a = (coefficient(np.column_stack([np.ones(len(ln_C)), ln_C - middle]), ln_S, at) for at in (0, 1))
+    return AlongC(a, math.exp(middle), level.exp(), len(ln_C))
 
 
 def _slope_and_level(ln_C: Floats, ln_S: Floats, middle: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, around, half_width
+from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.equations import Chinchilla, Form
 from rbpx.laws.surface.runs import Coordinates, six_S
@@ -85,10 +85,7 @@ class Surface:
         # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
         with np.errstate(over="ignore"):  # a constant that no replicate determines has no end
             of_replicates = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
-        sd = math.sqrt(of_replicates + of_run**2)
-        if not math.isfinite(sd):
-            return Estimate(value)
-        return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
+        return from_stderr(value, math.sqrt(of_replicates + of_run**2), dof)
 
     def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
         """A function of the constants with its interval.
@@ -111,7 +108,7 @@ class Surface:
             new_run: whether the interval is that of a run to be trained, which scatters about the surface as others do.
         """
         (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
-        return exponential(self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0))
+        return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0).exp()
 
     @property
     def scatter(self) -> float:
@@ -124,8 +121,7 @@ class Surface:
 
 def exponential(of_logarithm: Estimate) -> Estimate:
     """A number and its ends from those of its logarithm; None beyond the range of a float."""
-    ends = (of_logarithm.value, of_logarithm.lo, of_logarithm.hi)
-    return Estimate(*(None if each is None or abs(each) > 700 else math.exp(each) for each in ends))
+    return of_logarithm.exp()
 
 
 _REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a search looks
@@ -186,7 +182,7 @@ def optima(
         ln_D_B = math.log(C) - np.log(flops_per_token(np.exp(ln_S_B)))
         ln_y_B = _ln_y(surface, theta_BP, ln_S_B[:, None], ln_D_B[:, None], U)[:, 0]
         ln_y_B = np.where(np.isfinite(ln_S_B), ln_y_B, np.nan)
-        of = (exponential(surface.estimate(float(each[0]), each[1:])) for each in (ln_S_B, ln_D_B, ln_y_B))
+        of = (surface.estimate(float(each[0]), each[1:]).exp() for each in (ln_S_B, ln_D_B, ln_y_B))
         found.append(Optimum(C, *of))
     return found
 

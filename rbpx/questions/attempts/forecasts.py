@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from rbpx.laws.intervals.estimate import Estimate, document_t
+from rbpx.laws.intervals.estimate import Estimate, document_t, from_half_width
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.questions.attempts.mixing import Shape, condensed, density, nodes_for
 from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
@@ -63,7 +63,7 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
     if not 0 < passes < 1:
         return Estimate(passes)
     half = document_t(n_items) * sd / (passes * (1 - passes))
-    return Estimate(passes, float(expit(logit(passes) - half)), float(expit(logit(passes) + half)))
+    return from_half_width(float(logit(passes)), half).through(lambda each: float(expit(each)))
 
 
 class _Posterior:

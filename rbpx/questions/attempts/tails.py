@@ -58,7 +58,7 @@ class Tail:
         if self.theta is None:
             return Estimate()
         ln = from_influence(float(self.theta[at]), self.influence_I2[:, at])
-        return Estimate(*(None if each is None or each > 700 else math.exp(each) for each in (ln.value, ln.lo, ln.hi)))
+        return ln.through(lambda each: None if each > 700 else math.exp(each))
 
     @property
     def covariance_22(self) -> Floats:

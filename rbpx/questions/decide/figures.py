@@ -173,8 +173,7 @@ def _optimum(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
 
 def _ratio(C: float, S: Estimate) -> Estimate:
     """D / S of a size of a budget."""
-    value, lo, hi = (None if each is None else C / 6 / each**2 for each in (S.value, S.hi, S.lo))
-    return Estimate(value, lo, hi)
+    return S.through(lambda each: C / 6 / each**2, falls=True)
 
 
 def _level(level: float) -> str:

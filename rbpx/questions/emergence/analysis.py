@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
@@ -157,9 +157,7 @@ def _hits(
 
 
 def _with_interval(value: float, of_B: Floats | None, n_documents: int) -> Estimate:
-    if not np.isfinite(value):
-        return NO_ESTIMATE
-    return Estimate(value) if of_B is None else estimate(value, of_B, n_documents, Recipe.percentile)
+    return estimate(value, np.empty(0) if of_B is None else of_B, n_documents, Recipe.percentile)
 
 
 def _imported(group: Group, request: Request) -> Iterator[Emergence]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
-from rbpx.laws.numeric import Floats, exp_or_none, neg_ln
+from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import LawFit, PowerLaw
 from rbpx.laws.prediction.prediction import COMBINED, Reached, reach_over_forms
 from rbpx.laws.prediction.verdict import FAR
@@ -56,7 +56,7 @@ class Crossing:
     @property
     def size(self) -> Estimate:
         """S, non-embedding parameters; None also where it is outside the range of a float."""
-        return Estimate(*map(exp_or_none, (self.ln_S, self.ln_lo, self.ln_hi)))
+        return Estimate(self.ln_S, self.ln_lo, self.ln_hi).exp()
 
     def record(self) -> dict[str, Any]:
         """The row for programs."""

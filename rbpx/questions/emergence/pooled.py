@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, slopes
-from rbpx.laws.intervals.estimate import Estimate, around
+from rbpx.laws.intervals.estimate import Estimate, around, from_half_width
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric import Floats, exp_or_none
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.uncertainty import as_plain
 from rbpx.laws.prediction.verdict import trend_doubts
 from rbpx.questions.emergence.law import WindowsFit, doubt_of_sizes, listed
@@ -224,9 +224,8 @@ def _constants(theta_P: Floats, scatter: Scatter | None, ln_S_ref: float, used: 
     constants = {}
     for at, n in enumerate(used):
         of_P = np.eye(len(theta_P))[at] + ln_S_ref * np.eye(len(theta_P))[-1]
-        ln_C = float(of_P @ theta_P)
-        lo, hi = (None, None) if scatter is None else map(exp_or_none, around(ln_C, scatter.half_width(of_P)))
-        constants[n] = Estimate(exp_or_none(ln_C), lo, hi)
+        half = math.inf if scatter is None else scatter.half_width(of_P)
+        constants[n] = from_half_width(float(of_P @ theta_P), half).exp()
     return constants
 
 

@@ -26,7 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from rbpx.laws.counts.passing import Tally, climb
-from rbpx.laws.intervals.estimate import LEVEL, MIN_REPLICATES, Estimate, around, few_documents, half_width, student_t
+from rbpx.laws.intervals.estimate import (
+    LEVEL,
+    MIN_REPLICATES,
+    Estimate,
+    few_documents,
+    from_half_width,
+    half_width,
+    student_t,
+)
 from rbpx.laws.numeric import Floats
 from rbpx.questions.emergence.law import checked
 
@@ -168,13 +176,10 @@ def _contrast(cells: Cells, J_CP: Floats, of_C: Floats, name: str, expected: flo
     """Sum of `of_C` times the values, minus what is expected; the residuals are those of the regression on J."""
     value = float(of_C @ (cells.fitted_C + cells.residual_C)) - expected
     half, dof = _half_width(cells, J_CP, of_C)
-    if not math.isfinite(half):
-        return Contrast(name, Estimate(value, None, None), 1.0)
-    lo, hi = around(value, half)
-    if float(np.abs(cells.residual_C).max()) < _ROUNDING:
-        return Contrast(name, Estimate(value, lo, hi), 1.0)
-    p = 2 * float(stdtr(dof, -abs(value) / half * student_t(dof))) if half > 0 else float(value == 0)
-    return Contrast(name, Estimate(value, lo, hi), p)
+    p = 1.0
+    if math.isfinite(half) and float(np.abs(cells.residual_C).max()) >= _ROUNDING:
+        p = 2 * float(stdtr(dof, -abs(value) / half * student_t(dof))) if half > 0 else float(value == 0)
+    return Contrast(name, from_half_width(value, half), p)
 
 
 def _half_width(cells: Cells, J_CP: Floats, of_C: Floats) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, share, text, with_ends
 from rbpx.errors import RbpxError, number_of
@@ -201,7 +202,7 @@ def _mean(pairs: Sequence[Pair], name: str) -> Estimate:
     """The mean of an estimate over families and texts; a single pair keeps its own interval."""
     of = [(pair.rows[0], pair.points.get(name)) for pair in pairs]
     if len(of) == 1:
-        return Estimate(*(of[0][0][f"{name}{end}"] for end in ("", "_lo", "_hi")))
+        return estimate_in(of[0][0], name)
     known = [(row[name], row["family"], row["dataset"], points) for row, points in of if row[name] is not None]
     return mean_over(*zip(*known, strict=True)) if known else NO_ESTIMATE
 

@@ -4,7 +4,6 @@ Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import exp, isfinite
 from typing import Final
 
@@ -114,7 +113,7 @@ def _point(result: Laws, law: Law, at: int, value: float, y: Scale, key: str) ->
             with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
                 y_B = -np.log(y_B[:, result.k_grid.index(law.k)])
         y_B = y_B[np.isfinite(y_B) & (y_B > 0)]
-        within = replace(estimate(value, y_B, result.group.n_resampled, Recipe.expanded), value=value)
+        within = estimate(value, y_B, result.group.n_resampled, Recipe.expanded)
     of_run = {"size": run.size, "non_embedding_params": run.non_embedding_params, "x": run.x}
     return {key: _series(law), **of_run, "rbp": exp(-value), **by_name(**{y.key: within})}
 

@@ -69,8 +69,8 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, replicates: Replicates | None) ->
     theta_P = L_PN @ ln_ratio_N
     residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
     parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
-    refits = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
-    about, bend, of_bend_P = uncertainty(parabola, refits), float(theta_P[2]), np.array([0.0, 0.0, 1.0])
+    documents = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
+    about, bend, of_bend_P = uncertainty(parabola, documents), float(theta_P[2]), np.array([0.0, 0.0, 1.0])
     turns = _slope(theta_P, float(x_N.min()), about) * _slope(theta_P, float(x_N.max()), about) < 0
     return Curvature(bend, *about.interval(bend, of_bend_P), p=p_of_zero(bend, of_bend_P, about), turns=turns)
 

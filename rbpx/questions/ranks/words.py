@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import number
 from rbpx.errors import number_of
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.ranks.analysis import Ranks
 from rbpx.questions.ranks.compare import PAPER
@@ -31,7 +31,7 @@ def sentences(ranks: Ranks) -> Iterator[str]:
     if ranks.totals:
         yield _verdict(ranks)
     for row in ranks.trends:
-        trend, says = _estimate(row, "alpha"), f"{_SIGNS[row['law']]} of the published fit"
+        trend, says = estimate_in(row, "alpha"), f"{_SIGNS[row['law']]} of the published fit"
         change = f"by {interval_of(trend.times(-1))} for each ln S"
         if trend.leaves_out_0:
             yield f"{says} changes {change}; R² is {row['r2'] or 0.0:.3f}."
@@ -42,7 +42,7 @@ def sentences(ranks: Ranks) -> Iterator[str]:
         if is_first and of["level"] is not None and row["alpha"] is not None:
             yield (
                 f"The published fit implies α = {row['alpha']:.3f} for −ln RBP_1; {of['measured']['alpha'] or 0.0:.3f} "
-                f"is measured, a difference of {interval_of(_estimate(of, 'alpha_more'))}. The implied level is "
+                f"is measured, a difference of {interval_of(estimate_in(of, 'alpha_more'))}. The implied level is "
                 f"{of['level']:.2f} times the measured one."
             )
     if ranks.closure:
@@ -54,10 +54,6 @@ def sentences(ranks: Ranks) -> Iterator[str]:
 def form_label(row: Record) -> str:
     """The name of the form that a row of closure is about."""
     return RANK_FORMS[row["distribution"]].label
-
-
-def _estimate(row: Record, key: str) -> Estimate:
-    return Estimate(*(row[f"{key}{end}"] for end in ("", "_lo", "_hi")))
 
 
 def _verdict(ranks: Ranks) -> str:
@@ -74,7 +70,7 @@ def _verdict(ranks: Ranks) -> str:
         says += f"; lognormal loses {number(min(lost), 3)} to {number(max(lost), 3)} nats per token to the best"
     met: dict[str, list[bool]] = {name: [], PAPER: []}
     for row in (law.row for law in ranks.derived):
-        level, more = (_estimate(row["params"], key).ends for key in ("level", "alpha_more"))
+        level, more = (estimate_in(row["params"], key).ends for key in ("level", "alpha_more"))
         if level is not None and more is not None:
             met[row["distribution"]].append(level[0] <= 1 <= level[1] and more[0] <= 0 <= more[1])
     of = [f"in {sum(laws)} of {len(laws)} laws that {FORMS[name]} implies" for name, laws in met.items() if laws]
@@ -101,7 +97,8 @@ def _closes(forms: Sequence[Record], judge: str) -> Iterator[str]:
             f"{number_of(len(forms), 'form')} were tried: let a larger size judge."
         )
     if chosen["difference"] is not None and chosen["difference_derived"] is not None:
+        more = interval_of(estimate_in(chosen, "difference"))
         yield (
-            f"The exponent of −ln RBP_1 minus that of cross-entropy is {interval_of(_estimate(chosen, 'difference'))}; "
+            f"The exponent of −ln RBP_1 minus that of cross-entropy is {more}; "
             f"{label} implies {chosen['difference_derived']:.3f}."
         )

@@ -189,7 +189,7 @@ def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
 
 
 def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
-    """(beta, gamma) refitted to each replicate; NaN where the fit itself has no mu and sigma to step from."""
+    """(beta, gamma) of each replicate; NaN where the fit itself has no mu and sigma to step from."""
     if paper.status is not Status.ok:
         unknown_B = np.full(len(weights_BD), np.nan)
         return unknown_B, unknown_B
