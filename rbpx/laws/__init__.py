@@ -6,10 +6,10 @@ What people import stands in `rbpx.laws.public`, which is loaded when a name of 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
+__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
 
 if TYPE_CHECKING:
-    from rbpx.laws.public import fit_k_law, fit_power_law, fit_surface, predict, rank_distributions
+    from rbpx.laws.public import bootstrap, fit_k_law, fit_power_law, fit_surface, predict, rank_distributions
 else:
 
     def __getattr__(name: str) -> object:

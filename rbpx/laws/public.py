@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws import in_k
+from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import DELTA, Method, Objective
 from rbpx.laws.numeric import Floats
@@ -28,7 +29,7 @@ from rbpx.laws.surface.fit import FORMS, SurfaceFit
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
 
-__all__ = ["fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
+__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
 
 _NONE_GIVEN: Final[Mapping[str, float | tuple[float, float]]] = {}
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
 
 import rbpx.laws
-from rbpx.laws import fit_k_law, fit_power_law, fit_surface, predict, public, rank_distributions
+from rbpx.laws import fit_k_law, fit_power_law, fit_surface, intervals, predict, public, rank_distributions
 from rbpx.status import Status
 from tests.support.places import DOCS, SHARED
 
@@ -34,8 +35,9 @@ def drawn() -> pd.DataFrame:
     return pd.DataFrame({"S": S, "D": D, "y": y, "run": [f"run {n // 2}" for n in range(len(S))]})
 
 
-def test_examples_of_docstrings_run() -> None:
-    result = doctest.testmod(public)
+@pytest.mark.parametrize("module", [public, intervals.bootstrap])
+def test_examples_of_docstrings_run(module: ModuleType) -> None:
+    result = doctest.testmod(module)
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
@@ -156,6 +158,13 @@ def test_a_law_in_k_is_the_line_of_polyfit() -> None:
     assert law.interval == "nested counts"
     shares = np.clip(rbp + np.random.default_rng(0).normal(0, 0.01, (50, 1)), 0, 1)
     assert fit_k_law(k, rbp, rbp_replicates=shares, n_documents=30).interval == "documents"
+
+
+def test_the_bootstrap_of_a_mean_is_the_t_interval_of_its_documents() -> None:
+    x = np.random.default_rng(0).normal(5, 1, 400)
+    mean = rbpx.laws.bootstrap(x, lambda total: total / len(x), n_replicates=4000)
+    assert mean.value == pytest.approx(x.mean(), abs=0.01)
+    assert mean.stderr == pytest.approx(x.std(ddof=1) / np.sqrt(len(x)), rel=0.05)
 
 
 def test_the_best_distribution_of_ranks_comes_first() -> None:
