@@ -231,9 +231,9 @@ def fit_k_law(
         method: ols is the paper's; offset adds an E >= 0.
 
     Returns:
-        A power law in k. Its interval is over documents; without replicates it is that of nested counts, as variable as
-        the residuals show, since a token that is among the 10 best is also among the 100 best. Its status is bends
-        where ln(-ln RBP_k) is no line in ln k.
+        A power law in k, judged: its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another. Its
+        interval is over documents; without replicates it is that of nested counts, as variable as the residuals show,
+        since a token that is among the 10 best is also among the 100 best.
 
     Raises:
         ValueError: shapes disagree, a share is not between 0 and 1, or the method is unknown.

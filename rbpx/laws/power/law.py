@@ -111,7 +111,7 @@ class PowerLaw(LawFit):
     y: Sequence[float]
     sign: int | None
     E: Estimate = NO_ESTIMATE
-    found: FoundLaw | None = None
+    found: FoundLaw | None = field(default=None, repr=False)
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
     interval: str | None = None

@@ -6,7 +6,7 @@ numbers of theta.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -80,10 +80,10 @@ class SurfaceFit:
     design: Design | None
     reasons: tuple[Status, ...]
     n_left_out: int = 0
-    surface: Surface | None = None
-    runs: Runs
+    surface: Surface | None = field(default=None, repr=False)
+    runs: Runs = field(repr=False)
     pinned: tuple[Pinned, ...] = ()
-    ways: tuple[tuple[Surface, float], ...] = ()
+    ways: tuple[tuple[Surface, float], ...] = field(default=(), repr=False)
     over: float = 1.0
     tuned: Tuned | None = None
 
