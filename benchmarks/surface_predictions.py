@@ -207,7 +207,7 @@ def cases(of: Grid) -> Iterator[Case]:
             continue
         fits = [fit_surface(fitted.runs, form, n_replicates=100) for form in FORMS]
         points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))
-        (budgets,) = backtest_budgets([(fitted.runs, FORMS)])
+        budgets = backtest_budgets(fitted.runs, FORMS)
         answers = predict_over_forms(fits, points, budgets)
         ways = {"combined": [answer.y for answer in answers], "by BIC": [by_bic(fits, *at) for at in points]}
         ways |= {form: [answer.within.get(form, Estimate()) for answer in answers] for form in FORMS}

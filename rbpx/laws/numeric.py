@@ -1,17 +1,11 @@
-"""Mathematics that several laws need: arrays, logarithms, roots, maxima, least squares, and searches side by side.
+"""Mathematics that several laws need: lines, logarithms, and lmfit's search from one start.
 
 Names of arrays end in a letter for each axis (`y_BN`).
-
-Fitting one law takes little less time than fitting thirty, and a search for one law spends its time on a few replicates
-that end late. So a law that needs a search is a generator: it yields each `Problem` and is sent its solution, and the
-problems that several laws have at the same time are solved as one (`together`).
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Sequence
-from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,112 +47,6 @@ def ln_sum_exp(exponent: Floats, axis: int) -> Floats:
     top[np.isinf(top)] = 0.0
     with np.errstate(divide="ignore"):
         return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=axis, keepdims=True)))
-
-
-_STEPS: Final = 200  # halving alone takes some 60
-_ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
-
-
-def roots(of: Callable[[Floats], Floats], lo: ArrayLike, hi: ArrayLike, close: float) -> Floats:
-    """Where each of R functions passes 0: as safe as halving, and as fast as interpolation.
-
-    Args:
-        of: the values of all functions, each at an argument of its own, [R] in and out; of opposite signs (or 0) at the
-            two ends of a bracket.
-        lo: one end of each bracket, shape [R].
-        hi: the other.
-        close: how far a root may be from the one that is returned, beside rounding.
-
-    Returns:
-        A root of each, shape [R].
-
-    Raises:
-        ValueError: if a function has the same sign at both ends.
-
-    Source:
-        T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
-        without using derivatives, Advances in Engineering Software 28 (1997).
-    """
-    # The root is between a, the newest argument, and b; c is the one that was replaced last.
-    a, b = np.array(lo, dtype=np.float64), np.array(hi, dtype=np.float64)
-    if len(a) == 0:
-        return a
-    of_a, of_b = of(a), of(b)
-    if np.any(np.sign(of_a) * np.sign(of_b) > 0):
-        raise ValueError("a function has the same sign at both ends of its bracket")
-    best, share = np.where(np.abs(of_a) < np.abs(of_b), a, b), np.full(len(a), 0.5)
-    for _ in range(_STEPS):
-        at = a + share * (b - a)
-        of_at = of(at)
-        same = np.sign(of_at) == np.sign(of_a)
-        c, of_c = np.where(same, a, b), np.where(same, of_a, of_b)
-        b, of_b = np.where(same, b, a), np.where(same, of_b, of_a)
-        a, of_a = at, of_at
-        nearer = np.abs(of_a) < np.abs(of_b)
-        best, of_best = np.where(nearer, a, b), np.where(nearer, of_a, of_b)
-        width = np.abs(b - a)
-        tolerance = _ROUNDING * np.abs(best) + close
-        done = (width <= tolerance) | (of_best == 0)
-        if done.all():
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):  # of those that are done
-            place, height = (a - b) / (c - b), (of_a - of_b) / (of_c - of_b)
-            quadratic = of_a / (of_b - of_a) * of_c / (of_b - of_c)
-            quadratic += (c - a) / (b - a) * of_a / (of_c - of_a) * of_b / (of_c - of_b)
-            fits = (height**2 < place) & ((1 - height) ** 2 < 1 - place)
-            edge = np.minimum(tolerance / 2 / width, 0.5)
-        share = np.where(done, 0.0, np.clip(np.where(fits, quadratic, 0.5), edge, 1 - edge))
-    return best
-
-
-Objective = Callable[[Floats], tuple[float, Floats, Floats]]
-
-
-def maximise(
-    objective: Objective, theta: Floats, free: Sequence[int], allowed: Callable[[Floats], bool] = lambda theta: True
-) -> tuple[Floats, bool]:
-    """Climb from `theta` by Newton's method with step halving.
-
-    Args:
-        objective: theta of shape [P] in; value, gradient [P] and Hessian [P, P] out.
-        theta: where to start.
-        free: the parameters that may move.
-        allowed: where the objective exists; steps to where it does not are halved.
-
-    Returns:
-        The last theta, and whether it is a maximum: the gradient has vanished, and the curvature is downward.
-    """
-    value, gradient, hessian = objective(theta)
-    for _ in range(200):
-        curvature = -hessian[np.ix_(free, free)]
-        eigenvalues, axes = np.linalg.eigh(curvature)
-        # A direction that curves up is climbed as if it curved down as much.
-        floor = np.abs(eigenvalues).max() * 1e-14
-        if floor == 0:  # flat to rounding, which is no maximum
-            return theta, False
-        step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
-        gain = float(step @ gradient[free])
-        if gain < 1e-12:
-            last = theta.copy()
-            last[free] += step  # near its end the method doubles the digits with each step, so this one is worth taking
-            return (last if allowed(last) else theta), bool(eigenvalues.min() > 0)
-        for _ in range(60):
-            candidate = theta.copy()
-            candidate[free] += step
-            if allowed(candidate):
-                new_value, new_gradient, new_hessian = objective(candidate)
-                if new_value > value or (gain < 1e-6 and new_value > value - 1e-9 * abs(value)):
-                    break
-            step = step / 2
-        else:
-            return theta, _vanished(gain, value)
-        theta, value, gradient, hessian = candidate, new_value, new_gradient, new_hessian
-    return theta, _vanished(gain, value)
-
-
-def _vanished(gain: float, value: float) -> bool:
-    """Whether what is left to gain is lost in the rounding of the objective, which keeps the last steps from ending."""
-    return gain < max(1e-6, 1e-9 * abs(value))
 
 
 def least_squares(
@@ -203,65 +91,3 @@ def least_squares(
     with np.errstate(all="ignore"):  # a step too far is not taken
         found = minimizer.least_squares(jac=of_varied, **options)
     return theta(found.params), bool(found.success)
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class Problem(ABC):
-    """What many laws have to solve, and is solved for all of them at once."""
-
-    @abstractmethod
-    def kind(self) -> Hashable:
-        """Problems of one class and one kind can be solved together."""
-
-    @staticmethod
-    @abstractmethod
-    def solve(alike: Sequence[Any]) -> Sequence[Any]:
-        """The solution of each."""
-
-
-Searching = Generator[Problem, Any, T]
-"""What yields problems, is sent the solution of each, and returns what it makes of them."""
-
-
-def alone(searching: Searching[T]) -> T:
-    """The result of one."""
-    (result,) = together([searching])
-    return result
-
-
-def at_once(search: Callable[P, Searching[T]]) -> Callable[P, T]:
-    """What finds the result of one at once, with the arguments of what searches for it."""
-
-    @wraps(search)
-    def find(*args: P.args, **options: P.kwargs) -> T:
-        return alone(search(*args, **options))
-
-    return find
-
-
-def together(searching: Sequence[Searching[T]]) -> list[T]:
-    """The results of several, side by side: the problems that they have at one time are solved as one."""
-    results: dict[int, T] = {}
-    asked: dict[int, Problem] = {}
-
-    def advance(at: int, solution: Any) -> None:
-        try:
-            asked[at] = searching[at].send(solution)
-        except StopIteration as end:
-            results[at] = end.value
-
-    for at in range(len(searching)):
-        advance(at, None)
-    while asked:
-        alike: dict[Hashable, dict[int, Problem]] = {}
-        for at, problem in asked.items():
-            alike.setdefault((type(problem), problem.kind()), {})[at] = problem
-        asked.clear()
-        for problems in alike.values():
-            solutions = next(iter(problems.values())).solve(list(problems.values()))
-            for at, solution in zip(problems, solutions, strict=True):
-                advance(at, solution)
-    return [results[at] for at in range(len(searching))]

@@ -150,6 +150,41 @@ def minimise(
     return found
 
 
+def maximise(
+    likelihood: Callable[[Floats], tuple[float, Floats, Floats]],
+    start_P: Floats,
+    allowed: Callable[[Floats], bool],
+    held: int | None = None,
+) -> tuple[Floats, bool]:
+    """Where one likelihood is largest, and whether it is: from its value, gradient [P] and Hessian [P, P].
+
+    Args:
+        likelihood: of some parameters.
+        start_P: where to start.
+        allowed: where it exists; no step leads elsewhere.
+        held: the parameter that stays as it is.
+    """
+    P = len(start_P)
+    held_P = np.arange(P) == (-1 if held is None else held)
+    nowhere = np.array([np.inf]), np.zeros((P, 1)), np.zeros((P, P, 1)), np.zeros((P, P, 1)), np.zeros(1)
+
+    def local(theta_PB: Floats, _: Sets) -> Local:
+        theta_P = theta_PB[:, 0]
+        if not allowed(theta_P):
+            return Local(*nowhere)
+        value, slope_P, hessian_PP = likelihood(theta_P)
+        hessian_PP[held_P] = hessian_PP[:, held_P] = 0.0
+        bends_P, axes_PP = np.linalg.eigh(hessian_PP) if np.isfinite(hessian_PP).all() else (np.zeros(P), np.eye(P))
+        bends_P = np.maximum(np.abs(bends_P), 1e-13 * np.abs(bends_P).max())  # up is climbed as if it were down
+        curve_PPB = ((axes_PP * bends_P) @ axes_PP.T)[..., None]
+        rounding_B = np.array([_ROUNDING / 10 * abs(value)])
+        return Local(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)
+
+    lower_P, upper_P = np.where(held_P, start_P, -np.inf), np.where(held_P, start_P, np.inf)
+    found = minimise(local, start_P[:, None], lower_P, upper_P, End(most_left=1e-9))
+    return found.theta_PB[:, 0], bool(found.converged_B[0])
+
+
 def _descend(
     objective: Objective,
     of_B: Sets,
@@ -174,7 +209,8 @@ def _descend(
         gained_B = at.value_B - new.value_B
         better_B = gained_B >= -rounding_B
         idle_B = np.where(gained_B > end.idle * np.abs(at.value_B), 0, idle_B + 1)
-        left_B = gain_B * (1 + damping_B / _FREE)  # a damped step is shorter than one to the end
+        # A damped step is shorter than one to the end; one that does not descend says nothing.
+        left_B = np.where(gain_B >= 0, gain_B * (1 + damping_B / _FREE), np.inf)
         near_B = is_free_B & ((length_B <= end.step) | (better_B & (gained_B <= rounding_B)))
         near_B |= left_B <= end.gain * np.abs(at.value_B)
         done_B = near_B | (idle_B > end.most_idle) | (damping_B > _MOST_DAMPING)
@@ -205,8 +241,12 @@ def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, dampi
         out_PB = (step_PB < down_PB) | (step_PB > up_PB)
         if not out_PB.any():
             break
-        step_PB = np.where(out_PB, np.clip(step_PB, down_PB, up_PB), step_PB)
-        stopped_PB = stopped_PB | out_PB
+        # The first bound on the way stops its parameter; to stop all that are out would lead uphill along a valley.
+        bound_PB = np.clip(step_PB, down_PB, up_PB)
+        share_PB = np.where(out_PB, bound_PB / np.where(out_PB, step_PB, 1.0), np.inf)
+        first_PB = out_PB & (share_PB <= share_PB.min(axis=0))
+        step_PB, stopped_PB = np.where(first_PB, bound_PB, step_PB), stopped_PB | first_PB
+    step_PB = np.clip(step_PB, down_PB, up_PB)
     gain_B = -(at.slope_PB * step_PB).sum(axis=0) / 2
     return step_PB, gain_B
 

@@ -16,8 +16,8 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import judged
 from rbpx.laws.surface.equations import Chinchilla
+from rbpx.laws.surface.loss import Loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import Search, minimise
 
 
 class History(IntEnum):
@@ -135,8 +135,8 @@ def _p(runs: Runs) -> Floats:
     start_BP = np.unique(start_BP, axis=0)
     B = len(start_BP)
     weight_BT = np.repeat(after_KT, B, axis=0)
-    at = form, runs.x, Objective.log_huber, _SQUARES, ln_y_T[None], weight_BT, np.tile(start_BP, (K, 1)), only_D
-    squares_K = 2 * minimise(Search(*at)).total_B.reshape(K, B).min(axis=1)
+    whole = Loss(form, runs.x, Objective.log_huber, _SQUARES, ln_y_T[None], weight_BT, only_D)
+    squares_K = 2 * whole.minimise(np.tile(start_BP, (K, 1))).value_B.reshape(K, B).min(axis=1)
     # A law from a later checkpoint is never worse; what a search misses of that, or of rounding, is taken off.
     squares_K = np.maximum(np.maximum.accumulate(squares_K[::-1])[::-1], T * _ROUNDING**2)
     n_more_K, dof = np.maximum(K - 1 - np.arange(K), 1), T - (K - 1) - _N_CONSTANTS

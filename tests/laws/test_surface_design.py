@@ -189,7 +189,7 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     whole = [g for g in range(30) if of[runs.group_N == g].max() > 0.99 * of.max()]
     assert set(runs.group_N[out]) == set(whole)
     assert set(runs.group_N[~out]).isdisjoint(whole)
-    ((compared,),) = compare_each([(runs, ["chinchilla"])], 60)
+    (compared,) = compare_each(runs, ["chinchilla"], 60)
     tests = [each for each in compared.held_out if each.axis is axis]
     assert [test.S for test in tests] == runs.S_N[out].tolist()
     assert mean_error(tests) == pytest.approx(
@@ -200,7 +200,7 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
 
 
 def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
-    ((right, wrong),) = compare_each([(draw((12,), ratios(6, 4), 0.003).runs, ["chinchilla", "kaplan"])], 0)
+    right, wrong = compare_each(draw((12,), ratios(6, 4), 0.003).runs, ["chinchilla", "kaplan"], 0)
     assert right.fit.aic < wrong.fit.aic
     assert right.fit.bic < wrong.fit.bic
     assert mean_error(right.held_out) < mean_error(wrong.held_out)
@@ -215,7 +215,7 @@ def test_nothing_is_foretold_along_an_axis_of_two_values() -> None:
     found = []
     for order_N in (np.arange(12), rng.permutation(12)):
         runs = Runs.of(S_N[order_N], D_N[order_N], y_N[order_N])
-        ((compared,),) = compare_each([(runs, ["chinchilla"])], 0)
+        (compared,) = compare_each(runs, ["chinchilla"], 0)
         assert {each.axis for each in compared.held_out} == {Axis.S, Axis.C}
         found.append({(each.axis, each.S, each.D): each.predicted.value for each in compared.held_out})
     assert found[0] == pytest.approx(found[1], rel=1e-6)

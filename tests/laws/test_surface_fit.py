@@ -11,8 +11,8 @@ from scipy.special import huber
 from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import FORMS, fit_surface
+from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.status import Status
 from tests.support.draws import fewest
 from tests.support.surfaces import (
@@ -62,17 +62,17 @@ def test_derivatives_are_those_of_differences(form: str) -> None:
 def test_losses_are_those_of_their_definitions(objective: Objective) -> None:
     ln_fit, ln_y = np.linspace(-1, 1, 41)[None], np.full((1, 41), 0.013)
     r = ln_fit - ln_y if objective is Objective.log_huber else np.exp(ln_fit) - np.exp(ln_y)
-    of = loss(objective, 0.2, ln_fit, ln_y)
-    assert of.value_BN == pytest.approx(r**2 if objective is Objective.least_squares else huber(0.2, r))
+    value_BN, first_BN, second_BN, above_BN = loss(objective, 0.2, ln_fit, ln_y)
+    assert value_BN == pytest.approx(r**2 if objective is Objective.least_squares else huber(0.2, r))
     ends = [loss(objective, 0.2, ln_fit + step, ln_y) for step in (1e-6, -1e-6)]
-    assert of.first_BN == pytest.approx((ends[0].value_BN - ends[1].value_BN) / 2e-6, abs=1e-8)
-    assert of.second_BN == pytest.approx((ends[0].first_BN - ends[1].first_BN) / 2e-6, abs=1e-6)
+    assert first_BN == pytest.approx((ends[0][0] - ends[1][0]) / 2e-6, abs=1e-8)
+    assert second_BN == pytest.approx((ends[0][1] - ends[1][1]) / 2e-6, abs=1e-6)
     # The parabola that touches lies above: at another residual r' it is loss + slope dr + weight dr^2 / 2.
-    weight = of.weight_BN / (1.0 if objective is Objective.log_huber else np.exp(2 * ln_fit))
-    slope = of.first_BN / (1.0 if objective is Objective.log_huber else np.exp(ln_fit))
+    weight = above_BN / (1.0 if objective is Objective.log_huber else np.exp(2 * ln_fit))
+    slope = first_BN / (1.0 if objective is Objective.log_huber else np.exp(ln_fit))
     for other in (-0.5, 0.0, 0.4):
         value = other**2 if objective is Objective.least_squares else huber(0.2, other)
-        assert np.all(of.value_BN + slope * (other - r) + weight * (other - r) ** 2 / 2 >= value - 1e-12)
+        assert np.all(value_BN + slope * (other - r) + weight * (other - r) ** 2 / 2 >= value - 1e-12)
 
 
 def test_likelihood_is_normal_for_squares_and_nearly_laplaces_for_a_small_delta() -> None:

@@ -110,7 +110,7 @@ def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
 
 
 def forms_of(runs: Runs) -> list[Estimate]:
-    (budgets,) = backtest_budgets([(runs, FORMS)])
+    budgets = backtest_budgets(runs, FORMS)
     return [answer.y for answer in predict_over_forms(both_forms(runs), [(3e9, 6e10), (1e8, 2e9)], budgets)]
 
 
@@ -126,7 +126,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
     runs = draw((5,), grid(4, 4), 0.005).runs
-    (budgets,) = backtest_budgets([(runs, FORMS)])
+    budgets = backtest_budgets(runs, FORMS)
     C = 6 * runs.S_N * runs.D_N
     assert {budget.gap for budget in budgets} == {3.0, 9.0}
     for budget in budgets:
@@ -136,7 +136,7 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
     first = budgets[0]
     moved = runs.y_N.copy()
     moved[~first.fitted_N] *= 1.5
-    (again,) = backtest_budgets([(replace(runs, y_N=moved), FORMS)])
+    again = backtest_budgets(replace(runs, y_N=moved), FORMS)
     for test, same in zip(first.held_out, again[0].held_out, strict=True):
         assert same.predicted.value == pytest.approx(test.predicted.value, rel=1e-9)
         assert same.measured == pytest.approx(1.5 * test.measured)

@@ -1,4 +1,4 @@
-"""Searches of surfaces: side by side they find what each finds alone, and they end where nothing is left to gain."""
+"""Searches of surfaces end where nothing is left to gain."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import REPLICATE, Search, minimise
 from tests.support.surfaces import law, straight
 
 DELTA = 1e-3
@@ -29,10 +29,9 @@ def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
     start = np.tile([np.exp(ln_y[6] + slope * s[6]), 0.0, E, max(slope, 0.0), 0.0], (60, 1))
     form = Chinchilla(float(np.exp(np.log(y).mean())))
     none = np.zeros(5, dtype=bool)
-    at = form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, start, none
-    found = minimise(Search(*at, end=REPLICATE))
+    found = Loss(form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, none).minimise(start, REPLICATE)
     assert found.converged_B.all()
-    for weight, total in zip(weights, found.total_B, strict=True):
+    for weight, total in zip(weights, found.value_B, strict=True):
         line = minimize(
             lambda at, weight: float(weight @ huber(DELTA, at[0] - at[1] * s - ln_y)),
             [0.0, 0.05],

@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.numeric import Floats
+from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
 
-_STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
 _AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
-_SHORTER: Final = 6  # halvings of a step that are tried at once
-TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
+_ROUNDING: Final = 1e-14  # of a likelihood
+_END: Final = End(step=1e-9, most_steps=100)
+TOLERANCES: Final = {"step": _END.step, "steps": _END.most_steps, "largest_r": 0.999}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +101,6 @@ class Slopes:
         """Some of the sets of counts."""
         return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
 
-    def put(self, sets_B: NDArray[Any], others: "Slopes") -> None:
-        """Take those of some sets of counts from elsewhere."""
-        for each in fields(self):
-            getattr(self, each.name)[sets_B] = getattr(others, each.name)
-
     @property
     def score_BP(self) -> Floats:
         """Slope of the likelihood."""
@@ -118,7 +114,7 @@ class Slopes:
 
 def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True) -> tuple[Floats, Floats, Floats]:
     """Logarithm of p_N, its slopes by mu and, if they matter, by r; NaN where r is too negative for such a chance."""
-    with np.errstate(over="ignore"):  # a step too far, that is halved
+    with np.errstate(over="ignore"):  # a step too far, that is not taken
         ln_q_BC = -np.exp(mu_BC)
     q_BC = np.exp(ln_q_BC)
     ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
@@ -189,87 +185,28 @@ def separated(tally: Tally) -> NDArray[np.bool_]:
 
 
 def climb(tally: Tally, start_BP: Floats) -> Peak:
-    """Largest likelihood by Fisher scoring, steps halved until they rise, r kept at 0 or above.
+    """Largest likelihood by Fisher scoring, r kept within its limits.
 
-    The likelihood of independent tokens is concave, so that its maximum is the only one. A maximum is one where the
-    step that is left would gain less than `TOLERANCES` says; counts that are `separated` have none.
+    The likelihood of independent tokens is concave, so that its maximum is the only one. Counts that are `separated`
+    have none.
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
-    live_B = np.flatnonzero(~separated(tally))
-    now_BP, some = start_BP[live_B], tally.of(live_B)
-    at = slopes(now_BP, some)
-    for _ in range(_STEPS):
-        score_BP = at.score_BP
-        step_BP = _steps(now_BP, score_BP, at.information_BPP, has_r=tally.r_BC is None)
-        done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
-        theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
-        if done_B.all():
-            break
-        left_B = np.flatnonzero(~done_B)
-        if len(left_B) < len(live_B):
-            live_B, some, at = live_B[left_B], some.of(left_B), at.of(left_B)
-            now_BP, step_BP = now_BP[left_B], step_BP[left_B]
-        now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
-        going_B = np.flatnonzero(np.isfinite(now_BP).all(axis=1))
-        if not len(going_B):
-            break
-        if len(going_B) < len(live_B):
-            live_B, now_BP, some, at = live_B[going_B], now_BP[going_B], some.of(going_B), at.of(going_B)
-    return Peak(theta_BP, value_B)
+    of_B = np.flatnonzero(~separated(tally))
 
+    def objective(theta_PB: Floats, sets: Sets) -> Local:
+        at = slopes(theta_PB.T, tally.of(of_B[sets]))
+        information_PPB = np.moveaxis(at.information_BPP, 0, -1)
+        rounding_B = _ROUNDING * np.abs(at.ln_likelihood_B)
+        return Local(-at.ln_likelihood_B, -at.score_BP.T, information_PPB, diagonal(information_PPB), rounding_B)
 
-def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: bool) -> Floats:
-    """Information^-1 score; where r, the last parameter, is at 0 and would become negative, it stays."""
-    if has_r:
-        held_B = (theta_BP[:, -1] <= 0) & (score_BP[:, -1] <= 0)
-        score_BP[held_B, -1] = 0.0
-        information_BPP[held_B, -1, :] = information_BPP[held_B, :, -1] = 0.0
-        information_BPP[held_B, -1, -1] = 1.0
-    step_BP = np.full_like(theta_BP, np.nan)
-    known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
-    at_B = np.flatnonzero(known_B)
-    spread_BP = np.abs(np.linalg.eigvalsh(information_BPP[at_B]))
-    at_B = at_B[spread_BP.max(axis=1) < _WORST_CONDITION * spread_BP.min(axis=1)]
-    step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
-    return step_BP
-
-
-def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> tuple[Floats, Slopes]:
-    """The steps taken, each halved until its likelihood is not smaller, and the slopes there; NaN where none rises."""
-    moving_B = np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
-    moved_BP = _moved(theta_BP, step_BP, tally)
-    at = slopes(moved_BP, tally)
-    falls_B = np.flatnonzero(moving_B & _falls(at.ln_likelihood_B, value_B))
-    for begin in range(1, _HALVINGS, _SHORTER):
-        if not len(falls_B):
-            break
-        halvings_H = np.arange(begin, min(begin + _SHORTER, _HALVINGS))
-        # All lengths of a step beside each other; the longest that does not fall is taken.
-        each_HB = np.tile(falls_B, len(halvings_H))
-        length_HB1 = np.repeat(0.5**halvings_H, len(falls_B))[:, None]
-        shorter_BP = _moved(theta_BP[each_HB], length_HB1 * step_BP[each_HB], tally)
-        shorter = slopes(shorter_BP, tally.of(each_HB))
-        rises_HB = ~_falls(shorter.ln_likelihood_B, value_B[each_HB]).reshape(len(halvings_H), -1)
-        taken_B = np.where(rises_HB.any(axis=0), rises_HB.argmax(axis=0), len(halvings_H) - 1)
-        chosen = taken_B * len(falls_B) + np.arange(len(falls_B))
-        moved_BP[falls_B] = shorter_BP[chosen]
-        at.put(falls_B, shorter.of(chosen))
-        falls_B = falls_B[~rises_HB.any(axis=0)]
-    moved_BP[falls_B] = np.nan
-    return np.where(moving_B[:, None], moved_BP, np.nan), at
-
-
-def _moved(theta_BP: Floats, step_BP: Floats, tally: Tally) -> Floats:
-    """A step further, r within its limits."""
-    moved_BP = theta_BP + step_BP
+    P = start_BP.shape[1]
+    lower_P, upper_P = np.full(P, -np.inf), np.full(P, np.inf)
     if tally.r_BC is None:
-        moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
-    return moved_BP
-
-
-def _falls(value_B: Floats, before_B: Floats) -> NDArray[np.bool_]:
-    """Whether a likelihood is smaller than before; NaN is, rounding is not."""
-    return np.asarray(~(value_B >= before_B - 1e-12 * np.abs(before_B)))
+        lower_P[-1], upper_P[-1] = 0.0, TOLERANCES["largest_r"]
+    found = minimise(objective, start_BP[of_B].T, lower_P, upper_P, _END)
+    ended_B = found.converged_B
+    theta_BP[of_B[ended_B]], value_B[of_B[ended_B]] = found.theta_PB.T[ended_B], -found.value_B[ended_B]
+    return Peak(theta_BP, value_B)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,16 +16,17 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
-from rbpx.laws.numeric import Floats, least_squares
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
-from rbpx.laws.power.regression import TOLERANCES
 from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.solver import End, Local, Sets, minimise, squares
 from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest loss, where the search for E starts
 _WORST_CONDITION: Final = 1e8
+_END: Final = End(step=1e-10, most_steps=1000)
 _BASE, _VARIANT = 0, 1
 
 
@@ -224,22 +225,22 @@ def _found(laws: _Laws) -> MultiplierLaw:
 
 
 def _fit(points: Stacked, offset: Offset, E: float = 0.0) -> _Laws:
-    """The best of several starts, each searched by lmfit with E between 0 and the smallest loss, or held."""
+    """The best of several starts, searched at once with E between 0 and the smallest loss, or held."""
     smallest = [float(np.exp(points.ln_y_M[points.family_M == side].min())) for side in (_BASE, _VARIANT)]
     limits = {Offset.shared: [min(smallest)], Offset.free: smallest}.get(offset, [])
-    found = []
-    for share in _SHARES if limits else (0.0,):
-        theta_P, _ = least_squares(
-            lambda theta_P: _Laws(points, theta_P, offset, E).ln_law_M - points.ln_y_M,
-            lambda theta_P: _Laws(points, theta_P, offset, E).jacobian_MP,
-            [*_lines(points, share, limits, E), *(max(share, 1e-3) * limit for limit in limits)],
-            [*[-np.inf] * 4, *[0.0] * len(limits)],
-            [*[np.inf] * 4, *(limit * (1 - 1e-9) for limit in limits)],
-            x_scale="jac",
-            **TOLERANCES,
-        )
-        found.append(_Laws(points, theta_P, offset, E))
-    return min(found, key=lambda laws: laws.squares)
+    starts = [
+        [*_lines(points, share, limits, E), *(max(share, 1e-3) * limit for limit in limits)]
+        for share in (_SHARES if limits else (0.0,))
+    ]
+
+    def objective(theta_PB: Floats, _: Sets) -> Local:
+        each = [_Laws(points, theta_P, offset, E) for theta_P in theta_PB.T]
+        residual_MB = np.stack([laws.ln_law_M - points.ln_y_M for laws in each], axis=-1)
+        return squares(residual_MB, np.stack([laws.jacobian_MP.T for laws in each], axis=-1))
+
+    lower_P, upper_P = [*[-np.inf] * 4, *[0.0] * len(limits)], [*[np.inf] * 4, *(1 - 1e-9) * np.array(limits)]
+    found = minimise(objective, np.array(starts).T, lower_P, upper_P, _END)
+    return _Laws(points, found.theta_PB[:, found.best], offset, E)
 
 
 def _lines(points: Stacked, share: float, limits: list[float], held_E: float) -> list[float]:

@@ -106,7 +106,7 @@ def fit_pooled(
 ) -> PooledFit:
     """Fit ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
 
-    `ols` is the line with fixed effects, in closed form; `offset` is searched by lmfit, its intervals follow the
+    `ols` is the line with fixed effects, in closed form; `offset` is searched, its intervals follow the
     profile of the sum of squares, widened by the effects of sizes.
 
     Args:

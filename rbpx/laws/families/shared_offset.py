@@ -3,25 +3,23 @@
 Shapes: F families, M points, P = F + 2 parameters in the order ln_C_ref of each family, alpha, E.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from rbpx.laws.intervals.lack_of_fit import Stacked
-from rbpx.laws.numeric import Floats, least_squares
-from rbpx.laws.power.regression import TOLERANCES
+from rbpx.laws.numeric import Floats
+from rbpx.laws.solver import End, Local, Sets, minimise, squares
 
 Ends = tuple[float | None, float | None]
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 _STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
-_GRADIENT_TOLERANCE: Final = 1e-6
-_MOST_STEPS: Final = 200  # of a search for a profile
-_MOST_HALVINGS: Final = 30
-_SMALL_GAIN: Final = 1e-12  # of the sum of squares: a step that promises less is not taken
+_END: Final = End(step=1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class SharedLaw:
         jacobian_MP: derivatives of ln y by ln_C_ref of each family and alpha, and by E where it is free.
         own_MQ: the same with an exponent for each family.
         residual_M: ln y, measured minus fitted.
-        converged: the gradient vanishes.
+        converged: the search ended at a minimum.
         at_bound: E was sought and is 0.
     """
 
@@ -70,9 +68,9 @@ def fit_line(points: Stacked, alpha: float | None = None) -> SharedLaw:
 
 
 def fit_offset(points: Stacked) -> SharedLaw:
-    """The law with an offset E >= 0, by lmfit from the best of several starts; its gradient is checked here."""
+    """The law with an offset E >= 0, from several starts."""
     starts = [_from_line(points, share * _smallest(points)) for share in _SHARES_OF_OFFSET]
-    best = _search(points, min((_descend(points, start) for start in starts), key=lambda law: law.squares))
+    best = _searched(points, starts)
     line = fit_line(points)
     if best.E <= _AT_BOUND * _smallest(points) or best.squares >= line.squares:
         return replace(line, at_bound=True)
@@ -98,7 +96,7 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
     def over(value: float) -> float:
         nonlocal law
         if value not in known:  # each search begins at the last law, so a second one may end elsewhere
-            law = _kept(points, law, name, value)
+            law = _searched(points, [law, _from_line(points, 0.1 * _smallest(points))], **{name: value})
             known[value] = float(law.squares**0.5 - limit**0.5)
         return known[value]
 
@@ -124,58 +122,25 @@ def crossing(over: Callable[[float], float], centre: float, step: float, last: f
     return float(brentq(over, inside, last, xtol=1e-4 * abs(step), rtol=1e-8))
 
 
-def _kept(points: Stacked, near: SharedLaw, name: str, value: float) -> SharedLaw:
-    """The best law with one parameter kept; that of E = 0 is a candidate, since the search stays inside its bound."""
-    if name == "E":
-        return _descend(points, near, E=value) if value > 0 else fit_line(points)
-    start = near if near.E > 0 else _from_line(points, 0.1 * _smallest(points))
-    return min(_descend(points, start, alpha=value), fit_line(points, alpha=value), key=lambda law: law.squares)
-
-
-def _descend(points: Stacked, start: SharedLaw, alpha: float | None = None, E: float | None = None) -> SharedLaw:
-    """Gauss and Newton's search with halved steps, for the many laws of a profile, of which each begins at the last."""
+def _searched(
+    points: Stacked, starts: Sequence[SharedLaw], alpha: float | None = None, E: float | None = None
+) -> SharedLaw:
+    """The best law with E >= 0 from several starts; alpha or E may be kept."""
     n = points.n_families
-    law = _law(points, start.ln_C_F, start.alpha if alpha is None else alpha, start.E if E is None else E)
-    varied = [*range(n), *([n] if alpha is None else []), *([n + 1] if E is None and start.E > 0 else [])]
-    theta = np.array([*law.ln_C_F, law.alpha, law.E])
-    for _ in range(_MOST_STEPS):
-        J = law.jacobian_MP[:, varied]
-        step = np.linalg.lstsq(J, law.residual_M)[0]
-        if float(np.sum((J @ step) ** 2)) <= _SMALL_GAIN * law.squares:
-            break
-        for halvings in range(_MOST_HALVINGS):
-            moved = theta.copy()
-            moved[varied] += step / 2**halvings
-            closer = _law(points, moved[:n], float(moved[n]), float(moved[n + 1])) if moved[n + 1] >= 0 else law
-            if closer.squares < law.squares:
-                break
-        else:
-            break
-        theta, law = moved, closer
-    return law
-
-
-def _search(points: Stacked, start: SharedLaw) -> SharedLaw:
-    """Search by lmfit, E kept at 0 or above."""
-    n = points.n_families
+    kept_P = np.array([*[math.nan] * n, *(math.nan if each is None else each for each in (alpha, E))])
+    start_PB = np.array([[*each.ln_C_F, each.alpha, each.E] for each in starts]).T
+    lower_P = np.where(np.isnan(kept_P), [*[-np.inf] * (n + 1), 0.0], kept_P)
 
     def at(theta_P: Floats) -> SharedLaw:
         return _law(points, theta_P[:n], float(theta_P[n]), float(theta_P[n + 1]))
 
-    theta_P, ended = least_squares(
-        lambda theta_P: -at(theta_P).residual_M,
-        lambda theta_P: at(theta_P).jacobian_MP,
-        [*start.ln_C_F, start.alpha, max(start.E, 1e-3 * _smallest(points))],
-        [*[-np.inf] * (n + 1), 0.0],
-        [np.inf] * (n + 2),
-        x_scale="jac",
-        **TOLERANCES,
-    )
-    law = at(theta_P)
-    gradient_P = law.jacobian_MP.T @ law.residual_M
-    reach_P = np.abs(law.jacobian_MP).T @ np.abs(_about_families(points, points.ln_y_M))
-    ended = ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P))
-    return replace(law, converged=ended)
+    def objective(theta_PB: Floats, _: Sets) -> Local:
+        laws = [at(theta_P) for theta_P in theta_PB.T]
+        residual_MB = np.stack([-law.residual_M for law in laws], axis=-1)
+        return squares(residual_MB, np.stack([law.jacobian_MP.T for law in laws], axis=-1))
+
+    found = minimise(objective, start_PB, lower_P, np.where(np.isnan(kept_P), np.inf, kept_P), _END)
+    return replace(at(found.theta_PB[:, found.best]), converged=bool(found.converged_B[found.best]))
 
 
 def _law(points: Stacked, ln_C_F: Floats, alpha: float, E: float, frees_E: bool = True) -> SharedLaw:

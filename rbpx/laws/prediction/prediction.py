@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize.elementwise import find_root
 
 from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms
 from rbpx.laws.forms.departing import predicting_grid
@@ -27,7 +28,7 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, roots
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLaw
@@ -299,7 +300,12 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     inner = [(at, t, tail) for at, t, tail in ends if 0 < t < len(x_T)]
     level_R, t_R = (np.array(column, dtype=np.intp) for column in ([i[0] for i in inner], [i[1] for i in inner]))
     tail_R = np.array([tail for *_, tail in inner])
-    ln_S_R = roots(lambda x_R: fits.at(x_R).below(ln_level_L[level_R])[0] - tail_R, x_T[t_R - 1], x_T[t_R], _CLOSE)
+    ln_S_R = find_root(
+        lambda x, *of: fits.at(x).below(of[0])[0] - of[1],
+        (x_T[t_R - 1], x_T[t_R]),
+        args=(ln_level_L[level_R], tail_R),
+        tolerances={"xatol": _CLOSE},
+    ).x
     found = {(at, tail): float(ln_S) for (at, _, tail), ln_S in zip(inner, ln_S_R, strict=True)}
     return [Reached(*(found.get((at, tail)) for tail in TAILS)) for at in range(len(levels))]
 

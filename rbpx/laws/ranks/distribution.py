@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.numeric import Floats, ln_sum_exp, maximise
+from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import (
     FAMILIES,
     Family,
@@ -27,6 +27,7 @@ from rbpx.laws.ranks.family import (
     rank_nodes,
     scored,
 )
+from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
 _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
@@ -327,14 +328,12 @@ def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, 
 
 
 def _climb(family: Family, seen: Seen, start: Floats, fixed: int | None) -> tuple[Floats, bool]:
-    free = [i for i in range(family.n_parameters) if i != fixed]
     statistics_PX = family.slopes(start, seen.x_X, seen.V) if family.is_linear else None
 
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
         return likelihood(family, theta, seen, statistics_PX)
 
-    with np.errstate(all="ignore"):  # steps too far are halved
-        return maximise(objective, start, free, family.holds)
+    return maximise(objective, start, family.holds, fixed)
 
 
 @dataclass(frozen=True, eq=False)

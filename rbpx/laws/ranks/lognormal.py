@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
-from rbpx.laws.numeric import Floats, ln_sum_exp, maximise
+from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import STEEPEST, Params, RankFit, RankNodes, checked_counts, every_rank, rank_nodes, scored
+from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
 _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
@@ -232,12 +233,12 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
     n, t_R = float(n_R.sum()), np.log(rank_R)
     mean_t = float(n_R @ t_R) / n
     beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
-    limit, converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
+    limit, converged = maximise(objective, np.array([beta_limit, 0.0]), lambda theta: bool(theta[0] > 1), held=1)
     if not objective(limit)[1][1] > 0:
         return limit, converged, Status.power_law_limit
     var_t = float(n_R @ t_R**2) / n - mean_t**2
     start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
-    return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
+    return *maximise(objective, start, lambda theta: bool(theta[1] > 0)), Status.ok
 
 
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.numeric import Floats, least_squares
+from rbpx.laws.numeric import Floats
+from rbpx.laws.solver import End, Found, Local, Sets, minimise, squares
 
 EQUATION: Final = "y = a / (1 + exp(-h (x - x0))) + b"
 SOURCE: Final = "arXiv 2412.04403 (OLMo ladder), step 2"
@@ -23,10 +24,7 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "h": (0.0, math.inf),
     "b": (0.0, 1.0),
 }
-_CONVERGED: Final = 1e-15  # relative, of the sum of squares, the constants and the gradient
-_MOST_STEPS: Final = 300
-_SMALL_STEP: Final = 1e-11
-_POLISHED: Final = 3  # of the starts, those that end lowest
+_END: Final = End(step=1e-11, most_steps=1000)
 
 
 @dataclass(frozen=True)
@@ -108,10 +106,8 @@ def fit_sigmoid(
         return None
     start_P = np.array([(starts_of(chance) | dict(starts or {}))[name] for name in NAMES])
     start_SP = np.clip(np.vstack([start_P, _grid(x_N, chance)]), lower_P, upper_P)
-    end_SP, total_S = _solve(x_N, np.broadcast_to(y_N, (len(start_SP), len(y_N))), start_SP, lower_P, upper_P)
-    best = [start_SP[0], *end_SP[np.argsort(total_S)[:_POLISHED]]]
-    polished = [_polish(x_N, y_N, each_P, lower_P, upper_P) for each_P in best]
-    theta_P, _, converged = min(polished, key=lambda each: each[1])
+    found = _solve(x_N, np.broadcast_to(y_N, (len(start_SP), len(y_N))), start_SP, lower_P, upper_P)
+    theta_P, converged = found.theta_PB[:, found.best], bool(found.converged_B[found.best])
     at_bound = free_P & ((theta_P <= lower_P) | (theta_P >= upper_P))
     names = tuple(name for name, at in zip(NAMES, at_bound, strict=True) if at)
     sigmoid = Sigmoid(*theta_P.tolist())
@@ -143,7 +139,7 @@ def refit_sigmoid(
         x_BN, y_BN = np.hstack([x_BN, anchor[0] * ones_B1]), np.hstack([y_BN, anchor[1] * ones_B1])
     lower_P, upper_P = _ends(bounds)
     start_BP = np.clip(np.broadcast_to(np.asarray(start, np.float64), (len(x_BN), 4)), lower_P, upper_P)
-    return _solve(x_BN, y_BN, start_BP, lower_P, upper_P)[0]
+    return _solve(x_BN, y_BN, start_BP, lower_P, upper_P).theta_PB.T
 
 
 def curves(theta: ArrayLike, x: ArrayLike) -> Floats:
@@ -190,52 +186,12 @@ def _residuals(theta_BP: Floats, x: Floats, y_BN: Floats) -> tuple[Floats, Float
     return a_B * s_BN + b_B - y_BN, J_BPN
 
 
-def _polish(x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, float, bool]:
-    """One search to the end by lmfit."""
-    theta_P, ended = least_squares(
-        lambda theta_P: _curve(theta_P[None], x_N)[0] - y_N,
-        lambda theta_P: _residuals(theta_P[None], x_N, y_N[None])[1][0].T,
-        start_P,
-        lower_P,
-        upper_P,
-        max_nfev=20_000,
-        **dict.fromkeys(("ftol", "xtol", "gtol"), _CONVERGED),
-    )
-    total = float(np.sum((_curve(theta_P[None], x_N)[0] - y_N) ** 2))
-    # Within the bounds a search comes near an end and never reaches it.
-    for p, (lower, upper) in enumerate(zip(lower_P, upper_P, strict=True)):
-        for end in (lower, upper):
-            if math.isfinite(end) and abs(theta_P[p] - end) < 1e-9:
-                theta_P[p] = end
-    return theta_P, total, ended
+def _solve(x: Floats, y_BN: Floats, start_BP: Floats, lower_P: Floats, upper_P: Floats) -> Found:
+    """The least squares within the bounds of each set, x of shape [N] or [B, N]."""
+    x_BN = np.broadcast_to(x, y_BN.shape)
 
+    def objective(theta_PB: Floats, sets: Sets) -> Local:
+        residual_BN, J_BPN = _residuals(theta_PB.T, x_BN[sets], y_BN[sets])
+        return squares(residual_BN.T, np.moveaxis(J_BPN, 0, -1))
 
-def _solve(x: Floats, y_BN: Floats, start_BP: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, Floats]:
-    """Levenberg and Marquardt's steps within bounds: constants [B, P] and sums of squares [B] of each set."""
-    theta_BP, damping_B = start_BP.copy(), np.full(len(start_BP), 1e-2)
-    r_BN, J_BPN = _residuals(theta_BP, x, y_BN)
-    total_B = (r_BN**2).sum(axis=1)
-    eye_PP = np.eye(4)
-    for _ in range(_MOST_STEPS):
-        g_BP = (J_BPN @ r_BN[:, :, None])[:, :, 0]
-        held_BP = (lower_P >= upper_P) | ((theta_BP <= lower_P) & (g_BP >= 0)) | ((theta_BP >= upper_P) & (g_BP <= 0))
-        A_BPP = J_BPN @ J_BPN.swapaxes(1, 2)
-        # A constant on which no point depends still has a scale, so that the parabola is never flat.
-        diagonal_BP = np.einsum("bpp->bp", A_BPP)
-        scale_BP = np.maximum(diagonal_BP, 1e-10 * diagonal_BP.max(axis=1, keepdims=True)) + 1e-300
-        A_BPP = A_BPP + damping_B[:, None, None] * scale_BP[:, :, None] * eye_PP
-        free_BPP = ~(held_BP[:, :, None] | held_BP[:, None, :])
-        A_BPP = np.where(free_BPP, A_BPP, eye_PP)
-        step_BP = -np.linalg.solve(A_BPP, np.where(held_BP, 0.0, g_BP)[:, :, None])[:, :, 0]
-        new_BP = np.clip(theta_BP + np.where(held_BP, 0.0, step_BP), lower_P, upper_P)
-        new_r_BN, new_J_BPN = _residuals(new_BP, x, y_BN)
-        new_total_B = (new_r_BN**2).sum(axis=1)
-        better_B = new_total_B <= total_B
-        moved_B = np.abs(new_BP - theta_BP).max(axis=1)
-        theta_BP = np.where(better_B[:, None], new_BP, theta_BP)
-        r_BN, J_BPN = np.where(better_B[:, None], new_r_BN, r_BN), np.where(better_B[:, None, None], new_J_BPN, J_BPN)
-        total_B = np.where(better_B, new_total_B, total_B)
-        damping_B = np.clip(np.where(better_B, damping_B / 5, damping_B * 5), 1e-9, 1e9)
-        if np.all((moved_B < _SMALL_STEP) | (damping_B >= 1e9)):
-            break
-    return theta_BP, total_B
+    return minimise(objective, start_BP.T, lower_P, upper_P, _END)

@@ -22,7 +22,7 @@ from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix, without_each
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
-from rbpx.laws.numeric import Floats, together
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
 from rbpx.laws.prediction.influence import Moved
@@ -30,7 +30,7 @@ from rbpx.laws.prediction.prediction import TAILS, average_forms
 from rbpx.laws.surface.checks import HeldOut, mean_error
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.given import fitting_given, has_constants
+from rbpx.laws.surface.given import fit_given, has_constants
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface
 
@@ -149,35 +149,25 @@ def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
     return tuple(name for name in differ if has_constants(name, pins))
 
 
-def backtest_budgets(
-    several: Sequence[tuple[Runs, Sequence[str]]], pins: Pins = NO_PINS, **options: Any
-) -> list[tuple[BudgetTest, ...]]:
-    """Foretell the runs of each larger budget from smaller ones, over forms, for the points of each quantity.
+def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **options: Any) -> tuple[BudgetTest, ...]:
+    """Foretell the runs of each larger budget from smaller ones, over forms.
 
     A budget is a factor of 3 in C = 6 S D, counted down from the most compute.
 
     Args:
-        several: the points of each, and the names of the forms.
+        runs: the points.
+        forms: their names.
         pins: constants of the forms that are given.
         options: objective and delta of `fit_surface`.
     """
-    cuts = [_cuts(runs) for runs, _ in several]
-    asked = [
-        fitting_given(runs.only(fitted_N), form, pins, n_replicates=0, is_tested=False, **options)
-        for (runs, forms), of_runs in zip(several, cuts, strict=True)
-        for _, fitted_N, _ in of_runs
-        for form in forms
-    ]
-    fits = iter(together(asked))
-    found = []
-    for (runs, forms), of_runs in zip(several, cuts, strict=True):
-        budgets = []
-        for gap, fitted_N, held_N in of_runs:
-            mixed = _mixed([next(fits) for _ in forms], runs.only(held_N))
-            if mixed is not None:
-                budgets.append(BudgetTest(gap, fitted_N, _held_out(runs, np.flatnonzero(held_N), mixed)))
-        found.append(tuple(budgets))
-    return found
+    tests = []
+    for gap, fitted_N, held_N in _cuts(runs):
+        few = runs.only(fitted_N)
+        fits = [fit_given(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
+        mixed = _mixed(fits, runs.only(held_N))
+        if mixed is not None:
+            tests.append(BudgetTest(gap, fitted_N, _held_out(runs, np.flatnonzero(held_N), mixed)))
+    return tuple(tests)
 
 
 def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]:

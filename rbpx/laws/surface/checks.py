@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
-from rbpx.laws.numeric import Floats, together
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.given import fitting_given
+from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface
 
@@ -81,45 +81,34 @@ def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
 
 
 def compare_each(
-    several: Sequence[tuple[Runs, Sequence[str]]],
+    runs: Runs,
+    forms: Sequence[str],
     n_replicates: int = 200,
     same_documents: bool = False,
     pins: Pins = NO_PINS,
     **options: Any,
-) -> list[tuple[Compared, ...]]:
-    """Fit several forms to the points of each quantity, and hold out the largest runs of each axis, all side by side.
+) -> tuple[Compared, ...]:
+    """Fit each form to the points, and hold out the largest runs of each axis.
 
     Args:
-        several: the points of each, and names in `FORMS`.
+        runs: the points.
+        forms: names in `FORMS`.
         n_replicates: of the runs, for the intervals of all of it.
         same_documents: whether to fit each form without resampled documents too.
         pins: constants of the forms that are given.
         options: objective and delta of `fit_surface`.
     """
-    outs = [{axis: largest(runs, axis) for axis in AXES} for runs, _ in several]
-    rests = [_without(runs, out) for (runs, _), out in zip(several, outs, strict=True)]
-    few, asked = min(n_replicates, _REPLICATES), []
-    for (runs, forms), rest in zip(several, rests, strict=True):
-        whole = [runs] if runs.y_BN is None or not same_documents else [runs, replace(runs, y_BN=None)]
-        for form in forms:
-            asked += [fitting_given(each, form, pins, n_replicates, **options) for each in whole]
-            asked += [fitting_given(each, form, pins, few, is_tested=False, **options) for each in rest.values()]
-    fits = iter(together(asked))
-
-    def next_form(runs: Runs, out: dict[Axis, NDArray[np.bool_]], rest: dict[bytes, Runs]) -> Compared:
-        fit = next(fits)
-        same = next(fits) if same_documents and runs.y_BN is not None else fit
-        return Compared(fit, _rows(runs, out, {key: next(fits) for key in rest}), same)
-
-    return [
-        tuple(next_form(runs, out, rest) for _ in forms)
-        for (runs, forms), out, rest in zip(several, outs, rests, strict=True)
-    ]
-
-
-def _without(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]]) -> dict[bytes, Runs]:
-    """The rest of the runs, once for axes with the same largest runs, on the same documents."""
-    return {out_N.tobytes(): replace(runs.only(~out_N), y_BN=None) for out_N in out.values()}
+    out = {axis: largest(runs, axis) for axis in AXES}
+    # Once for axes with the same largest runs, on the same documents.
+    rests = {out_N.tobytes(): replace(runs.only(~out_N), y_BN=None) for out_N in out.values()}
+    few, has_same, compared = min(n_replicates, _REPLICATES), same_documents and runs.y_BN is not None, []
+    for form in forms:
+        fit = same = fit_given(runs, form, pins, n_replicates, **options)
+        if has_same:
+            same = fit_given(replace(runs, y_BN=None), form, pins, n_replicates, **options)
+        fits = {key: fit_given(rest, form, pins, few, is_tested=False, **options) for key, rest in rests.items()}
+        compared.append(Compared(fit, _rows(runs, out, fits), same))
+    return tuple(compared)
 
 
 def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes, SurfaceFit]) -> tuple[HeldOut, ...]:

@@ -19,9 +19,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 from scipy.interpolate import CubicSpline
+from scipy.optimize.elementwise import find_root
 
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
-from rbpx.laws.numeric import Floats, roots
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.runs import Runs, six_S
@@ -212,9 +213,9 @@ def _first_root(y_KMG: Floats) -> Floats:
     of_4MKG = CubicSpline(np.arange(y_KMG.shape[1]), y_KMG, axis=1).c
     of_4R = np.take_along_axis(of_4MKG, at_KG[None, None], axis=1)[:, 0, falls_KG]
     found_KG = np.full(at_KG.shape, np.nan)
-    within_R = roots(
-        lambda x_R: np.asarray(np.polyval(of_4R, x_R)), np.zeros(of_4R.shape[1]), np.ones(of_4R.shape[1]), 1e-6
-    )
+    within_R = find_root(
+        lambda x, *of_4: np.polyval(np.stack(of_4), x), (0.0, 1.0), args=tuple(of_4R), tolerances={"xatol": 1e-6}
+    ).x
     found_KG[falls_KG] = at_KG[falls_KG] + within_R
     return found_KG
 

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import DELTA, Objective
-from rbpx.laws.numeric import Floats, Searching, at_once
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.pinned import NOTHING, Pinned
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
+from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import REPLICATE, Search
-from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.laws.surface.surface import Optimum, Surface, exponential, optima
 from rbpx.laws.tuned import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
@@ -32,10 +31,7 @@ _MOST_STARTS: Final = 196
 _FEW_POINTS: Final = 400  # of thousands, enough to say which starts are worth more steps
 _FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
-_MANY_STEPS: Final = 300  # of each finalist; the best is searched to the end
 _SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
-_MOST_STEPS: Final = 2000
-_MOST_STEPS_OF_REPLICATE: Final = 1000
 _MOST_WAYS: Final = 8  # for a replicate
 _WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not searched
 
@@ -133,7 +129,7 @@ class SurfaceFit:
         }
 
 
-def fitting(
+def fit_surface(
     runs: Runs,
     form: str = "chinchilla",
     objective: Objective = Objective.log_huber,
@@ -142,7 +138,7 @@ def fitting(
     seed: int = 0,
     given: Mapping[str, float] = NOTHING,
     over: float = 1.0,
-) -> Searching[SurfaceFit]:
+) -> SurfaceFit:
     """Fit a form to the points of runs.
 
     Args:
@@ -208,18 +204,16 @@ def fitting(
     held_P = np.array([held.get(name, 0.0) for name in kind.names])
     ln_y_N = np.log(runs.y_N / y_ref)
     unit = 1.0 if objective is Objective.log_huber else y_ref
-    start_0P, once_1N = np.empty((0, len(fixed_P))), np.ones((1, N))
+    once_1N = np.ones((1, N))
     if runs.weight_N is not None:
         once_1N = once_1N * (runs.weight_N / runs.weight_N.mean())
-    whole = Search(
-        equation, x, objective, delta / unit, ln_y_N[None], once_1N, start_0P, fixed_P, _MOST_STEPS, over=over
-    )
-    end_WP, total, converged = yield from _search(whole, held_P)
+    whole = Loss(equation, x, objective, delta / unit, ln_y_N[None], once_1N, fixed_P, over)
+    end_WP, total, converged = _search(whole, held_P)
     if not converged:
         return without(Status.not_converged)
     about, theta_P = _levelled(whole, end_WP[:1])
     theta_P = theta_P[0]
-    theta_BP = yield from _refit(whole, runs, end_WP, n_replicates, seed)
+    theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
     surface = Surface(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
     surface = replace(
@@ -258,33 +252,24 @@ def fitting(
     )
 
 
-fit_surface = at_once(fitting)
-
-
-def _search(whole: Search, held_P: Floats) -> Searching[tuple[Floats, float, bool]]:
+def _search(whole: Loss, held_P: Floats) -> tuple[Floats, float, bool]:
     """The ends that many starts lead to, [W, P], the best first.
 
     Beside them the objective of the best, and whether nothing more is to be gained there.
 
     Args:
-        whole: the search at all points, without a start.
+        whole: the loss at all points.
         held_P: the numbers that are fixed.
     """
     few = np.sort(np.random.default_rng(0).permutation(whole.ln_y_BN.shape[1])[:_FEW_POINTS])
-    form, x, ln_y_1F = whole.form, whole.x.only(few), whole.ln_y_BN[:, few]
-    start_BP = form.starts(x, ln_y_1F[0])[:_MOST_STARTS]
+    at_few = replace(whole, x=whole.x.only(few), ln_y_BN=whole.ln_y_BN[:, few], weight_BN=whole.weight_BN[:, few])
+    start_BP = whole.form.starts(at_few.x, at_few.ln_y_BN[0])[:_MOST_STARTS]
     start_BP[:, whole.fixed_P] = held_P[whole.fixed_P]
-    start_BP = np.unique(start_BP, axis=0)
-    with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
-        ln_fit_BF, J_BPF = form.evaluate(x, start_BP)
-    start_BP = start_BP[np.isfinite(ln_fit_BF).all(axis=1) & np.isfinite(J_BPF).all(axis=(1, 2))]
-    at_few = replace(whole, x=x, ln_y_BN=ln_y_1F, weight_BN=whole.weight_BN[:, few], start_BP=start_BP)
-    first = yield replace(at_few, most_steps=_FEW_STEPS)
-    finalist_BP = first.theta_BP[_different(first.total_B)[:_FINALISTS]]
-    second = yield replace(whole, start_BP=finalist_BP, most_steps=_MANY_STEPS)
-    end_WP = second.theta_BP[_different(second.total_B)]
-    last = yield replace(whole, start_BP=end_WP[:1])
-    return np.vstack([last.theta_BP, end_WP[1:]]), float(last.total_B[0]), bool(last.converged_B[0])
+    first = at_few.minimise(np.unique(start_BP, axis=0), replace(POINT, most_steps=_FEW_STEPS))
+    finalist_BP = first.theta_PB.T[_different(first.value_B)[:_FINALISTS]]
+    last = whole.minimise(finalist_BP)
+    end_W = _different(last.value_B)
+    return last.theta_PB.T[end_W], float(last.value_B[end_W[0]]), bool(last.converged_B[end_W[0]])
 
 
 def _different(total_B: Floats) -> NDArray[np.int64]:
@@ -294,7 +279,7 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
     return np.asarray(order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))])
 
 
-def _refit(whole: Search, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Searching[Floats]:
+def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Floats:
     """Theta of each replicate of the runs, [B, P]; NaN where one has too little in it, or no end was found.
 
     An objective with several minima may have another least one for each replicate, so each is searched from the fit and
@@ -313,21 +298,20 @@ def _refit(whole: Search, runs: Runs, end_WP: Floats, n_replicates: int, seed: i
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN, weight_BN = ln_y_BN[usable_B], weight_BN[usable_B]
     ln_fit_WN = whole.form.evaluate(whole.x, end_WP[:_MOST_WAYS])[0]
-    how = whole.objective, whole.delta
-    of_ways = [loss(*how, ln_fit_N, ln_y_BN, whole.over).value_BN for ln_fit_N in ln_fit_WN]
+    of_ways = [loss(whole.objective, whole.delta, ln_fit_N, ln_y_BN, whole.over)[0] for ln_fit_N in ln_fit_WN]
     at_BW = np.stack([(value_BN * weight_BN).sum(axis=1) for value_BN in of_ways], axis=1)
     replicate_F, end_F = np.nonzero(
         (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
     )
-    ways = replace(whole, ln_y_BN=ln_y_BN[replicate_F], weight_BN=weight_BN[replicate_F], start_BP=end_WP[end_F])
-    found = yield replace(ways, most_steps=_MOST_STEPS_OF_REPLICATE, end=REPLICATE)
-    best_B = np.lexsort((found.total_B, replicate_F))[np.searchsorted(replicate_F, np.arange(len(at_BW)))]
-    _, best_BP = _levelled(replace(whole, ln_y_BN=ln_y_BN, weight_BN=weight_BN), found.theta_BP[best_B])
+    ways = replace(whole, ln_y_BN=ln_y_BN[replicate_F], weight_BN=weight_BN[replicate_F])
+    found = ways.minimise(end_WP[end_F], REPLICATE)
+    best_B = np.lexsort((found.value_B, replicate_F))[np.searchsorted(replicate_F, np.arange(len(at_BW)))]
+    _, best_BP = _levelled(replace(whole, ln_y_BN=ln_y_BN, weight_BN=weight_BN), found.theta_PB.T[best_B])
     theta_BP[usable_B] = np.where(found.converged_B[best_B, None], best_BP, np.nan)
     return theta_BP
 
 
-def _levelled(search: Search, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
+def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
     """What each replicate says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
     if search.over == 1:
         return None, theta_BP

@@ -16,16 +16,15 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric import Floats, Searching, at_once
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given, NotGiven, Pins, given_values
 from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
-from rbpx.laws.surface.fit import FORMS, SurfaceFit, fitting, of_constant
+from rbpx.laws.surface.fit import FORMS, SurfaceFit, fit_surface, of_constant
+from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import REPLICATE, Search
 
 _DRAWS: Final = 199
-_STEPS: Final = 300
 _TINY: Final = 1e-12
 
 
@@ -34,9 +33,9 @@ def has_constants(form: str, pins: Pins) -> bool:
     return set(pins) <= set(FORMS[form].names)
 
 
-def fitting_given(
+def fit_given(
     runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
-) -> Searching[SurfaceFit]:
+) -> SurfaceFit:
     """Fit a form with given constants.
 
     Args:
@@ -54,17 +53,15 @@ def fitting_given(
         NotGiven: a constant cannot be what is given.
     """
     if not pins:
-        return (yield from fitting(runs, form, n_replicates=n_replicates, **options))
+        return fit_surface(runs, form, n_replicates=n_replicates, **options)
     wide = [name for name, pin in pins.items() if pin.sd and name in Kaplan.logarithmic]
     if wide:
         raise NotGiven(f"{wide[0]}={pins[wide[0]]} is a prior; {wide[0]} can be pinned to a value")
-    free = yield from fitting(runs, form, n_replicates=n_replicates if is_tested else 0, **options)
+    free = fit_surface(runs, form, n_replicates=n_replicates if is_tested else 0, **options)
     if free.surface is None:
         return free
     chosen = _values(pins, free)
-    fits = []
-    for given in chosen:
-        fits.append((yield from fitting(runs, form, n_replicates=n_replicates, given=given.values, **options)))
+    fits = [fit_surface(runs, form, n_replicates=n_replicates, given=given.values, **options) for given in chosen]
     failed = next((fit for fit in fits if fit.surface is None), None)
     if failed is not None:
         return failed
@@ -74,13 +71,10 @@ def fitting_given(
     for name, pin in pins.items():
         p = None
         if is_tested and n_replicates:
-            at = yield from fitting(runs, form, n_replicates=0, given={name: pin.value}, **options)
-            p = yield from _p(free, at, options)
+            at = fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options)
+            p = _p(free, at, options)
         told.append(Pinned(name, pin, p, free.constants[name], fit.constants[name]))
     return replace(fit, pinned=tuple(told))
-
-
-fit_given = at_once(fitting_given)
 
 
 def _values(pins: Pins, free: SurfaceFit) -> list[Given]:
@@ -125,7 +119,7 @@ def _together(fits: Sequence[SurfaceFit], weights: Floats, prior: Sequence[float
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 
-def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> Searching[float | None]:
+def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> float | None:
     """How often the objective is so much larger with the value than without, where the value is true."""
     if free.surface is None or at.surface is None or not free.objective or at.objective is None:
         return None
@@ -137,12 +131,8 @@ def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> Searching[f
     unit = 1.0 if objective is Objective.log_huber else surface.form.y_ref
     totals = []
     for of in (surface, free.surface):
-        start_BP = np.tile(of.theta_P, (_DRAWS, 1))
-        found = yield Search(
-            of.form, of.x, objective, free.delta / unit, ln_y_BN, np.ones((1, len(runs.y_N))), start_BP, of.fixed_P,
-            _STEPS, REPLICATE,
-        )  # fmt: skip
-        totals.append(found.total_B)
+        whole = Loss(of.form, of.x, objective, free.delta / unit, ln_y_BN, np.ones((1, len(runs.y_N))), of.fixed_P)
+        totals.append(whole.minimise(np.tile(of.theta_P, (_DRAWS, 1)), REPLICATE).value_B)
     drawn_B = np.log(np.maximum(totals[0], _TINY)) - np.log(np.maximum(totals[1], _TINY))
     here = math.log(max(at.objective, _TINY)) - math.log(max(free.objective, _TINY))
     return float((1 + (drawn_B >= here - _TINY).sum()) / (1 + _DRAWS))

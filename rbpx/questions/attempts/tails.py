@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import betaln, polygamma, psi
 
 from rbpx.laws.intervals.estimate import Estimate, from_influence
-from rbpx.laws.numeric import Floats, maximise
+from rbpx.laws.numeric import Floats
+from rbpx.laws.solver import maximise
 from rbpx.questions.attempts.mixing import Density, Nodes, Shape, condensed, density, nodes_for
 from rbpx.questions.attempts.passing import Counted, Items
 
@@ -190,7 +191,7 @@ def fit_tail(shape: Shape, items: Items) -> Tail:
     if not 0 < mean < 1:
         return Tail(shape, None)
     start = np.log([0.3, 0.3 * (1 - mean) / mean])
-    theta, found = maximise(likelihood.total, start, [0, 1], _is_allowed)
+    theta, found = maximise(likelihood.total, start, _is_allowed)
     if not found:
         return Tail(shape, None, all_alike=bool(theta[0] > math.log(_ALIKE) / 2))
     ln_U, score_U2, hessian_U22 = likelihood.at(theta)

@@ -92,7 +92,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     forms, n_replicates = forms_to_mix(runs), min(request.resamples, MOST_REPLICATES)
     fits = [fit_surface(runs, form, n_replicates=n_replicates, **options) for form in forms]
     form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
-    (foretold,) = backtest_budgets([(runs, forms)], **options)
+    foretold = backtest_budgets(runs, forms, **options)
     reasons = doubts_of_points(group, trained, form)
     is_fitted = any(fit.surface is not None for fit in fits)
     tells_apart = is_fitted and Status.collinear_design not in reasons

@@ -154,7 +154,7 @@ class _First:
             forms = request.form if "form" in request.typed else forms_to_mix(runs)
             more = how | {"n_replicates": min(request.resamples, _REPLICATES), "seed": request.seed}
             surfaces = [fit_surface(runs, form, **more) for form in forms]
-            (budgets,) = backtest_budgets([(runs, forms)], **how) if len(forms) > 1 else [()]
+            budgets = backtest_budgets(runs, forms, **how) if len(forms) > 1 else ()
             return cls(S, D, surfaces[0].reasons, surfaces, budgets)
         reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
         if len(set(S)) < MIN_SIZES:

@@ -16,7 +16,6 @@ from rbpx.config.request import Request
 from rbpx.display.given import said_of_given
 from rbpx.display.view import magnitude
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric import together
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.prediction import COMBINED
@@ -31,7 +30,7 @@ from rbpx.laws.surface.averaged import (
 )
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.given import fitting_given
+from rbpx.laws.surface.given import fit_given
 from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
     WIDER,
@@ -97,14 +96,19 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
     """Predict every requested quantity at every point asked for: a row for each, and for each held-out run."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     quantities = tested_quantities(connection, group, request)
-    several = [(each.runs, forms_to_mix(each.runs, request.pins)) for each in quantities]
-    for _, names in several:
-        with_constants(names, request.pins)
+    of_each = [forms_to_mix(each.runs, request.pins) for each in quantities]
+    for mixed in of_each:
+        with_constants(mixed, request.pins)
     with naming(group.title):
         n_replicates = min(request.resamples, MOST_REPLICATES)
-        compared = compare_each(several, n_replicates, same_documents=True, pins=request.pins, **options)
-        foretold = backtest_budgets(several, request.pins, **options)
-    laws = [_Quantity(*each) for each in zip(quantities, compared, foretold, strict=True)]
+        laws = [
+            _Quantity(
+                trained,
+                compare_each(trained.runs, mixed, n_replicates, same_documents=True, pins=request.pins, **options),
+                backtest_budgets(trained.runs, mixed, request.pins, **options),
+            )
+            for trained, mixed in zip(quantities, of_each, strict=True)
+        ]
     records = [{form.fit.form: _record(group, of.trained, form) for form in of.forms} for of in laws]
     rows = [list(_rows(group, of, fits, request, options)) for of, fits in zip(laws, records, strict=True)]
     answers = [_of(own, "prediction", COMBINED) for own in rows]
@@ -147,7 +151,7 @@ def _rows(
 
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
-        others = together([fitting_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in of.fits])
+        others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in of.fits]
         return [of.signed(answer.y) for answer in predict_over_forms(others, targets, of.budgets)]
 
     found = list(_predictions(group, of, targets))

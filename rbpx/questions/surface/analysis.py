@@ -91,21 +91,20 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[SurfaceLaw]:
     """Fit every requested form to each quantity of a group, and find the best of each budget in every known way."""
-    pins, quantities = request.pins, tested_quantities(connection, group, request)
+    quantities = tested_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    with_constants(request.form, pins)
+    with_constants(request.form, request.pins)
     with naming(group.title):
-        several = [(each.runs, request.form) for each in quantities]
-        compared = compare_each(several, _replicate_weights(request), pins=pins, over=request.over, **options)
-        mixed = [(each.runs, forms_to_mix(each.runs, pins)) for each in quantities]
-        # The engine of predictions has no badly tuned runs.
-        foretold = backtest_budgets(mixed, pins, **options) if request.over == 1 else [()] * len(mixed)
-    laws = []
-    for trained, fits, tests in zip(quantities, compared, foretold, strict=True):
-        ways = _without_form(trained, request.budgets)
-        forms = tuple(_form(group, trained, fit, ways, request) for fit in fits)
-        laws.append(SurfaceLaw(trained, forms, tests))
-    return laws
+        return [_law(group, trained, request, options) for trained in quantities]
+
+
+def _law(group: TrainingGroup, trained: Trained, request: Request, options: dict[str, Any]) -> SurfaceLaw:
+    runs, pins = trained.runs, request.pins
+    fits = compare_each(runs, request.form, _replicate_weights(request), pins=pins, over=request.over, **options)
+    # The engine of predictions has no badly tuned runs.
+    tests = backtest_budgets(runs, forms_to_mix(runs, pins), pins, **options) if request.over == 1 else ()
+    ways = _without_form(trained, request.budgets)
+    return SurfaceLaw(trained, tuple(_form(group, trained, fit, ways, request) for fit in fits), tests)
 
 
 def _replicate_weights(request: Request) -> int:

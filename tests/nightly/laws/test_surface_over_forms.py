@@ -17,7 +17,7 @@ def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(check
     for seed in range(20):
         drawn = draw((seed, 9), grid(5, 4), 0.006, checkpoints)
         fits = [fit_surface(drawn.runs, form, n_replicates=0) for form in FORMS]
-        (budgets,) = backtest_budgets([(drawn.runs, FORMS)])
+        budgets = backtest_budgets(drawn.runs, FORMS)
         (answer,) = predict_over_forms(fits, [drawn.new], budgets)
         assert answer.y.ends is not None
         inside.append(answer.y.ends[0] <= drawn.new_y <= answer.y.ends[1])
@@ -35,7 +35,7 @@ def test_a_surface_that_is_no_candidate_is_held_where_one_form_misses() -> None:
         fitted, held = C <= C.max() / 3, C > C.max() / 3 * 1.01
         runs = Runs.of(S[fitted], D[fitted], y[fitted])
         fits = [fit_surface(runs, form, n_replicates=50) for form in FORMS]
-        (budgets,) = backtest_budgets([(runs, FORMS)])
+        budgets = backtest_budgets(runs, FORMS)
         answers = predict_over_forms(fits, list(zip(S[held], D[held], strict=True)), budgets)
         for answer, truth in zip(answers, y[held], strict=True):
             for found, into in ((answer.y, over), (answer.within["chinchilla"], alone)):
