@@ -1,11 +1,9 @@
-"""Mathematics that several laws need: lines, logarithms, and lmfit's search from one start.
+"""Mathematics that several laws need: lines and logarithms.
 
 Names of arrays end in a letter for each axis (`y_BN`).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,47 +45,3 @@ def ln_sum_exp(exponent: Floats, axis: int) -> Floats:
     top[np.isinf(top)] = 0.0
     with np.errstate(divide="ignore"):
         return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=axis, keepdims=True)))
-
-
-def least_squares(
-    residual: Callable[[Floats], Floats],
-    jacobian: Callable[[Floats], Floats],
-    start: Sequence[float] | Floats,
-    lower: Sequence[float] | Floats,
-    upper: Sequence[float] | Floats,
-    max_nfev: int | None = None,
-    **options: Any,
-) -> tuple[Floats, bool]:
-    """Search by lmfit from one start.
-
-    Args:
-        residual: theta of shape [P] in, residuals [N] out.
-        jacobian: their derivatives, [N, P].
-        start: theta.
-        lower: bounds from below.
-        upper: bounds from above; a parameter whose bounds are equal is held.
-        max_nfev: evaluations at most; None for those of lmfit.
-        options: of `scipy.optimize.least_squares`.
-
-    Returns:
-        Where the search ended, and whether lmfit calls it a success.
-    """
-    import lmfit  # a second, which most laws do without
-
-    varies_P = np.asarray(lower) < np.asarray(upper)
-    parameters = lmfit.Parameters()
-    for at, (value, lo, hi, varies) in enumerate(zip(start, lower, upper, varies_P, strict=True)):
-        bounds = {"min": lo, "max": hi} if varies else {}
-        parameters.add(f"theta_{at}", value=float(value), vary=bool(varies), **bounds)
-
-    def theta(found: lmfit.Parameters) -> Floats:
-        return np.array([each.value for each in found.values()])
-
-    def of_varied(found: lmfit.Parameters) -> Floats:
-        J_NP = jacobian(theta(found))
-        return J_NP if varies_P.all() else J_NP.T[varies_P].T  # in the same order in memory, so to the same digit
-
-    minimizer = lmfit.Minimizer(lambda at: residual(theta(at)), parameters, calc_covar=False, max_nfev=max_nfev)
-    with np.errstate(all="ignore"):  # a step too far is not taken
-        found = minimizer.least_squares(jac=of_varied, **options)
-    return theta(found.params), bool(found.success)

@@ -8,6 +8,7 @@ import pytest
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import offset_ends
+from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import uncertainty
 
@@ -79,3 +80,16 @@ def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> 
     search = minimizer(LN_Y, regression.theta_P)
     table = lmfit.conf_interval(search, search.leastsq(), p_names=["alpha"], sigmas=[0.95])["alpha"]
     assert ends == pytest.approx((table[0][1], table[-1][1]), rel=1e-5)
+
+
+@pytest.mark.parametrize("method", [Method.ols, Method.offset])
+def test_the_report_is_lmfits_with_the_standard_error_of_the_law(method: Method) -> None:
+    law = fit_power_law(S, np.exp(LN_Y), method=method)
+    (line,) = [line for line in law.report().splitlines() if line.strip().startswith("alpha:")]
+    assert float(line.split()[1]) == pytest.approx(law.alpha.value, rel=1e-6)
+    assert float(line.split()[3]) == pytest.approx(law.alpha.stderr, rel=1e-3)
+
+
+def test_a_law_without_numbers_has_no_report() -> None:
+    with pytest.raises(ValueError, match="too_few_sizes"):
+        fit_power_law(S[:2], np.exp(LN_Y[:2])).report()

@@ -20,7 +20,7 @@ from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import FoundLaw, doubt, estimate, numbers, quality
 from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
 from rbpx.laws.power.predictor import Prediction, Predictor
-from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
+from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, by_lmfit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
 from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
@@ -137,6 +137,20 @@ class PowerLaw(LawFit):
     def uncertainty(self) -> Uncertainty | None:
         """Of theta; None where there are no intervals."""
         return self.found.spread if self.found is not None and self.found.has_interval else None
+
+    def report(self) -> str:
+        """Lmfit's report of the fit of ln y at the points: parameters, standard errors of the scatter, correlations.
+
+        Raises:
+            ValueError: the law has no numbers, or constants that were given.
+        """
+        from lmfit import fit_report
+
+        if self.found is None or self.pinned or self.given:
+            raise ValueError(f"there is no search to report: status {self.status}, given {dict(self.given)}")
+        regression = self.found.regression
+        start_P, weight_N = regression.theta_P[: 2 if regression.at_bound else 3], regression.weight_N
+        return str(fit_report(by_lmfit(self.found.x_N, self.found.ln_y_N, start_P.tolist(), weight_N)))
 
     @property
     def residuals_ln(self) -> list[float]:

@@ -3,15 +3,19 @@
 Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B replicates of the documents.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, least_squares
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.offset import offset_residuals, search_offsets
+
+if TYPE_CHECKING:
+    from lmfit.minimizer import MinimizerResult
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
@@ -127,26 +131,48 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         )
     if method is Method.robust:
         start = _median_line(x_N, ln_y_N)
-        return _search(x_N, ln_y_N, start, scale=_scale(x_N, ln_y_N, start))
+        return _search(x_N, ln_y_N, start, _scale(x_N, ln_y_N, start))
     through = line(x_N, ln_y_N)
     return regression_at(x_N, ln_y_N, np.array(through), np.ones(len(x_N)), starts=(through,))
 
 
-def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
-    """Search by lmfit from one start: E kept at 0 or above, Huber's loss where there is a scale."""
+def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float) -> Regression:
+    """Search by lmfit from one start under Huber's loss; its scale is 0 where most points lie on one line."""
     loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
-    theta_P, ended = least_squares(
-        lambda theta_P: ln_law(x_N, theta_P) - ln_y_N,
-        lambda theta_P: jacobian(x_N, theta_P),
-        start,
-        [-np.inf, -np.inf, 0.0][: len(start)],
-        [np.inf] * len(start),
-        x_scale="jac",
-        **TOLERANCES,
-        **loss,
-    )
+    found = by_lmfit(x_N, ln_y_N, start, np.ones(len(x_N)), calc_covar=False, **loss)
+    theta_P = np.array(list(found.params.valuesdict().values()))
     weight_N = huber_weight(ln_y_N - ln_law(x_N, theta_P), scale)
-    return regression_at(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
+    return regression_at(x_N, ln_y_N, theta_P, weight_N, scale, (start,), bool(found.success))
+
+
+def by_lmfit(
+    x_N: Floats, ln_y_N: Floats, start: Sequence[float], weight_N: Floats, calc_covar: bool = True, **options: Any
+) -> "MinimizerResult":
+    """What lmfit finds from one start: `NAMES` are its parameters, E is at least 0.
+
+    Args:
+        x_N: ln(S / S_ref).
+        ln_y_N: logarithms of the values.
+        start: of each parameter.
+        weight_N: of each squared residual.
+        calc_covar: whether to work out standard errors and correlations.
+        options: of `scipy.optimize.least_squares`.
+    """
+    import lmfit  # a second, which most laws do without
+
+    parameters, root_N1 = lmfit.Parameters(), np.sqrt(weight_N)[:, None]
+    for name, value in zip(NAMES, start, strict=False):
+        parameters.add(name, value=float(value), min=0.0 if name == "E" else -np.inf)
+
+    def theta(of: lmfit.Parameters) -> Floats:
+        return np.array([each.value for each in of.values()])
+
+    minimizer = lmfit.Minimizer(lambda of: (ln_law(x_N, theta(of)) - ln_y_N) * root_N1[:, 0], parameters)
+    minimizer.calc_covar = calc_covar
+    with np.errstate(all="ignore"):  # a step too far is not taken
+        return minimizer.least_squares(
+            jac=lambda of: jacobian(x_N, theta(of)) * root_N1, x_scale="jac", **TOLERANCES, **options
+        )
 
 
 def regression_at(
