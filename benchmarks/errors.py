@@ -2,7 +2,7 @@
 
 Each series is foretold at every larger size (or number of tokens) from its smallest ones, from three up. A share of
 .5 of the errors should be less than expected, at every distance. The three constants of
-`rbpx.laws.predict.calibration.expected_error` are fitted here, once to all sources, each with the same weight, and
+`rbpx.laws.prediction.calibration.expected_error` are fitted here, once to all sources, each with the same weight, and
 once without the source that they are judged on: only the latter says how good they are. Rank correlations say whether
 the expected error sorts errors better than the distance alone does.
 
@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.display.chart.colours import GROUNDS, config
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.calibration import expected_error
-from rbpx.laws.predict.prediction import predict_batch
+from rbpx.laws.prediction.calibration import expected_error
+from rbpx.laws.prediction.prediction import predict_batch
 
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 DECADES = ((0.0, 0.3), (0.3, 0.6), (0.6, 1.0), (1.0, 3.0))

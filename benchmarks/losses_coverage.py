@@ -24,7 +24,7 @@ from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_losses
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
 from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, Source
-from rbpx.laws.predict.calibration import widened
+from rbpx.laws.prediction.calibration import widened
 from tests.support.loss_pairs import TRUE, covariance, drawn, losses, success
 
 ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.02, 0.5))

@@ -23,7 +23,7 @@ from scipy.special import stdtr
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import predict, predict_batch
+from rbpx.laws.prediction.prediction import predict_batch
 from tests.support.singly import below
 
 Floats = NDArray[np.float64]
@@ -206,7 +206,7 @@ def held(S: Sequence[float], y: Sequence[float], m: int, forms: bool) -> list[bo
         if forms:
             _, lo, hi = predict_batch(S[:m], [y[:m]], at)[0]
         else:
-            there = predict(fit_power_law(S[:m], y[:m]), at)
+            there = fit_power_law(S[:m], y[:m]).predict(at)
             lo, hi = there.lo or 0.0, there.hi or math.inf
         inside.append(bool(lo <= value <= hi))
     return inside

@@ -40,7 +40,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import Bend, PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.predict.verdict import trend_doubts, with_reasons
+from rbpx.laws.prediction.verdict import trend_doubts, with_reasons
 from rbpx.status import Status
 
 MIN_K: Final = 4  # of a range: fewer have no bend to test

@@ -14,7 +14,7 @@ from scipy.special import fdtrc
 from rbpx.laws.names import Method, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.verdict import judged
+from rbpx.laws.prediction.verdict import judged
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.loss import Loss
 from rbpx.laws.surface.runs import Runs

@@ -15,9 +15,10 @@ from rbpx.laws.pins import NO_PINS, NotGiven, Pins
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.predictor import Predictor
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.predict.prediction import Predictor, predictor_of
-from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
+from rbpx.laws.prediction.prediction import predictor_of
+from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import Cell
@@ -56,7 +57,7 @@ class Law:
 
 
 def fit_points(points: Points, method: Method, pins: Pins = NO_PINS) -> Law:
-    """Fit one law to its points and judge it by `rbpx.laws.predict.verdict`.
+    """Fit one law to its points and judge it by `rbpx.laws.prediction.verdict`.
 
     A doubt known beforehand is one of its reasons, or prevents the fit.
     """
@@ -279,7 +280,7 @@ def about_axis(group: Group) -> dict[str, Any]:
 def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
     """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only.
 
-    A law that stands for all that nobody judged (`rbpx.laws.predict.verdict`) has no status.
+    A law that stands for all that nobody judged (`rbpx.laws.prediction.verdict`) has no status.
     """
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
@@ -328,7 +329,7 @@ def stands(law: Law) -> bool:
     """Whether a law holds: a trend that is significant, also over replicates, and no doubt about its form.
 
     0 < RBP_k < 1 at every size, in nearly all replicates too, the interval of alpha lies above 0, and the points do not
-    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
+    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.prediction.verdict`).
     """
     fit = law.fit
     falls = fit.alpha.lo is not None and fit.alpha.lo > 0

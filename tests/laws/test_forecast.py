@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from rbpx.laws.predict.prediction import coverage, score
+from rbpx.laws.prediction.prediction import coverage, score
 
 
 def test_a_forecast_of_a_lognormal_is_scored_as_its_quantiles_are() -> None:

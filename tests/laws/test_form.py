@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.verdict import NEGLIGIBLE, Form, FormVerdict, compare_forms
+from rbpx.laws.prediction.verdict import NEGLIGIBLE, Form, FormVerdict, compare_forms
 
 S = np.logspace(6, 10, 7)
 OFFSET = 1.7 + 200 * S**-0.3

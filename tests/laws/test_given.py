@@ -12,7 +12,7 @@ from rbpx.laws.names import Method, Objective
 from rbpx.laws.pins import Given, NotGiven, Pin
 from rbpx.laws.power.given import fit_pinned_law, weights_of
 from rbpx.laws.power.law import fit_power_law, reproduce
-from rbpx.laws.predict.prediction import average_forms
+from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.predict.influence import moved_most
-from rbpx.laws.predict.prediction import predict_over_forms
+from rbpx.laws.prediction.influence import moved_most
+from rbpx.laws.prediction.prediction import predict_over_forms
 from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
 from rbpx.laws.surface.fit import SurfaceFit

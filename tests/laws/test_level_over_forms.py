@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from benchmarks.prediction_coverage import Truth
-from rbpx.laws.predict.prediction import SEARCHED, predict_batch, reach_over_forms
+from rbpx.laws.prediction.prediction import SEARCHED, predict_batch, reach_over_forms
 from tests.support.coverage import of_size_at_a_level
 from tests.support.draws import fewest
 

@@ -16,8 +16,8 @@ from rbpx.laws.losses.guessing import compared_as_misses, misses_of, odds
 from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, Source, noise_of
 from rbpx.laws.losses.shared import share_one_curve
-from rbpx.laws.predict.prediction import Prediction
-from rbpx.laws.predict.verdict import Backtest
+from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status
 from tests.support.coverage import of_loss_curve, rejected_curves
 from tests.support.draws import fewest, most

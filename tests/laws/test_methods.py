@@ -12,8 +12,7 @@ from scipy.optimize import least_squares
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
-from rbpx.laws.predict.prediction import predict
-from rbpx.laws.predict.verdict import Form, compare_forms
+from rbpx.laws.prediction.verdict import Form, compare_forms
 from rbpx.status import Status
 from tests.support.coverage import of_power_law
 from tests.support.draws import fewest
@@ -194,12 +193,12 @@ def test_the_intervals_of_a_law_hold_the_truth(
 
 def test_a_prediction_is_less_certain_the_farther_it_reaches() -> None:
     fit = fit_power_law(S, noisy(8))
-    said = [predict(fit, size) for size in (2e4, 3e6, 3e7, 3e9)]
+    said = [fit.predict(size) for size in (2e4, 3e6, 3e7, 3e9)]
     assert [p.beyond for p in said] == pytest.approx([1, 1, 10, 1000])
     widths = [math.log(p.hi / p.lo) for p in said if p.lo is not None and p.hi is not None]
     assert len(widths) == 4
     assert widths == sorted(widths)
-    assert predict(fit, 300.0).beyond == pytest.approx(10)
+    assert fit.predict(300.0).beyond == pytest.approx(10)
 
 
 @pytest.mark.parametrize(("scatter", "apart", "limit"), [(0.05, 0.002, "models"), (0.0, 0.05, "text")])

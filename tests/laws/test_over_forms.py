@@ -12,7 +12,7 @@ from scipy.stats import t as student_t
 from benchmarks.prediction_coverage import Truth, plain_mixture
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import average_forms, predict, predict_batch
+from rbpx.laws.prediction.prediction import average_forms, predict_batch
 from tests.support.draws import fewest
 from tests.support.singly import below
 
@@ -185,7 +185,7 @@ def test_where_there_is_an_offset_the_interval_of_the_line_fails() -> None:
     """What the prediction over forms is for: the same ladders, by the straight line."""
     x, ln_y = Truth(0.12, 7, 1.0, 0.003).draw(60, np.random.default_rng(0))
     sizes = np.exp(x)
-    there = [predict(fit_power_law(sizes[:-1], np.exp(row[:-1]), backtests=False), sizes[-1]) for row in ln_y]
+    there = [fit_power_law(sizes[:-1], np.exp(row[:-1]), backtests=False).predict(sizes[-1]) for row in ln_y]
     line = [bool(p.lo and p.hi and p.lo <= math.exp(row[-1]) <= p.hi) for p, row in zip(there, ln_y, strict=True)]
     answer = predict_batch(sizes[:-1], np.exp(ln_y[:, :-1]), sizes[-1])
     over = (answer[:, 1] <= np.exp(ln_y[:, -1])) & (np.exp(ln_y[:, -1]) <= answer[:, 2])

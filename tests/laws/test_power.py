@@ -10,7 +10,6 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
 from tests.support.pythia import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
 
@@ -132,7 +131,7 @@ def test_a_flat_quantity_is_no_law() -> None:
     fit = fit_power_law(GPT2_S, [0.5] * 4)
     assert fit.status is Status.no_variation
     assert numbers(fit) == [0.5, 0.0, *[None] * 7]
-    assert predict(fit, 1e12).y == pytest.approx(0.5, rel=1e-12)
+    assert fit.predict(1e12).y == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("S", [[0.0, 1e6, 1e7], [1e6, math.nan, 1e7]])

@@ -11,7 +11,8 @@ from scipy.stats import t as student_t
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import Prediction, predict, predictor, predictor_of
+from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.prediction.prediction import predictor_of
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]
@@ -30,7 +31,7 @@ def numbers(there: Prediction) -> list[float]:
 
 def width(fit: PowerLaw, size: float) -> float:
     """Of the interval, in ln y."""
-    there = predict(fit, size)
+    there = fit.predict(size)
     assert there.lo is not None
     assert there.hi is not None
     return math.log(there.hi / there.lo)
@@ -42,7 +43,7 @@ def test_a_prediction_is_the_law_at_that_size(method: str, size: float) -> None:
     fit = fit_by(method)
     assert fit.C.value is not None
     assert fit.alpha.value is not None
-    there = predict(fit, size)
+    there = fit.predict(size)
     assert there.S == size
     assert there.y == pytest.approx((fit.E.value or 0.0) + fit.C.value * size**-fit.alpha.value, rel=1e-10)
     assert there.lo is not None
@@ -66,7 +67,7 @@ def test_the_interval_without_documents_is_that_of_a_new_point_on_a_line() -> No
     at = math.log(size)
     unit = 1 + 1 / 7 + (at - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)
     half = student_t.ppf(0.975, 5) * math.sqrt(residual[0] / 5 * unit)
-    there = predict(fit_power_law(S, Y), size)
+    there = fit_power_law(S, Y).predict(size)
     expected = [math.exp(intercept + slope * at + side * half) for side in (-1, 1)]
     assert [there.lo, there.hi] == pytest.approx(expected, rel=1e-9)
 
@@ -82,7 +83,7 @@ def test_the_interval_of_a_law_with_an_offset_follows_from_derivatives_taken_by_
     gradient = np.array([(ln_law(found.x + step, at) - ln_law(found.x - step, at)) / 2e-5 for step in 1e-5 * np.eye(3)])
     unit = 1 + gradient @ np.linalg.inv(found.jac.T @ found.jac) @ gradient
     half = student_t.ppf(0.975, 4) * math.sqrt(2 * found.cost / 4 * unit)
-    there = predict(fit_power_law(S, Y, None, Method.offset), size)
+    there = fit_power_law(S, Y, None, Method.offset).predict(size)
     assert there.y == pytest.approx(math.exp(ln_law(found.x, at)), rel=1e-4)
     assert there.lo is not None
     assert there.hi is not None
@@ -91,22 +92,22 @@ def test_the_interval_of_a_law_with_an_offset_follows_from_derivatives_taken_by_
 
 def test_far_out_only_the_offset_is_left() -> None:
     fit = fit_by("offset")
-    assert predict(fit, 1e60).y == pytest.approx(fit.E.value, rel=1e-6)
+    assert fit.predict(1e60).y == pytest.approx(fit.E.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e6, 5e7, 1e10])
 def test_a_size_between_those_measured_is_not_beyond(size: float) -> None:
-    assert predict(fit_by("ols"), size).beyond == 1
+    assert fit_by("ols").predict(size).beyond == 1
 
 
 @pytest.mark.parametrize(("size", "times"), [(2e10, 2), (1e13, 1000), (5e5, 2), (1e3, 1000)])
 def test_a_size_outside_says_how_many_times(size: float, times: float) -> None:
-    assert predict(fit_by("ols"), size).beyond == pytest.approx(times, rel=1e-9)
+    assert fit_by("ols").predict(size).beyond == pytest.approx(times, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_negative_term_is_predicted_negative_with_its_ends_in_order(method: str) -> None:
-    there, mirrored = predict(fit_by(method, -1), 1e12), predict(fit_by(method), 1e12)
+    there, mirrored = fit_by(method, -1).predict(1e12), fit_by(method).predict(1e12)
     assert (there.y, there.lo, there.hi) == (-mirrored.y, -(mirrored.hi or 0), -(mirrored.lo or 0))
     assert there.lo < there.y < there.hi
 
@@ -118,25 +119,25 @@ def test_a_fit_that_knows_no_interval_predicts_none(method: str) -> None:
     if method == "weighted":
         assert fit.alpha.value is None
         return
-    there = predict(fit, 1e12)
+    there = fit.predict(1e12)
     assert (there.lo, there.hi) == (None, None)
     assert there.y > 0
 
 
 def test_an_exact_law_is_predicted_exactly() -> None:
-    there = predict(fit_power_law(S, 7 * S**-0.1), 1e13)
+    there = fit_power_law(S, 7 * S**-0.1).predict(1e13)
     assert (there.lo, there.y, there.hi) == pytest.approx([7 * 1e13**-0.1] * 3, rel=1e-10)
 
 
 def test_a_fit_without_numbers_predicts_nothing() -> None:
     with pytest.raises(ValueError, match="too_few_sizes"):
-        predict(fit_power_law(S[:2], Y[:2]), 1e12)
+        fit_power_law(S[:2], Y[:2]).predict(1e12)
 
 
 @pytest.mark.parametrize("size", [0.0, -1e9, math.nan])
 def test_a_size_that_is_none_is_a_mistake_of_the_caller(size: float) -> None:
     with pytest.raises(ValueError, match="nothing to predict"):
-        predict(fit_by("ols"), size)
+        fit_by("ols").predict(size)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -147,7 +148,7 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
     drawn = Y_BN[:n_replicates] if n_replicates else None
     fit = fit_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method), signed=True)
     replicates = None if drawn is None else Replicates.of(drawn)
-    law, whole = predictor_of(S, sign * Y, replicates, Method(method), sign), predictor(fit)
+    law, whole = predictor_of(S, sign * Y, replicates, Method(method), sign), fit.predictor
     if whole is None:
         assert law is None
         assert method == "weighted"
@@ -162,6 +163,6 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
 def test_an_estimate_of_equal_values_predicts_them_and_one_without_numbers_nothing() -> None:
     flat = predictor_of(S, [-2.0] * 7, None, Method.ols, -1)
     assert flat is not None
-    assert vars(flat.at(1e11)) == vars(predict(fit_power_law(S, [-2.0] * 7, signed=True), 1e11))
+    assert vars(flat.at(1e11)) == vars(fit_power_law(S, [-2.0] * 7, signed=True).predict(1e11))
     assert predictor_of(S, [-1.0, *Y[1:]], None, Method.ols) is None
     assert predictor_of(S[:2], Y[:2], None, Method.ols) is None

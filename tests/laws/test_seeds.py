@@ -9,8 +9,8 @@ from scipy import stats
 from rbpx.laws.forms.candidates import form_grid
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import average_forms
-from rbpx.laws.predict.verdict import backtest_over_forms, judge
+from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.prediction.verdict import backtest_over_forms, judge
 from rbpx.status import Status
 from tests.support.draws import fewest
 from tests.support.singly import below

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 from rbpx.laws.forms.linearised import Mixed, Nearby, mix
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.calibration import expected_error, in_sd, widened, widening
+from rbpx.laws.prediction.calibration import expected_error, in_sd, widened, widening
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms

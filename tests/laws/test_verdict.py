@@ -8,8 +8,9 @@ import pytest
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.prediction import Prediction, average_forms, predict
-from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]
@@ -154,7 +155,7 @@ def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -
     slope, intercept = np.polyfit(np.log(S[:4]), np.log(y[:4]), 1)
     last = next(test for test in tests if test.n_fitted == 4 and test.S == S[6])
     assert last.error == pytest.approx(math.exp(intercept + slope * math.log(S[6])) / y[6] - 1, rel=1e-9)
-    assert last.predicted == predict(fit_power_law(S[:4], y[:4]), S[6])
+    assert last.predicted == fit_power_law(S[:4], y[:4]).predict(S[6])
     over = backtest_over_forms(S, y.tolist())
     assert [(test.n_fitted, test.S) for test in over] == [(test.n_fitted, test.S) for test in tests]
     answers = average_forms(S[:4], y[:4], [S[6]])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.predict.prediction import predict_batch
+from rbpx.laws.prediction.prediction import predict_batch
 from tests.support.draws import most
 from tests.support.judged import ROWS, TESTS, ladders
 from tests.support.worlds import FAILING, LEVEL, TRUE

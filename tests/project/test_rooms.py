@@ -26,7 +26,8 @@ def test_few_modules_lie_outside_the_rooms_and_none_is_long() -> None:
 
 
 def test_a_room_says_what_it_is_in_one_docstring_and_does_nothing() -> None:
-    rooms = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]
+    interfaces = (PACKAGE, PACKAGE / "laws")  # whose names people import
+    rooms = [path for path in MODULES if path.name == "__init__.py" and path.parent not in interfaces]
     assert len(rooms) > 20
     for path in rooms:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.predict.prediction import predict_batch
+from rbpx.laws.prediction.prediction import predict_batch
 from rbpx.questions.emergence.crossing import Extrapolation, windows_crossing
 from rbpx.questions.emergence.law import fit_windows
 from rbpx.status import Status

@@ -25,7 +25,7 @@ from rbpx.laws.pins import Given, Pin
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.predict.prediction import TAILS, average_forms, fit_over_forms, predict, reach_over_forms
+from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
 from rbpx.laws.success.chain import chained, of_mixture, plausible_curves
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, Served, best_of, within_total
@@ -63,7 +63,7 @@ def of_power_law(
         noise = bool(apart or shared)
         moved_BN = apart * rng.normal(size=(200, n)) + shared * rng.normal(size=(200, 1))
         fit = fit_power_law(sizes, np.exp(ln_y), np.exp(ln_y + moved_BN) if noise else None, method)
-        said = predict(fit, far)
+        said = fit.predict(far)
         new = float(law(far)) * math.exp(scatter * rng.normal())
         found["alpha"] += holds(fit.alpha.lo, 0.15, fit.alpha.hi)
         found["C"] += holds(fit.C.lo, 3.0 * 1e5**0.15, fit.C.hi)
@@ -107,7 +107,7 @@ def of_few_documents(n_draws: int, n_documents: int, scatter: float) -> Held:
         of_models_N = scatter * rng.normal(size=len(OF_DOCUMENTS))
         weights_BD = document_weights(n_documents, 100, seed)
         fit = law_of_documents(documents_that_move(n_documents, 0.01, rng), weights_BD, of_models_N)
-        there = predict(fit, 1e8)
+        there = fit.predict(1e8)
         new = 5 * math.exp(-0.1 * (math.log(1e8) - middle) + scatter * rng.normal())
         held["alpha"] += inside(fit.alpha.lo, 0.1, fit.alpha.hi)
         held["C"] += inside(fit.C.lo, 5 * math.exp(0.1 * middle), fit.C.hi)

@@ -12,8 +12,8 @@ import numpy as np
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import average_forms
-from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status
 from tests.support.worlds import LEVEL, World
 

@@ -74,7 +74,7 @@ _EQUIVALENT = {
         "store/imports/engine_tokens: if logprob is None or not -1.0009999999999999e+30 < logprob <= 0.001:",
     ),
     "both are as long as each other": (
-        "laws/predict/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
+        "laws/prediction/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
         "for t, tail in zip(of_level, TAILS, strict=False)]",
     ),
     "a search that begins elsewhere ends there too": (

@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import title_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.predict.prediction import along
+from rbpx.laws.prediction.prediction import along
 from rbpx.status import Status
 
 Rows = Sequence[Mapping[str, Value]]

@@ -22,7 +22,7 @@ from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.power.uncertainty import as_plain
-from rbpx.laws.predict.verdict import trend_doubts
+from rbpx.laws.prediction.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
 

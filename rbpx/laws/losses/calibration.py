@@ -24,8 +24,8 @@ from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms
 from rbpx.laws.forms.scatters import scatter_of
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.prediction import Prediction, outside
-from rbpx.laws.predict.verdict import Backtest
+from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.prediction.verdict import Backtest
 
 FEWEST: Final = 3  # models
 FAR: Final = 0.5  # of the range of ln x that was measured: how far below it x may lie

@@ -16,7 +16,7 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Estimate, student_t
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.verdict import Backtest
+from rbpx.laws.prediction.verdict import Backtest
 
 
 def odds(misses: Floats, chance: float) -> Floats:

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import bdtr
 
 from rbpx.laws.intervals.estimate import LEVEL, Z
-from rbpx.laws.predict.calibration import in_sd
-from rbpx.laws.predict.verdict import Backtest, widening_of
+from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.verdict import Backtest, widening_of
 
 _LEVEL: Final = 0.02  # of a binomial test of what holds: fits are not quite independent
 

@@ -19,6 +19,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import FoundLaw, doubt, estimate, numbers, quality
 from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
+from rbpx.laws.power.predictor import Prediction, Predictor
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, by_lmfit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
 from rbpx.laws.power.unequal import Unequal, regress_unequal
@@ -110,7 +111,7 @@ class PowerLaw(LawFit):
     y: Sequence[float]
     sign: int | None
     E: Estimate = NO_ESTIMATE
-    found: FoundLaw | None = None
+    found: FoundLaw | None = field(default=None, repr=False)
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
     interval: str | None = None
@@ -179,6 +180,23 @@ class PowerLaw(LawFit):
             return None, None
         text, models = about.variances(np.eye(len(about.bias_P))[1])
         return math.sqrt(text) if about.knows_text else None, math.sqrt(models)
+
+    @property
+    def predictor(self) -> Predictor | None:
+        """What it predicts from; None if it has no numbers."""
+        if self.theta_P is None:
+            return None
+        return Predictor(self.theta_P, self.S_ref, self.sign or 1, self.S, self.uncertainty)
+
+    def predict(self, S: float) -> Prediction:
+        """The value of the law at another size, with an interval for a single model of that size.
+
+        Raises:
+            ValueError: the law has no numbers, or S is not positive and finite.
+        """
+        if self.predictor is None or not 0 < S < math.inf:
+            raise ValueError(f"nothing to predict at S = {S}: status {self.status}")
+        return self.predictor.at(S)
 
     def record(self) -> dict[str, Any]:
         """Params in the row of `fits`, as JSON takes them: what reproduces the fit (`reproduce`), and what is known."""

@@ -2,7 +2,7 @@
 
 Far outside the runs the form matters, and a few runs do not decide it, so the forms are mixed as
 `rbpx.laws.forms.linearised` says, with misfit that is alike at neighbouring runs, and intervals are widened by what
-the runs of the largest budgets show when they are foretold from smaller ones (`rbpx.laws.predict.calibration`).
+the runs of the largest budgets show when they are foretold from smaller ones (`rbpx.laws.prediction.calibration`).
 
 Where size and tokens vary together no form is determined: along D = c S^m the surface is a law in S, whatever its
 constants, so the points say what it is there though they cannot say which part is due to size. Near that line the
@@ -24,9 +24,9 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
-from rbpx.laws.predict.calibration import expected_error, in_sd, widening
-from rbpx.laws.predict.influence import Moved
-from rbpx.laws.predict.prediction import TAILS, average_forms
+from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
+from rbpx.laws.prediction.influence import Moved
+from rbpx.laws.prediction.prediction import TAILS, average_forms
 from rbpx.laws.surface.checks import HeldOut, mean_error
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import SurfaceFit

@@ -6,8 +6,8 @@ numbers of theta.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Surface, exponential
+from rbpx.laws.surface.surface import Optimum, Surface, exponential, optima
 from rbpx.laws.tuned import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
@@ -76,10 +76,10 @@ class SurfaceFit:
     design: Design | None
     reasons: tuple[Status, ...]
     n_left_out: int = 0
-    surface: Surface | None = None
-    runs: Runs
+    surface: Surface | None = field(default=None, repr=False)
+    runs: Runs = field(repr=False)
     pinned: tuple[Pinned, ...] = ()
-    ways: tuple[tuple[Surface, float], ...] = ()
+    ways: tuple[tuple[Surface, float], ...] = field(default=(), repr=False)
     over: float = 1.0
     tuned: Tuned | None = None
 
@@ -87,6 +87,46 @@ class SurfaceFit:
     def status(self) -> Status:
         """The first of the reasons."""
         return first_of(self.reasons)
+
+    def predict(self, S: float, D: float, U: float | None = None) -> Estimate:
+        """What a new run of S parameters would show after D tokens, U of them unique; all are where that is None."""
+        return self._fitted.predict(S, D, U, new_run=True)
+
+    def optimum(self, C: float, U: float | None = None) -> Optimum:
+        """The size and the tokens of least y under a budget of C = 6 S D training FLOPs, with U unique tokens."""
+        return optima(self._fitted, [C], U=U)[0]
+
+    @property
+    def _fitted(self) -> Surface:
+        if self.surface is None:
+            raise ValueError(f"this surface has no numbers: {self.status}")
+        return self.surface
+
+    def record(self) -> dict[str, Any]:
+        """All that is known, and the points that reproduce it, as JSON takes them."""
+        runs = self.runs
+        pins = {each.name: each.record() for each in self.pinned}
+        return {
+            "form": self.form,
+            "objective_name": self.objective_name.value,
+            "delta": self.delta,
+            "constants": {name: [each.value, each.lo, each.hi] for name, each in self.constants.items()},
+            "objective": self.objective,
+            "reasons": [reason.value for reason in self.reasons],
+            "at_bound": list(self.at_bound),
+            "n_runs": self.n_runs,
+            "n_left_out": self.n_left_out,
+            "design": None if self.design is None else asdict(self.design),
+            "S": runs.S_N.tolist(),
+            "D": runs.D_N.tolist(),
+            "U": None if runs.U_N is None else runs.U_N.tolist(),
+            "y": [each if math.isfinite(each) else None for each in runs.y_N.tolist()],  # unknown, or RBP_k = 0
+            "group": runs.group_N.tolist(),
+            "residuals_ln": [] if self.surface is None else (-self.surface.residual_N).tolist(),
+            **({"pins": pins} if pins else {}),
+            **({"over": self.over} if self.over != 1 else {}),
+            **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
+        }
 
 
 def fit_surface(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.calibration import in_sd
+from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import forms_to_mix, predict_over_forms
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs

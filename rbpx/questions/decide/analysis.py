@@ -13,7 +13,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import Shift, fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
-from rbpx.laws.predict.calibration import in_sd
+from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface

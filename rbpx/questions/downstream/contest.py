@@ -17,7 +17,7 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate, of_share, reaching
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.prediction import predict_batch
+from rbpx.laws.prediction.prediction import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 from rbpx.questions.downstream.steps import FeatureSteps, Task
 from rbpx.questions.downstream.trainings import Split, averages, means, points

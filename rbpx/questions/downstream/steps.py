@@ -17,8 +17,9 @@ from rbpx.config.request import Request
 from rbpx.laws.forms.candidates import FormFits
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
 from rbpx.laws.numeric import exp_or_none
-from rbpx.laws.predict.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms, outside
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.success.chain import (
     MINIMUM_SD,
     N_CURVES,

@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.predict.verdict import judged, trend_doubts
+from rbpx.laws.prediction.verdict import judged, trend_doubts
 from rbpx.questions.emergence.correlation import (
     Integers,
     Windows,

@@ -16,7 +16,7 @@ from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, place, state, text, with_ends
 from rbpx.display.vocabulary import AXES, rough
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.questions.emergence.analysis import JOINT, POOLED, Emergence, windows_of
 from rbpx.questions.emergence.crossing import Crossing
 from rbpx.questions.emergence.figures import figures

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import LawFit, PowerLaw
-from rbpx.laws.predict.prediction import COMBINED, Reached, reach_over_forms
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.prediction.prediction import COMBINED, Reached, reach_over_forms
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.questions.emergence.law import JointFit
 from rbpx.questions.emergence.pooled import PooledFit
 from rbpx.status import Status, first_of

@@ -21,7 +21,7 @@ from rbpx.laws.intervals.estimate import Estimate, around, from_half_width
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.uncertainty import as_plain
-from rbpx.laws.predict.verdict import trend_doubts
+from rbpx.laws.prediction.verdict import trend_doubts
 from rbpx.questions.emergence.law import WindowsFit, doubt_of_sizes, listed
 from rbpx.questions.emergence.quasi_likelihood import (
     Contrast,

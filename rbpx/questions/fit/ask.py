@@ -18,7 +18,7 @@ from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, 
 from rbpx.display.vocabulary import AXES, law_title, title_of
 from rbpx.errors import number_of
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
-from rbpx.laws.predict.verdict import Form
+from rbpx.laws.prediction.verdict import Form
 from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
 from rbpx.questions.fit.figures import figures
 from rbpx.questions.fit.routed import check_routed, routed

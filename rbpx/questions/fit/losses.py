@@ -16,7 +16,7 @@ from rbpx.laws.losses.held import too_few_hold
 from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests
+from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.losses import Pairs, loss_pairs

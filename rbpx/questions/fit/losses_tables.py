@@ -19,7 +19,7 @@ from rbpx.display.view import Column, Table, Value, View, decimal, error, share,
 from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.noise import Source
-from rbpx.laws.predict.verdict import SIGNIFICANT
+from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.questions.fit.losses import FamilyCurve, LossLaw, LossLaws, analyse_losses, record_of_curve
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run, labels_of

@@ -8,7 +8,7 @@ from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, AxisWords, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.predict.verdict import SIGNIFICANT
+from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.questions.fit.analysis import Laws
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Group

@@ -15,7 +15,7 @@ from rbpx.display.view import Table, View, decimal, error, magnitude, text, with
 from rbpx.display.vocabulary import law_title, short, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
-from rbpx.laws.predict.prediction import coverage, score
+from rbpx.laws.prediction.prediction import coverage, score
 from rbpx.questions.forecasts import ANALYSIS
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -26,7 +26,7 @@ from rbpx.store.sql import ask
 from rbpx.store.store import Record
 from rbpx.ties import Ties
 
-_SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.predict.prediction.Score`
+_SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.prediction.prediction.Score`
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:

@@ -11,7 +11,7 @@ from rbpx.config.request import Request
 from rbpx.display.view import Cell, Column, Table, View, decimal, text, whole, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, decimals
 from rbpx.laws.names import Method
-from rbpx.laws.predict.verdict import Form
+from rbpx.laws.prediction.verdict import Form
 from rbpx.questions.gaps.figures import figures
 from rbpx.questions.gaps.law import EQUATION, Gap
 from rbpx.questions.gaps.pairs import LossGap, Pair, pairs_of

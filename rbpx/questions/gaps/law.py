@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, fiel
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.predict.verdict import Form, with_reasons
+from rbpx.laws.prediction.verdict import Form, with_reasons
 from rbpx.questions.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.status import Status
 

@@ -29,7 +29,7 @@ from rbpx.laws.power.intervals import p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.regression import Regression
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
-from rbpx.laws.predict.verdict import NEGLIGIBLE, Form
+from rbpx.laws.prediction.verdict import NEGLIGIBLE, Form
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
 _GRID: Final = 400

@@ -24,7 +24,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_n
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.verdict import with_reasons
+from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.questions.klaw.words import FORMS, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result

@@ -21,7 +21,7 @@ from rbpx.laws.counts.fit import Outcomes
 from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.verdict import judged
+from rbpx.laws.prediction.verdict import judged
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.questions.outcomes.trials import Trial
 from rbpx.runs.documents import text_ranks

@@ -15,8 +15,9 @@ from rbpx.display.vocabulary import short
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.names import OnText
-from rbpx.laws.predict.prediction import COMBINED, outside
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.questions.predict.register import registering, said_by, select, targets_of
 from rbpx.questions.predict.rows import (
     INSIDE,

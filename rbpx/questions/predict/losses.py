@@ -16,9 +16,10 @@ from rbpx.laws.losses.curve import fit_curve, rise_of
 from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.calibration import widened
-from rbpx.laws.predict.prediction import COMBINED, outside
-from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.calibration import widened
+from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
 from rbpx.questions.predict.rows import backtest, values
 from rbpx.runs.group import Run
 from rbpx.runs.points.losses import Pairs, loss_pairs

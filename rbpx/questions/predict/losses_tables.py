@@ -12,8 +12,8 @@ from rbpx.display.chart.laws import series_figure
 from rbpx.display.view import Table, View, magnitude, share, text, whole
 from rbpx.display.vocabulary import law_title, significant
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.prediction import COMBINED
-from rbpx.laws.predict.verdict import SIGNIFICANT
+from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.questions.predict.losses import LossForesight, foretell
 from rbpx.questions.predict.rows import INSIDE, LAW, STATUS, WIDER, predicted, tested, value_in, values
 from rbpx.questions.result import Result

@@ -11,7 +11,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
-from rbpx.laws.predict.prediction import COMBINED
+from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.runs.group import Group
 from rbpx.runs.select.sizes import BESIDE, NAMES, is_about, select_runs
 from rbpx.runs.select.ways import Cells, in_size, whole_trainings

@@ -10,8 +10,8 @@ from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state
 from rbpx.display.vocabulary import UNKNOWN, law_title, percent, short, significant
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.power.pinned import Pinned
-from rbpx.laws.predict.influence import Moved
-from rbpx.laws.predict.verdict import Backtest
+from rbpx.laws.prediction.influence import Moved
+from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 

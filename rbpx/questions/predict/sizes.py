@@ -1,8 +1,8 @@
 """Extrapolates laws to other sizes, and backtests them on the sizes there are.
 
-The answer is the prediction over forms (`rbpx.laws.predict.prediction`), method `combined`: what a law says far outside
-the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it. To
-measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
+The answer is the prediction over forms (`rbpx.laws.prediction.prediction`), method `combined`: what a law says far
+outside the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it.
+To measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
 tokens, for m from 3 up.
 """
 
@@ -14,10 +14,11 @@ from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
-from rbpx.laws.predict.calibration import expected_error, widened
-from rbpx.laws.predict.influence import moved_most
-from rbpx.laws.predict.prediction import COMBINED, Averaged, average_forms, outside, predict
-from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.calibration import expected_error, widened
+from rbpx.laws.prediction.influence import moved_most
+from rbpx.laws.prediction.prediction import COMBINED, Averaged, average_forms
+from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, moves, prediction, tested, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
@@ -87,7 +88,7 @@ def _by_method(
         return _foresight(group, law, fit, law.method.value, ())
     rows = []
     for S, reasons in zip(targets, combined, strict=True):
-        told = predict(law.fit, S)
+        told = law.fit.predict(S)
         far = [Status.beyond] if told.beyond > FAR else []
         rows.append(prediction(vars(told), in_order([*(law.fit.reasons or ()), *far, *reasons])))
     return _foresight(group, law, fit, law.method.value, [*rows, *map(backtest, law.backtests)])

@@ -17,8 +17,9 @@ from rbpx.display.given import said_of_given
 from rbpx.display.view import magnitude
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Pin
-from rbpx.laws.predict.prediction import COMBINED, outside
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.power.predictor import outside
+from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.surface.averaged import (
     BudgetTest,
     backtest_budgets,

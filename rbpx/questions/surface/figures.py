@@ -27,7 +27,7 @@ from rbpx.display.vocabulary import headline, short
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.prediction import outside
+from rbpx.laws.power.predictor import outside
 from rbpx.laws.surface.surface import optima
 from rbpx.questions.budgets import DOTS, RING, isoflop_figure, of_budget, of_quantity, optimum_figure, scale_of_S
 from rbpx.questions.surface.analysis import SurfaceLaw, budgets_of, compute

@@ -18,7 +18,7 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.predict.prediction import along
+from rbpx.laws.prediction.prediction import along
 from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result

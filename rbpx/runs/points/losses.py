@@ -18,7 +18,7 @@ from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds, scatt
 from rbpx.laws.losses.noise import Noise, noise_of
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
-from rbpx.laws.predict.verdict import Backtest
+from rbpx.laws.prediction.verdict import Backtest
 from rbpx.runs.documents import with_documents
 from rbpx.runs.group import OF_TRAINING, Group, Run
 from rbpx.runs.points.sizes import Points, size_points, weigh_group

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from rbpx.display.vocabulary import law_title, rough
-from rbpx.laws.predict.influence import farthest_off
+from rbpx.laws.prediction.influence import farthest_off
 from rbpx.runs.fits import Law
 from rbpx.runs.group import labels_of
 

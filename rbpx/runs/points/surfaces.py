@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -271,33 +271,12 @@ def surface_record(
         held_out_error: mean of |error| on the largest runs, held out.
         more: params beside the constants and the points.
     """
-    runs = trained.runs
-    y = [each if math.isfinite(each) else None for each in runs.y_N.tolist()]  # unknown, or RBP_k = 0
-    values = [runs.S_N.tolist(), runs.D_N.tolist(), y]
-    pins = {each.name: each.record() for each in fit.pinned}
-    given = [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if pins else []
-    identity = digest([fit.form, fit.objective_name.value, fit.delta, values, *given])
-    params = {
-        "constants": {name: listed(each) for name, each in fit.constants.items()},
-        "objective": fit.objective,
-        "reasons": [reason.value for reason in reasons],
-        "at_bound": list(fit.at_bound),
-        "n_runs": fit.n_runs,
-        "n_left_out": fit.n_left_out,
-        "sign": trained.sign,
-        "variant": group.first.variant,
-        "design": None if fit.design is None else asdict(fit.design),
-        "S": values[0],
-        "D": values[1],
-        "U": None if runs.U_N is None else runs.U_N.tolist(),
-        "y": values[2],
-        "group": runs.group_N.tolist(),
-        "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
-        **({"pins": pins} if pins else {}),
-        **({"over": fit.over} if fit.over != 1 else {}),
-        **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
-        **more,
-    }
+    params = fit.record()
+    how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}
+    given = {each.name: [each.pin.value, each.pin.sd] for each in fit.pinned}
+    points = [params["S"], params["D"], params["y"]]
+    identity = digest([*how.values(), points, *([given] if given else [])])
+    of_group = {"reasons": [reason.value for reason in reasons], "sign": trained.sign, "variant": group.first.variant}
     law = LawFit(
         alpha=fit.constants.get("alpha", Estimate()),
         aic=fit.aic,
@@ -306,8 +285,7 @@ def surface_record(
         backtest_error=held_out_error,
         status=first_of(reasons),
     )
-    columns: Record = {"axis": None, "form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
-    columns |= {"k": trained.k, "n": identity, "params": params}
+    columns: Record = {"axis": None, **how, "k": trained.k, "n": identity, "params": params | of_group | more}
     run_ids = sorted({run_id for run in trained.members for run_id in run.run_ids})
     return record_of(group, trained.law, law, run_ids, METHOD, **columns)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.prediction_coverage import Truth
-from rbpx.laws.predict.prediction import predict_batch
+from rbpx.laws.prediction.prediction import predict_batch
 
 
 @pytest.mark.parametrize(

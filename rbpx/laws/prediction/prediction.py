@@ -28,77 +28,14 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, exp_or_none
+from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.pinned import NOTHING
-from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.power.predictor import Prediction, Predictor
 from rbpx.laws.power.unequal import Unequal
 from rbpx.status import Status
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The prediction of a law at one size.
-
-    Attributes:
-        S: the size.
-        y: the value that the law gives.
-        lo: lower end of the 95 % interval of what a model of this size would show; None where the fit has none.
-        hi: upper end.
-        beyond: the factor by which S lies outside the fitted sizes; 1 within them.
-    """
-
-    S: float
-    y: float
-    lo: float | None
-    hi: float | None
-    beyond: float
-
-    @property
-    def estimate(self) -> Estimate:
-        """The value with its interval."""
-        return Estimate(self.y, self.lo, self.hi)
-
-
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """What a law predicts from.
-
-    Attributes:
-        theta_P: ln C at S_ref, alpha and, where it has one, E.
-        S_ref: a size.
-        sign: of the values.
-        S: the sizes that were fitted.
-        about: the uncertainty of theta_P; None where predictions have no interval.
-    """
-
-    theta_P: Floats
-    S_ref: float
-    sign: int
-    S: Sequence[float]
-    about: Uncertainty | None
-
-    def at(self, S: float) -> Prediction:
-        """The value of the law, with an interval for a single model of that size."""
-        x = math.log(S / self.S_ref)
-        ln_C_ref, alpha, *offset = self.theta_P.tolist()
-        power = math.exp(ln_C_ref - alpha * x)
-        y = power + sum(offset)
-        lo = hi = None
-        if self.about is not None:
-            gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
-            lo, hi = (exp_or_none(end) for end in self.about.interval(math.log(y), gradient_P, new_model=True))
-        ends = sorted(self.sign * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
-        return Prediction(S, self.sign * y, ends[0], ends[1], outside(S, self.S))
-
-
-def predictor(fit: PowerLaw) -> Predictor | None:
-    """What a fit predicts from; None if it has no numbers."""
-    if fit.theta_P is None:
-        return None
-    return Predictor(fit.theta_P, fit.S_ref, fit.sign or 1, fit.S, fit.uncertainty)
 
 
 def predictor_of(
@@ -132,26 +69,9 @@ def predictor_of(
     return Predictor(found.regression.theta_P, S_ref, sign, S_N.tolist(), about)
 
 
-def predict(fit: PowerLaw, S: float) -> Prediction:
-    """The value of the law at another size, with an interval for a single model of that size.
-
-    Raises:
-        ValueError: the fit has no numbers, or S is not positive and finite.
-    """
-    law = predictor(fit)
-    if law is None or not 0 < S < math.inf:
-        raise ValueError(f"nothing to predict at S = {S}: status {fit.status}")
-    return law.at(S)
-
-
-def outside(S: float, sizes: Sequence[float]) -> float:
-    """The factor by which S lies outside the sizes; 1 within them."""
-    return max(S / max(sizes), min(sizes) / S, 1.0)
-
-
 def along(fit: PowerLaw, n: int) -> list[Prediction]:
     """The predictions of a law that has numbers at n sizes from its smallest to its largest, evenly spaced in ln S."""
-    return [predict(fit, float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
+    return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
 @dataclass(frozen=True)
@@ -364,7 +284,7 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
         levels: values of y, positive.
 
     Returns:
-        One a level; None where `rbpx.laws.predict.prediction.average_forms` has no prediction, or y is negative.
+        One a level; None where `rbpx.laws.prediction.prediction.average_forms` has no prediction, or y is negative.
     """
     fits = fit_over_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):

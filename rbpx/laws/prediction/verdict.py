@@ -12,7 +12,7 @@ Several may fail: `judge` gives all of them, in the order of `Status`, and the f
 | not_monotone | it bends so, and turns round between the sizes |
 | intervals_missed | or, over forms, the interval of the largest size, predicted from the others, misses at a level of 97.5 % |
 | backtest_failed | intervals_missed holds, and that prediction is off by more than 5 % and by no less than the next smaller size's own value would be |
-| undertrained | the largest size saw fewer tokens than the smaller ones announce (`rbpx.laws.predict.doubts`) |
+| undertrained | the largest size saw fewer tokens than the smaller ones announce (`rbpx.laws.prediction.doubts`) |
 | barely_determined | the 95 % interval of alpha is unbounded, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
 | beyond | (a prediction) S is more than 10 times outside the sizes |
 
@@ -44,9 +44,10 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.predict.calibration import in_sd, widening
-from rbpx.laws.predict.doubts import departure_over_forms, is_undertrained
-from rbpx.laws.predict.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
+from rbpx.laws.power.predictor import Prediction, Predictor, outside
+from rbpx.laws.prediction.calibration import in_sd, widening
+from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
+from rbpx.laws.prediction.prediction import Averaged, predict_over_forms
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
@@ -163,7 +164,7 @@ def backtest(
     tests = []
     for m in whole_sizes(S):
         fit = fit_smallest(m)
-        law = predictor(fit) if isinstance(fit, PowerLaw) else fit
+        law = fit.predictor if isinstance(fit, PowerLaw) else fit
         if law is not None:
             known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
             tests += [_compare(m, law.at(at), value) for at, value in known]
@@ -171,7 +172,7 @@ def backtest(
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
-    """The same for the prediction over forms (`rbpx.laws.predict.prediction`); none where the y have no law."""
+    """The same for the prediction over forms (`rbpx.laws.prediction.prediction`); none where the y have no law."""
     tests = []
     for m in whole_sizes(S):
         answers = predict_over_forms(S[:m], y[:m], S[m:], given)
@@ -216,7 +217,7 @@ def judge(
 
     Args:
         fit: a law; the status it has already is one of those returned, unless it is ok.
-        backtests: of the same law, by the same method (`rbpx.laws.predict.verdict`).
+        backtests: of the same law, by the same method (`rbpx.laws.prediction.verdict`).
         y_replicates: as in `rbpx.laws.power.law.fit_power_law`.
         tokens: that each model was trained on, None where they are not known.
     """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given
-from rbpx.laws.predict.calibration import in_sd
-from rbpx.laws.predict.prediction import predict_over_forms
+from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.prediction import predict_over_forms
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def moved_most(
         y: the quantity at each, all of one sign.
         targets: sizes to predict.
         now: the prediction at each, of all runs.
-        given: constants, as in `rbpx.laws.predict.prediction.average_forms`.
+        given: constants, as in `rbpx.laws.prediction.prediction.average_forms`.
     """
     most: list[Moved | None] = [None] * len(targets)
     for at in range(len(S)):

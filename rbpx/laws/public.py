@@ -1,0 +1,344 @@
+"""The interface of `rbpx.laws`: arrays, or columns of a DataFrame, in; fitted laws as frozen records out.
+
+Where an argument is a column, give its values (a list, a numpy array, a Series) or, with `data=`, its name: `data` is
+a DataFrame of pandas or polars, or a mapping of names to values. Mistakes of the caller raise `ValueError`; data that
+have no such law are a status of the fit, and its numbers are None.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbpx.laws import in_k
+from rbpx.laws.intervals.bootstrap import bootstrap
+from rbpx.laws.intervals.estimate import Replicates
+from rbpx.laws.names import DELTA, Method, Objective
+from rbpx.laws.numeric import Floats
+from rbpx.laws.pins import Pin
+from rbpx.laws.power import law
+from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.law import PowerLaw
+from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.prediction.prediction import Averaged, average_forms
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
+from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.surface.fit import FORMS, SurfaceFit
+from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.runs import Runs
+
+__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
+
+_NONE_GIVEN: Final[Mapping[str, float | tuple[float, float]]] = {}
+
+
+def fit_power_law(
+    S: ArrayLike,
+    y: ArrayLike,
+    *,
+    data: Any = None,
+    weights: ArrayLike | None = None,
+    y_replicates: ArrayLike | None = None,
+    n_documents: int | None = None,
+    method: str = "ols",
+    given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
+) -> PowerLaw:
+    """Fit y = C S^-alpha, or y = E + C S^-alpha, by least squares of ln y on ln S.
+
+    Args:
+        S: parameters of each model, shape [N], positive; models of one size may repeat it.
+        y: loss in nats, -ln RBP_k, or any quantity that is positive, shape [N].
+        data: a table; S, y and weights may then be names of its columns.
+        weights: how much each model counts, shape [N], positive, with ols.
+        y_replicates: y under B replicates of the documents, shape [B, N], the same documents for every size.
+        n_documents: that were resampled.
+        method: ols; offset, which adds an irreducible E >= 0; weighted, by the variances of ln y over the replicates;
+            robust, by Huber's loss.
+        given: C, alpha or, with offset, E, where known: a value, or value and standard deviation of a normal prior.
+
+    Returns:
+        A law with `alpha`, `C` (y at S = 1), `E` and `r2`, each with `value`, `lo`, `hi` and `stderr`; its 95 %
+        intervals are over models, and over documents where there are replicates. `status` is None unless the points
+        have no such law (too_few_sizes, not_positive, ...), or E is at_bound; `record()`.
+
+    Raises:
+        ValueError: shapes disagree, a size or a weight is not positive, or a name is unknown.
+
+    Source:
+        RBP paper, arXiv 2510.20387, eq. 5 and table 2 (ols). With an offset: Kaplan et al., arXiv 2001.08361, and
+        Hoffmann et al., arXiv 2203.15556, eq. 2.
+
+    Example:
+        >>> import numpy as np
+        >>> S = np.array([1e7, 3e7, 1e8, 3e8, 1e9])
+        >>> law = fit_power_law(S, 1.7 + 300 * S**-0.33, method="offset")
+        >>> print(f"{law.E.value:.3f} + {law.C.value:.1f} S^-{law.alpha.value:.3f}")
+        1.700 + 300.0 S^-0.330
+    """
+    S_N, y_N, *weight_N = _numbers(data, S=S, y=y, **({} if weights is None else {"weights": weights}))
+    how = Method(_known("method", method, [*Method]))
+    pins = _pins(given, PINNABLE.get(how, ()))
+    y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
+    if y_BN is not None and y_BN.shape[1:] != S_N.shape:
+        raise ValueError(f"y_replicates needs the shape [B, {len(S_N)}], got {y_BN.shape}")
+    replicates = None if y_BN is None else Replicates.of(y_BN, n_documents)
+    if not weight_N:
+        if pins:
+            return fit_pinned_law(S_N, y_N, replicates, how, pins)
+        return law.fit_power_law(S_N, y_N, replicates, how)
+    if how is not Method.ols or pins or not np.all((weight_N[0] > 0) & np.isfinite(weight_N[0])):
+        raise ValueError("weights are positive and finite, with method='ols' and without given=")
+    return law.fit_power_law(S_N, y_N, replicates, how, unequal=Unequal(weight_N[0]))
+
+
+def fit_surface(
+    S: ArrayLike,
+    D: ArrayLike,
+    y: ArrayLike,
+    *,
+    data: Any = None,
+    runs: ArrayLike | None = None,
+    U: ArrayLike | None = None,
+    form: str = "chinchilla",
+    objective: str = "log_huber",
+    delta: float = DELTA,
+    n_replicates: int = 200,
+    given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
+) -> SurfaceFit:
+    """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's surface of loss over size and tokens, or another form.
+
+    kaplan is y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D; data_constrained is chinchilla's with the effective
+    S and D of repeated tokens. The 95 % intervals of the constants are over runs, resampled with exponential weights.
+
+    Args:
+        S: parameters of each model, shape [N], positive.
+        D: training tokens, shape [N], positive.
+        y: loss in nats, or any quantity that is positive, shape [N].
+        data: a table; the columns of this function may then be names in it.
+        runs: what run each point is of, shape [N]: checkpoints of a run are resampled together. Without it each point
+            is a run of its own.
+        U: unique tokens, shape [N], for data_constrained.
+        form: chinchilla, kaplan or data_constrained.
+        objective: what is minimised, summed over the points. log_huber: Huber's loss of ln y_fit - ln y. huber: the
+            same of y_fit - y. least_squares: (y_fit - y)^2.
+        delta: where Huber's loss becomes linear, in ln y or, for huber, in the unit of y.
+        n_replicates: of the runs; without them (0) there are no intervals.
+        given: constants by name that are known: a value, or value and standard deviation of a normal prior.
+
+    Returns:
+        A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`; `predict(S, D)`, what
+        a new run would show; `optimum(C)`, the size and tokens that are best for C = 6 S D training FLOPs; `record()`.
+
+    Raises:
+        ValueError: shapes disagree, S or D is not positive, or a name is unknown.
+
+    Source:
+        chinchilla: arXiv 2203.15556, eq. 10, with the objective of its section D.2; checked in arXiv 2404.10102.
+        kaplan: arXiv 2001.08361, eq. 1.5. data_constrained: arXiv 2305.16264, eqs. 5, 6 and 11.
+
+    Example:
+        >>> import numpy as np
+        >>> S, D = np.array([(S, D) for S in (1e8, 3e8, 1e9, 3e9) for D in (3e9, 1e10, 3e10, 1e11)]).T
+        >>> fit = fit_surface(S, D, 1.8172 + 482.01 * S**-0.3478 + 2085.43 * D**-0.3658, n_replicates=0)
+        >>> {name: round(each.value, 3) for name, each in fit.constants.items()}
+        {'A': 482.01, 'B': 2085.43, 'E': 1.817, 'alpha': 0.348, 'beta': 0.366}
+        >>> print(f"{fit.predict(7e9, 140e9).value:.3f} nats; {fit.optimum(6 * 7e9 * 140e9).S.value:.2e} parameters")
+        2.173 nats; 6.89e+09 parameters
+    """
+    kind = FORMS[_known("form", form, FORMS)]
+    pins = _pins(given, kind.names)
+    S_N, D_N, y_N, *U_N = _numbers(data, S=S, D=D, y=y, **({} if U is None else {"U": U}))
+    run_N = runs if runs is None else _column("runs", runs, data)
+    how: dict[str, Any] = {"objective": Objective(_known("objective", objective, [*Objective])), "delta": delta}
+    return fit_given(Runs.of(S_N, D_N, y_N, U_N[0] if U_N else None, run_N), form, pins, n_replicates, **how)
+
+
+@overload
+def predict(S: ArrayLike, y: ArrayLike, at: float, *, data: Any = None) -> Averaged: ...
+
+
+@overload
+def predict(S: ArrayLike, y: ArrayLike, at: Sequence[float] | NDArray[Any], *, data: Any = None) -> list[Averaged]: ...
+
+
+def predict(
+    S: ArrayLike, y: ArrayLike, at: float | Sequence[float] | NDArray[Any], *, data: Any = None
+) -> Averaged | list[Averaged]:
+    """Predict what a new model of another size would show, averaged over the forms that a law may have.
+
+    A few sizes do not decide whether y = C S^-alpha, y = E + C S^-alpha, or a law that bends. Each is fitted to ln y,
+    with scatter of the models that is independent or correlated, and counts by how well it fits (Bayesian model
+    averaging). The answer is the median of that mixture, and its 95 % interval is one of a single new model.
+
+    Args:
+        S: parameters of each model, shape [N], at least 3 different ones; models of one size may repeat it.
+        y: loss in nats, or any quantity of one sign, shape [N].
+        at: a size, or several, in the unit of S.
+        data: a table; S and y may then be names of its columns.
+
+    Returns:
+        A prediction for each size of `at`: its median `y` with the ends `lo` and `hi`, the weight of each form in
+        `weights`, and the answer of each form alone in `within`.
+
+    Raises:
+        ValueError: shapes disagree, a size is not positive, there are fewer than 3 different ones, or a y is 0, not
+            finite or of another sign than the rest.
+
+    Source:
+        Hoeting et al., Bayesian Model Averaging: A Tutorial, Statistical Science 14, 1999; the forms and their weights
+        are of `rbpx.laws.forms.candidates`.
+
+    Example:
+        >>> S = [1e7, 3e7, 1e8, 3e8, 1e9]
+        >>> y = [4.52, 3.94, 3.41, 2.99, 2.58]
+        >>> next_one = predict(S, y, at=3e9)
+        >>> print(f"{next_one.y:.2f} [{next_one.lo:.2f}, {next_one.hi:.2f}]")
+        2.26 [2.24, 2.31]
+    """
+    S_N, y_N = _numbers(data, S=S, y=y)
+    (at_T,) = _numbers(None, at=np.atleast_1d(at))
+    for name, each in (("S", S_N), ("at", at_T)):
+        if not np.all((each > 0) & np.isfinite(each)):
+            raise ValueError(f"{name} must be positive and finite, got {each.tolist()}")
+    averaged = average_forms(S_N, y_N, at_T.tolist())
+    if averaged is None:
+        raise ValueError(
+            "a prediction needs at least 3 different sizes and values of one sign, none of them 0, "
+            f"got {len(np.unique(S_N))} sizes and y = {y_N.tolist()}"
+        )
+    return averaged if np.ndim(at) else averaged[0]
+
+
+def fit_k_law(
+    k: ArrayLike,
+    rbp: ArrayLike,
+    *,
+    data: Any = None,
+    rbp_replicates: ArrayLike | None = None,
+    n_documents: int | None = None,
+    method: str = "ols",
+) -> PowerLaw:
+    """Fit -ln RBP_k = C k^-alpha for one model: how the share of tokens among its k best guesses grows with k.
+
+    Args:
+        k: how many guesses, shape [K], increasing.
+        rbp: RBP_k, the share of tokens whose rank is at most k, shape [K], between 0 and 1.
+        data: a table; k and rbp may then be names of its columns.
+        rbp_replicates: the same under B replicates of the documents, shape [B, K], the same documents at every k.
+        n_documents: that were resampled.
+        method: ols is the paper's; offset adds an E >= 0.
+
+    Returns:
+        A power law in k, judged: its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another. Its
+        interval is over documents; without replicates it is that of nested counts, as variable as the residuals show,
+        since a token that is among the 10 best is also among the 100 best.
+
+    Raises:
+        ValueError: shapes disagree, a share is not between 0 and 1, or the method is unknown.
+
+    Source:
+        RBP paper, arXiv 2510.20387, appendix B and table 1.
+
+    Example:
+        >>> import numpy as np
+        >>> k = np.array([1, 10, 100, 1000])
+        >>> law = fit_k_law(k, np.exp(-1.2 * k**-0.5))
+        >>> round(law.alpha.value, 6), round(law.C.value, 6)
+        (0.5, 1.2)
+    """
+    k_K, rbp_K = _numbers(data, k=k, rbp=rbp)
+    if np.any(np.diff(k_K) <= 0):
+        raise ValueError(f"k must increase, got {k_K.tolist()}")
+    replicate_BK = None if rbp_replicates is None else np.asarray(rbp_replicates, np.float64)
+    if replicate_BK is not None and replicate_BK.shape[1:] != k_K.shape:
+        raise ValueError(f"rbp_replicates needs the shape [B, {len(k_K)}], got {replicate_BK.shape}")
+    for name, each in (("rbp", rbp_K), ("rbp_replicates", replicate_BK)):
+        if each is not None and not np.all((each >= 0) & (each <= 1)):
+            raise ValueError(f"{name} must be shares between 0 and 1, got {each[~((each >= 0) & (each <= 1))][0]}")
+    how = Method(_known("method", method, [*Method]))
+    with np.errstate(divide="ignore"):
+        y_K, y_BK = -np.log(rbp_K), None if replicate_BK is None else -np.log(replicate_BK)
+    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_documents)
+
+
+def rank_distributions(
+    ranks: ArrayLike,
+    V: int,
+    *,
+    counts: ArrayLike | None = None,
+    data: Any = None,
+    names: Sequence[str] = DISTRIBUTIONS,
+) -> list[RankFit]:
+    """Fit distributions to the ranks of true tokens by maximum likelihood over 1..V, the best first.
+
+    Each is p_x = w_x / sum_{y <= V} w_y with its own weight w, such as x^-beta (power_law), x^-beta exp(-gamma ln^2 x)
+    (lognormal_full) or (x + q)^-beta (zipf_mandelbrot). All are discrete and truncated at V, so that they compare by
+    AIC = 2 m - 2 ln L with m parameters.
+
+    Args:
+        ranks: the rank of each token, from 1, shape [T]; or different ranks with their `counts`.
+        V: width of the vocabulary, the last rank.
+        counts: tokens of each rank, the shape of `ranks`; 1 each where None.
+        data: a table; ranks and counts may then be names of its columns.
+        names: which distributions.
+
+    Returns:
+        Fits by rising AIC, then those that have none: `distribution`, `params` by name, `loglik` in nats, `aic`, `bic`,
+        `distance` (Kolmogorov's) and `status`.
+
+    Raises:
+        ValueError: shapes disagree, a rank is below 1 or above V, a count is negative, or a name is unknown.
+
+    Source:
+        The lognormal is the conjecture of the RBP paper, arXiv 2510.20387, eq. 9.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.arange(1, 1001)
+        >>> best, *others = rank_distributions(x, 1000, counts=1e6 * x**-1.5, names=["power_law", "weibull"])
+        >>> best.distribution, round(best.params["beta"], 6)
+        ('power_law', 1.5)
+    """
+    rank_R, *n_R = _numbers(data, ranks=ranks, **({} if counts is None else {"counts": counts}))
+    fits = fit_distributions(names, rank_R, n_R[0] if n_R else np.ones(len(rank_R)), V)
+    return sorted(fits, key=lambda fit: np.inf if fit.aic is None else fit.aic)
+
+
+def _known(name: str, value: str, known: Collection[str]) -> str:
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is unknown; known: {', '.join(known)}")
+    return value
+
+
+def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Pin]:
+    return {
+        _known("given", name, names): Pin(*each) if isinstance(each, tuple) else Pin(each)
+        for name, each in given.items()
+    }
+
+
+def _column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
+    """The values of an argument that may be the name of a column."""
+    if not isinstance(values, str):
+        return np.asarray(values)
+    known = [] if data is None else list(getattr(data, "columns", data))
+    if values not in known:
+        raise ValueError(f"{name}={values!r} is no column of data=, which has: {', '.join(map(str, known)) or 'none'}")
+    return np.asarray(data[values])
+
+
+def _numbers(data: Any, **columns: ArrayLike) -> list[Floats]:
+    """Arguments as numbers of one shape."""
+    found = {name: _column(name, values, data) for name, values in columns.items()}
+    for name, each in found.items():
+        try:
+            found[name] = each.astype(np.float64)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"{name} must be numbers: {problem}") from None
+    shapes = {name: each.shape for name, each in found.items()}
+    if len({*shapes.values()}) > 1 or any(len(shape) != 1 for shape in shapes.values()):
+        said = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+        raise ValueError(f"columns need one shape [N], got {said}")
+    return list(found.values())

@@ -1,0 +1,237 @@
+"""The interface of `rbpx.laws`: its examples, its numbers by second ways, what it says of mistakes, its page."""
+
+import contextlib
+import csv
+import doctest
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import least_squares, minimize_scalar
+
+import rbpx.laws
+from rbpx.laws import fit_k_law, fit_power_law, fit_surface, intervals, predict, public, rank_distributions
+from rbpx.status import Status
+from tests.support.places import DOCS, SHARED
+
+PUBLISHED = {"A": 482.01, "B": 2085.43, "E": 1.8172, "alpha": 0.3478, "beta": 0.3658}  # arXiv 2404.10102
+ERRORS = {"A": 124.58, "B": 1293.23, "E": 0.03, "alpha": 0.02, "beta": 0.02}  # and their standard errors there
+PAGE = (DOCS / "howto" / "laws-in-python.md").read_text(encoding="utf-8")
+
+
+def drawn() -> pd.DataFrame:
+    """Runs of Chinchilla's surface with a scatter of 0.2 %."""
+    S, D = (each.ravel() for each in np.meshgrid(np.geomspace(3e7, 1e10, 6), np.geomspace(1e9, 3e11, 6)))
+    y = PUBLISHED["E"] + PUBLISHED["A"] / S ** PUBLISHED["alpha"] + PUBLISHED["B"] / D ** PUBLISHED["beta"]
+    y *= np.exp(np.random.default_rng(0).normal(0, 0.002, len(S)))
+    return pd.DataFrame({"S": S, "D": D, "y": y, "run": [f"run {n // 2}" for n in range(len(S))]})
+
+
+@pytest.mark.parametrize("module", [public, intervals.bootstrap])
+def test_examples_of_docstrings_run(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_every_function_says_equation_source_and_an_example() -> None:
+    for name in rbpx.laws.__all__:
+        text = getattr(rbpx.laws, name).__doc__
+        assert [part for part in ("Args:", "Returns:", "Source:", "Raises:", "Example:") if part not in text] == [], (
+            name
+        )
+
+
+def test_importing_a_module_of_laws_loads_no_more_than_it_needs() -> None:
+    loaded = "import rbpx.laws.names, sys; print('rbpx.laws.public' in sys.modules, 'scipy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True).split() == ["False", "False"]
+    anyway = "import rbpx.laws.public; from rbpx.laws import predict; print(callable(predict))"
+    assert subprocess.check_output([sys.executable, "-c", anyway], text=True).split() == ["True"]
+    assert set(rbpx.laws.__all__) <= set(dir(rbpx.laws))
+    with pytest.raises(AttributeError, match=r"has no attribute 'fit'; it has .*fit_power_law"):
+        rbpx.laws.fit  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_power_law_is_the_line_of_polyfit() -> None:
+    S, y = np.geomspace(1e7, 3e9, 6), 20 * np.geomspace(1e7, 3e9, 6) ** -0.1 * np.array([1, 1.01, 0.99, 1, 1.02, 0.98])
+    law = fit_power_law("S", "y", data=pd.DataFrame({"S": S, "y": y}))
+    slope, intercept = np.polyfit(np.log(S), np.log(y), 1)
+    assert law.alpha.value == pytest.approx(-slope, rel=1e-9)
+    assert law.C.value == pytest.approx(np.exp(intercept), rel=1e-9)
+    assert law.status is None  # nobody judged it
+    assert law.predict(1e10).y == pytest.approx(np.exp(intercept + slope * np.log(1e10)), rel=1e-9)
+    json.dumps(law.record(), allow_nan=False)
+
+
+def test_weights_replicates_and_known_constants_enter_a_power_law() -> None:
+    S, y, w = np.geomspace(1e7, 1e9, 5), np.array([4.1, 3.4, 3.0, 2.7, 2.3]), np.array([1.0, 1, 2, 3, 5])
+    slope, _ = np.polyfit(np.log(S), np.log(y), 1, w=np.sqrt(w))  # which squares what it is given
+    assert fit_power_law(S, y, weights=w).alpha.value == pytest.approx(-slope, rel=1e-9)
+    assert fit_power_law(S, y, method="offset", given={"E": 1.5}).E.value == pytest.approx(1.5, rel=1e-12)
+    y_BN = y * np.exp(np.random.default_rng(0).normal(0, 0.01, (100, 5)))
+    assert fit_power_law(S, y, y_replicates=y_BN, n_documents=50).interval == "documents and models"
+
+
+def test_a_surface_is_the_optimum_of_scipy() -> None:
+    runs = drawn()
+    fit = fit_surface("S", "D", "y", data=runs, n_replicates=0)
+    s, d, ln_y = np.log(runs["S"]), np.log(runs["D"]), np.log(runs["y"])
+
+    def residual(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        a, b, e, alpha, beta = theta
+        return np.asarray(np.logaddexp(np.logaddexp(a - alpha * s, b - beta * d), e) - ln_y)
+
+    start = [np.log(400), np.log(2000), 0.6, 0.34, 0.36]
+    by_scipy = least_squares(residual, start, loss="huber", f_scale=1e-3, x_scale="jac", xtol=1e-15, ftol=1e-15)
+    assert fit.objective == pytest.approx(by_scipy.cost, rel=1e-6)
+    a, b, e, alpha, beta = by_scipy.x
+    for name, value in {"A": np.exp(a), "B": np.exp(b), "E": np.exp(e), "alpha": alpha, "beta": beta}.items():
+        assert fit.constants[name].value == pytest.approx(value, rel=1e-3)
+    found = fit.predict(7e9, 1.4e12)
+    at = np.exp(e) + np.exp(a - alpha * np.log(7e9)) + np.exp(b - beta * np.log(1.4e12))
+    assert found.value == pytest.approx(at, rel=1e-5)
+    best = fit.optimum(1e22)
+    along = minimize_scalar(
+        lambda ln_S: np.exp(a - alpha * ln_S) + np.exp(b - beta * (np.log(1e22 / 6) - ln_S)), bounds=(18, 26)
+    )
+    assert best.S.value == pytest.approx(np.exp(along.x), rel=1e-3)
+    assert best.S.value * best.D.value * 6 == pytest.approx(1e22)
+
+
+def test_a_surface_has_intervals_over_runs_and_a_record() -> None:
+    runs = drawn()
+    fit = fit_surface("S", "D", "y", data=runs, runs="run")
+    assert (fit.n_points, fit.n_runs, fit.status) == (36, 18, Status.ok)
+    for name, value in PUBLISHED.items():
+        lo, hi = fit.constants[name].lo, fit.constants[name].hi
+        assert lo is not None
+        assert hi is not None
+        width = hi - lo
+        assert lo - width / 2 < value < hi + width / 2
+    record = json.loads(json.dumps(fit.record(), allow_nan=False))
+    assert record["constants"]["E"] == [fit.constants["E"].value, fit.constants["E"].lo, fit.constants["E"].hi]
+    again = fit_surface(record["S"], record["D"], record["y"], runs=record["group"], form=record["form"])
+    assert again.record() == record
+
+
+def test_a_surface_takes_constants_that_are_known() -> None:
+    fit = fit_surface("S", "D", "y", data=drawn(), given={"E": 1.8, "alpha": (0.35, 0.001)}, n_replicates=0)
+    assert fit.constants["E"].value == pytest.approx(1.8, rel=1e-12)
+    assert fit.constants["alpha"].value == pytest.approx(0.35, abs=0.002)
+
+
+def test_chinchilla_comes_out_of_its_points() -> None:
+    path = SHARED / "reference" / "chinchilla_points.csv"
+    if not path.is_file():
+        pytest.skip("its points are not beside the project")
+    with path.open(newline="") as lines:
+        rows = [[float(row[key]) for key in ("params", "training_flops", "loss_nats")] for row in csv.DictReader(lines)]
+    S, C, y = np.array(sorted(rows, key=lambda row: row[2])[:240]).T  # without the five highest losses, as they did
+    fit = fit_surface(S, C / (6 * S), y, n_replicates=0)
+    for name, value in PUBLISHED.items():
+        assert fit.constants[name].value == pytest.approx(value, abs=0.1 * ERRORS[name]), name
+
+
+def test_a_prediction_of_a_line_without_scatter_is_on_it() -> None:
+    S = np.geomspace(1e7, 1e9, 5)
+    frame = pd.DataFrame({"S": S, "loss": 30 * S**-0.12})
+    several = predict("S", "loss", [3e9, 1e10], data=frame)
+    assert [each.S for each in several] == [3e9, 1e10]
+    assert [each.y for each in several] == pytest.approx([30 * 3e9**-0.12, 30 * 1e10**-0.12], rel=1e-3)
+    assert predict(S, frame["loss"], 1e10) == several[1]
+    assert sum(several[0].weights.values()) == pytest.approx(1)
+
+
+def test_a_law_in_k_is_the_line_of_polyfit() -> None:
+    k, rbp = np.array([1, 2, 5, 10, 50, 100]), np.array([0.32, 0.4, 0.51, 0.58, 0.74, 0.79])
+    law = fit_k_law("k", "rbp", data={"k": k, "rbp": rbp})
+    slope, intercept = np.polyfit(np.log(k), np.log(-np.log(rbp)), 1)
+    assert law.alpha.value == pytest.approx(-slope, rel=1e-9)
+    assert law.C.value == pytest.approx(np.exp(intercept), rel=1e-9)
+    assert law.interval == "nested counts"
+    shares = np.clip(rbp + np.random.default_rng(0).normal(0, 0.01, (50, 1)), 0, 1)
+    assert fit_k_law(k, rbp, rbp_replicates=shares, n_documents=30).interval == "documents"
+
+
+def test_the_bootstrap_of_a_mean_is_the_t_interval_of_its_documents() -> None:
+    x = np.random.default_rng(0).normal(5, 1, 400)
+    mean = rbpx.laws.bootstrap(x, lambda total: total / len(x), n_replicates=4000)
+    assert mean.value == pytest.approx(x.mean(), abs=0.01)
+    assert mean.stderr == pytest.approx(x.std(ddof=1) / np.sqrt(len(x)), rel=0.05)
+
+
+def test_the_best_distribution_of_ranks_comes_first() -> None:
+    V = 2000
+    x = np.arange(1, V + 1)
+    ranks = np.random.default_rng(0).choice(x, 5000, p=x**-1.4 / (x**-1.4).sum())
+    fits = rank_distributions(ranks, V)
+    scores = [np.inf if fit.aic is None else fit.aic for fit in fits]
+    assert scores == sorted(scores)
+    (power,) = [fit for fit in fits if fit.distribution == "power_law"]
+
+    def minus_ln_L(beta: float) -> float:
+        return float(beta * np.log(ranks).sum() + len(ranks) * np.log((x**-beta).sum()))
+
+    by_scipy = minimize_scalar(minus_ln_L, bounds=(1, 2), options={"xatol": 1e-9})
+    assert power.params["beta"] == pytest.approx(by_scipy.x, abs=1e-6)
+    assert power.aic == pytest.approx(2 + 2 * by_scipy.fun, rel=1e-9)
+    counted, n = np.unique(ranks, return_counts=True)
+    of_counts = rank_distributions("rank", V, counts="n", data=pd.DataFrame({"rank": counted, "n": n}))
+    assert [fit.aic for fit in of_counts] == [fit.aic for fit in fits]
+
+
+S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: fit_surface("S", S3, y3), "S='S' is no column of data=, which has: none"),
+        (lambda: fit_surface("N", "D", "y", data=drawn()), "N.* is no column of data=, which has: S, D, y, run"),
+        (lambda: fit_surface(S3, S3, [1, 2]), r"one shape \[N\], got S \[3\], D \[3\], y \[2\]"),
+        (lambda: fit_surface(S3, S3, ["a", "b", "c"]), "y must be numbers"),
+        (lambda: fit_surface([-1.0, 1.0], [1, 2], [1, 2]), "S must be positive and finite, got -1"),
+        (lambda: fit_surface(S3, S3, y3, form="chinchila"), "'chinchila' is unknown; known: chinchilla, kaplan"),
+        (lambda: fit_surface(S3, S3, y3, objective="l2"), "objective='l2' is unknown; known: log_huber"),
+        (lambda: fit_surface(S3, S3, y3, given={"R_D": 1}), "given='R_D' is unknown; known: A, B, E, alpha, beta"),
+        (lambda: fit_surface(S3, S3, y3).predict(1e9, 1e9), "no numbers: too_few_sizes"),
+        (lambda: predict([1, 2], [1, 2], 3), "at least 3 different sizes"),
+        (lambda: predict(S3, [1, 0, 1], 1e9), "none of them 0"),
+        (lambda: predict(S3, y3, -1.0), r"at must be positive and finite, got \[-1.0\]"),
+        (lambda: fit_k_law([1, 10, 10], [0.1, 0.2, 0.3]), "k must increase"),
+        (lambda: fit_k_law([1, 10, 20], [0.1, 0.2, 30]), "rbp must be shares between 0 and 1, got 30"),
+        (lambda: fit_k_law([1, 10], [0.1, 0.2], rbp_replicates=[[0.1]]), r"rbp_replicates needs the shape \[B, 2\]"),
+        (lambda: fit_k_law([1, 10], [0.1, 0.2], method="least"), "method='least' is unknown; known: ols"),
+        (lambda: rank_distributions([1, 2, 9], 5), "rank 9 exceeds the vocabulary of 5"),
+        (lambda: rank_distributions([0, 2], 5), "ranks must be >= 1"),
+        (lambda: rank_distributions([1, 2], 5, names=["zipf"]), "zipf is not a known distribution"),
+        (lambda: fit_power_law("S", y3), "S='S' is no column of data="),
+        (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),
+        (lambda: fit_power_law(S3, y3, given={"E": 1}), "given='E' is unknown; known: C, alpha"),
+        (lambda: fit_power_law(S3, y3, weights=[1, 0, 1]), "weights are positive"),
+        (lambda: fit_power_law(S3, y3, y_replicates=[[1, 2]]), r"y_replicates needs the shape \[B, 3\], got \(1, 2\)"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(call: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says) as problem:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(problem.value)
+
+
+def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    assert len(shown) == len(re.findall("```python", PAGE)) >= 5
+    for code, output in shown:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, "laws-in-python.md", "exec"), names)
+        assert printed.getvalue() == output
+    assert list(tmp_path.iterdir()) == []
