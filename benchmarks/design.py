@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.surface_predictions import WORLDS, draw
 from rbpx.laws.surface.averaged import predict_over_forms
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import best_values, candidates, next_runs
 from rbpx.laws.surface.runs import Runs
 
@@ -40,7 +40,7 @@ def law(world: str, S: Floats, D: Floats, runs: Runs) -> Floats:
 
 
 def chosen(
-    way: str, fits: list[SurfaceFit], runs: Runs, flops: float, rng: np.random.Generator
+    way: str, fits: list[Surface], runs: Runs, flops: float, rng: np.random.Generator
 ) -> list[tuple[float, float]]:
     """S and D of the new runs."""
     if way == "nothing":

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate, student_t
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 
 Floats = NDArray[np.float64]
@@ -218,7 +218,7 @@ def cases(of: Grid) -> Iterator[Case]:
         yield Case(of.world, of.design, gap, len(fitted.S), len(points), *columns, float(np.mean(below)))
 
 
-def by_bic(fits: list[SurfaceFit], S: float, D: float) -> Estimate:
+def by_bic(fits: list[Surface], S: float, D: float) -> Estimate:
     """The forms mixed by exp(-BIC / 2), each with Student's t over resampled runs."""
     kept = [(fit, fit.surface.predict(S, D, new_run=True)) for fit in fits if fit.surface is not None]
     usable = [(fit, y) for fit, y in kept if y.ends is not None and fit.bic is not None]

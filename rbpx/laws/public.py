@@ -25,7 +25,7 @@ from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import Averaged, average_forms
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.surface.fit import FORMS, SurfaceFit
+from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
 
@@ -106,7 +106,7 @@ def fit_surface(
     delta: float = DELTA,
     n_replicates: int = 200,
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
-) -> SurfaceFit:
+) -> Surface:
     """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's surface of loss over size and tokens, or another form.
 
     kaplan is y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D; data_constrained is chinchilla's with the effective

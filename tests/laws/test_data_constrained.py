@@ -7,7 +7,7 @@ import pytest
 
 from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support import repeats
@@ -18,11 +18,11 @@ DESIGNS = {"few sizes": repeats.few_sizes(), "grid": repeats.grid()}
 NEAR = 1.001  # times the least objective that scipy knows
 
 
-def fitted(runs: Runs, n_replicates: int = 0) -> SurfaceFit:
+def fitted(runs: Runs, n_replicates: int = 0) -> Surface:
     return fit_surface(runs, FORM, n_replicates=n_replicates)
 
 
-def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
+def resample(fit: Surface, b: int) -> Mapping[str, float]:
     """The constants of one replicate."""
     assert fit.surface is not None
     return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}

@@ -7,7 +7,7 @@ from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import predict_over_forms
 from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
 
@@ -70,7 +70,7 @@ def test_over_a_surface_it_is_about_that_of_fitting_again_without_the_run() -> N
     (moved,) = moved_most_on_surface(fits, POINTS[:1])
     assert moved is not None
 
-    def ln_y(fits: list[SurfaceFit]) -> float:
+    def ln_y(fits: list[Surface]) -> float:
         (there,) = predict_over_surface(fits, POINTS[:1], [])
         return float(np.log(there.y.value))
 

@@ -10,7 +10,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.surface.averaged import draw_over_forms, predict_on_line, predict_over_forms
 from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
@@ -88,7 +88,7 @@ def test_two_sizes_have_a_law_in_tokens_at_each_of_them() -> None:
     assert predict_on_line(runs, design, 1e8, 1e11).y.value is None
 
 
-def fits_of(runs: Runs) -> list[SurfaceFit]:
+def fits_of(runs: Runs) -> list[Surface]:
     return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 
 

@@ -29,7 +29,7 @@ from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms
 from rbpx.laws.success.chain import chained, of_mixture, plausible_curves
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, Served, best_of, within_total
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.sweeps import How
@@ -335,7 +335,7 @@ def of_success(n_draws: int, kind: str, n: int, far: float = 10.0) -> int:
 BUDGET = 1e22
 
 
-def both_forms(runs: Runs) -> list[SurfaceFit]:
+def both_forms(runs: Runs) -> list[Surface]:
     """The fits of both forms."""
     return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 

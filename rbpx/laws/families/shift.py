@@ -26,7 +26,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import nearby, thinned
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, first_of, in_order
 
@@ -238,12 +238,12 @@ class _Pair:
         moved_N = self.variant_N * (ln_m + slope * self.about_N)
         return np.log(np.column_stack([self.both.S_N, self.both.D_N])) + moved_N[:, None] * _ALONG[self.axis]
 
-    def fit(self, form: str, ln_m: float, slope: float, options: dict[str, Any]) -> SurfaceFit:
+    def fit(self, form: str, ln_m: float, slope: float, options: dict[str, Any]) -> Surface:
         """The surface of all points, those of the variant shifted."""
         S_N, D_N = np.exp(self.x_NA(ln_m, slope)).T
         return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
-    def ways(self, fits: Sequence[SurfaceFit], ln_m: float, slope: float) -> list[Nearby]:
+    def ways(self, fits: Sequence[Surface], ln_m: float, slope: float) -> list[Nearby]:
         """Each form with shared constants and with the variant's own, for ln m at the places and its slope.
 
         The columns are those of the constants, of ln m and of its slope, then of how far the variant's constants are

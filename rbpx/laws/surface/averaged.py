@@ -29,10 +29,10 @@ from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import TAILS, average_forms
 from rbpx.laws.surface.checks import HeldOut, mean_error
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given, has_constants
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import SurfaceNumbers
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
 _SAME: Final = 0.01  # of a logarithm
@@ -198,7 +198,7 @@ def _error(y: Estimate, measured: float) -> float | None:
 
 
 def predict_over_forms(
-    fits: Sequence[SurfaceFit],
+    fits: Sequence[Surface],
     points: Sequence[tuple[float, float]],
     budgets: Sequence[BudgetTest],
     U: float | None = None,
@@ -235,7 +235,7 @@ def predict_over_forms(
     ]
 
 
-def moved_most(fits: Sequence[SurfaceFit], points: Sequence[tuple[float, float]]) -> list[Moved | None]:
+def moved_most(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Moved | None]:
     """Of the prediction at each point the largest move with one run left out, each form near its optimum of all runs.
 
     `by` is the number of the run in `Runs.group_N`. None where runs are collinear, or no form was fitted.
@@ -265,13 +265,13 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
     )
 
 
-def _mixed(fits: Sequence[SurfaceFit], there: Runs) -> Mixed | None:
+def _mixed(fits: Sequence[Surface], there: Runs) -> Mixed | None:
     """The mixture of ln y over the forms that were fitted; None where none was."""
     given = _given(fits, there)
     return None if given is None else mix(*given)
 
 
-def draw_over_forms(fits: Sequence[SurfaceFit], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats] | None:
+def draw_over_forms(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats] | None:
     """Draws of ln y of the surface at some points together [n, T], and of the scatter of a run about it [n].
 
     Args:
@@ -290,7 +290,7 @@ def draw_over_forms(fits: Sequence[SurfaceFit], there: Runs, n: int, seed: int =
 _Given = tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]
 
 
-def _given(fits: Sequence[SurfaceFit], there: Runs) -> _Given | None:
+def _given(fits: Sequence[Surface], there: Runs) -> _Given | None:
     """What forms are mixed from: these near their optima, the logarithms of the axes, ln y, and which run is which."""
     runs = fits[0].runs
     kept_K = thinned(runs)
@@ -319,7 +319,7 @@ def thinned(runs: Runs) -> NDArray[np.intp]:
     return np.concatenate(kept)
 
 
-def nearby(name: str, surface: Surface, prior: float, runs: Runs, there: Runs) -> Nearby:
+def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: Runs) -> Nearby:
     """A surface about its constants, at runs and at other points."""
     sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
 

@@ -16,10 +16,10 @@ from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import SurfaceNumbers
 
 _REPLICATES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
@@ -68,9 +68,9 @@ class Compared:
             runs unless it was asked for, and documents are resampled.
     """
 
-    fit: SurfaceFit
+    fit: Surface
     held_out: tuple[HeldOut, ...]
-    same_documents: SurfaceFit
+    same_documents: Surface
 
 
 def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ def compare_each(
     return tuple(compared)
 
 
-def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes, SurfaceFit]) -> tuple[HeldOut, ...]:
+def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes, Surface]) -> tuple[HeldOut, ...]:
     rows = []
     for axis, out_N in out.items():
         surface = fits[out_N.tobytes()].surface
@@ -150,7 +150,7 @@ class AgainstAxis:
     curvature: Estimate
 
 
-def against_axes(surface: Surface, runs: Runs) -> tuple[AgainstAxis, ...]:
+def against_axes(surface: SurfaceNumbers, runs: Runs) -> tuple[AgainstAxis, ...]:
     """The residuals of the points of a fit, against S, D and C = 6 S D."""
     left_N = -surface.residual_N
     rows = []

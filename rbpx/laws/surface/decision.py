@@ -24,7 +24,7 @@ from scipy.optimize.elementwise import find_root
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs, six_S
 
 Size = TypeVar("Size", float, Floats)
@@ -90,7 +90,7 @@ class Served:
     within: bool
 
 
-def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0) -> Best | None:
+def best_of(fits: Sequence[Surface], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0) -> Best | None:
     """The best run of a budget, and what others lose.
 
     Args:
@@ -106,7 +106,7 @@ def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] 
     return None if drawn is None else best_among(fits, C, *drawn, budgets)
 
 
-def draws_of_budget(fits: Sequence[SurfaceFit], C: float, seed: int = 0) -> tuple[Floats, Floats] | None:
+def draws_of_budget(fits: Sequence[Surface], C: float, seed: int = 0) -> tuple[Floats, Floats] | None:
     """Draws of ln y along a budget, 6 S D = C.
 
     Args:
@@ -135,7 +135,7 @@ def _ln_size(ln_C: Floats | float, ln_R: Floats, T: float) -> Floats:
 
 
 def best_among(
-    fits: Sequence[SurfaceFit], C: float, ln_S_G: Floats, found: Floats, budgets: Sequence[BudgetTest] = ()
+    fits: Sequence[Surface], C: float, ln_S_G: Floats, found: Floats, budgets: Sequence[BudgetTest] = ()
 ) -> Best:
     """The best run of a budget, from draws along it (`draws_of_budget`)."""
     runs = fits[0].runs
@@ -154,7 +154,7 @@ def best_among(
     return Best(C, S, D, answer.y, of_draws(half_K - best_K, less=1.0), of_draws(fivefold_K - best_K, less=1.0), beyond)
 
 
-def irreducible(fits: Sequence[SurfaceFit], seed: int = 0) -> Estimate:
+def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
     """What no size and no tokens get below, E: draws far beyond all runs, so that it is no constant of a single form.
 
     Args:
@@ -167,7 +167,7 @@ def irreducible(fits: Sequence[SurfaceFit], seed: int = 0) -> Estimate:
     return Estimate() if found is None else of_draws(found[0][:, 0])
 
 
-def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) -> Served | None:
+def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> Served | None:
     """The size and tokens that serve T tokens at the loss of the best run of a budget with the fewest FLOPs.
 
     Args:
@@ -225,7 +225,7 @@ def _most_per_parameter(runs: Runs) -> float:
 
 
 def within_total(
-    fits: Sequence[SurfaceFit], C: float, T: float, budgets: Sequence[BudgetTest] = (), seed: int = 0
+    fits: Sequence[Surface], C: float, T: float, budgets: Sequence[BudgetTest] = (), seed: int = 0
 ) -> Served | None:
     """The best run of which training and serving together cost a budget: the least loss at 6 S D + 2 S T = C.
 
@@ -260,7 +260,7 @@ def within_total(
     return Served(C, T, S, D, Estimate(), beyond, answer.y, within=True)
 
 
-def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
+def _draws(fits: Sequence[Surface], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
     """Draws of ln y of the surface at points."""
     drawn = draw_over_forms(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)
     return None if drawn is None else drawn[0]

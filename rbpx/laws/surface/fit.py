@@ -21,7 +21,7 @@ from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Optimum, Surface, exponential, optima
+from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, exponential, optima
 from rbpx.laws.tuned import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
@@ -37,7 +37,7 @@ _WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SurfaceFit:
+class Surface:
     """A fitted surface.
 
     Attributes:
@@ -76,10 +76,10 @@ class SurfaceFit:
     design: Design | None
     reasons: tuple[Status, ...]
     n_left_out: int = 0
-    surface: Surface | None = field(default=None, repr=False)
+    surface: SurfaceNumbers | None = field(default=None, repr=False)
     runs: Runs = field(repr=False)
     pinned: tuple[Pinned, ...] = ()
-    ways: tuple[tuple[Surface, float], ...] = field(default=(), repr=False)
+    ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
     over: float = 1.0
     tuned: Tuned | None = None
 
@@ -97,7 +97,7 @@ class SurfaceFit:
         return optima(self._fitted, [C], U=U)[0]
 
     @property
-    def _fitted(self) -> Surface:
+    def _fitted(self) -> SurfaceNumbers:
         if self.surface is None:
             raise ValueError(f"this surface has no numbers: {self.status}")
         return self.surface
@@ -138,7 +138,7 @@ def fit_surface(
     seed: int = 0,
     given: Mapping[str, float] = NOTHING,
     over: float = 1.0,
-) -> SurfaceFit:
+) -> Surface:
     """Fit a form to the points of runs.
 
     Args:
@@ -174,7 +174,7 @@ def fit_surface(
     n_free = int((~fixed_P).sum())
 
     design = judge(runs.S_N, runs.D_N) if N else None
-    fit = SurfaceFit(
+    fit = Surface(
         form=form,
         objective_name=objective,
         delta=delta,
@@ -187,7 +187,7 @@ def fit_surface(
         over=over,
     )
 
-    def without(status: Status) -> SurfaceFit:
+    def without(status: Status) -> Surface:
         collinear = [Status.collinear_design] if design is not None and design.is_collinear else []
         return replace(fit, reasons=in_order([status, *collinear]))
 
@@ -215,7 +215,7 @@ def fit_surface(
     theta_P = theta_P[0]
     theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
-    surface = Surface(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
+    surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
     surface = replace(
         surface, weight_N=runs.weight_N, sd=None if about is None else about.sd_freed(runs.n_groups, n_free)
     )
@@ -319,7 +319,7 @@ def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
     return about, search.form.raised(theta_BP, about.level_B)
 
 
-def of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
+def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):

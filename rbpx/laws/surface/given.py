@@ -20,7 +20,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given, NotGiven, Pins, given_values
 from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
-from rbpx.laws.surface.fit import FORMS, SurfaceFit, fit_surface, of_constant
+from rbpx.laws.surface.fit import FORMS, Surface, fit_surface, of_constant
 from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
 
@@ -35,7 +35,7 @@ def has_constants(form: str, pins: Pins) -> bool:
 
 def fit_given(
     runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
-) -> SurfaceFit:
+) -> Surface:
     """Fit a form with given constants.
 
     Args:
@@ -77,7 +77,7 @@ def fit_given(
     return replace(fit, pinned=tuple(told))
 
 
-def _values(pins: Pins, free: SurfaceFit) -> list[Given]:
+def _values(pins: Pins, free: Surface) -> list[Given]:
     """The values that given constants may have together."""
     smallest, kind = float(free.runs.y_N.min()), FORMS[free.form]
     bounds = {name: (0.0, math.inf) for name in kind.names} | {"E": (0.0, smallest)}
@@ -90,7 +90,7 @@ def _values(pins: Pins, free: SurfaceFit) -> list[Given]:
     return given_values(pins, bounds, spread)
 
 
-def _weights(fits: Sequence[SurfaceFit], chosen: Sequence[Given]) -> Floats:
+def _weights(fits: Sequence[Surface], chosen: Sequence[Given]) -> Floats:
     """Prior times likelihood of each, a run counting once."""
     if len(fits) == 1:
         return np.ones(1)
@@ -103,7 +103,7 @@ def _weights(fits: Sequence[SurfaceFit], chosen: Sequence[Given]) -> Floats:
     return np.asarray(weight_V / weight_V.sum())
 
 
-def _together(fits: Sequence[SurfaceFit], weights: Floats, prior: Sequence[float]) -> SurfaceFit:
+def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) -> Surface:
     """The likeliest of fits that differ in the values of given constants, with the replicates of all."""
     best = fits[int(np.argmax(weights))]
     surfaces = [fit.surface for fit in fits if fit.surface is not None]
@@ -119,7 +119,7 @@ def _together(fits: Sequence[SurfaceFit], weights: Floats, prior: Sequence[float
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 
-def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> float | None:
+def _p(free: Surface, at: Surface, options: dict[str, Any]) -> float | None:
     """How often the objective is so much larger with the value than without, where the value is true."""
     if free.surface is None or at.surface is None or not free.objective or at.objective is None:
         return None

@@ -14,7 +14,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms
 from rbpx.laws.surface.decision import INSIDE, Best, best_among, best_of, draws_of_budget, least, of_draws
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.isoflop import Budget, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.runs import Runs
 
@@ -83,7 +83,7 @@ class Landscape:
 
 
 def landscape(
-    fits: Sequence[SurfaceFit],
+    fits: Sequence[Surface],
     asked: Sequence[float],
     most_curves: int,
     budgets: Sequence[BudgetTest] = (),
@@ -110,7 +110,7 @@ def landscape(
     return Landscape(tuple(found), tuple(each for each in curves if each is not None), leading(runs))
 
 
-def _split(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest], seed: int) -> Split | None:
+def _split(fits: Sequence[Surface], C: float, budgets: Sequence[BudgetTest], seed: int) -> Split | None:
     drawn = draws_of_budget(fits, C, seed)
     if drawn is None:
         return None
@@ -143,7 +143,7 @@ def _first(x_G: Floats, rising_KG: Floats, from_K: Floats, wanted: float) -> Flo
     return np.where(above_KG.any(axis=1), x_K, np.nan)
 
 
-def _curve(fits: Sequence[SurfaceFit], budget: Budget, budgets: Sequence[BudgetTest], seed: int) -> Curve | None:
+def _curve(fits: Sequence[Surface], budget: Budget, budgets: Sequence[BudgetTest], seed: int) -> Curve | None:
     best = best_of(fits, budget.C, budgets, seed)
     S_G = np.geomspace(min(budget.sizes) / _AROUND, max(budget.sizes) * _AROUND, _STEPS)
     drawn = draw_over_forms(fits, Runs.of(S_G, budget.C / 6 / S_G, np.ones(_STEPS)), _DRAWS, seed)

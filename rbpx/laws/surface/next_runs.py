@@ -19,7 +19,7 @@ import numpy as np
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import draw_over_forms
 from rbpx.laws.surface.decision import least
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs, six_S
 
 LEAST: Final = 0.02  # of the standard deviation: a run that narrows by less does not inform
@@ -147,7 +147,7 @@ def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
 
 
 def next_runs(
-    fits: Sequence[SurfaceFit], wanted: Wanted, n: int | None = None, flops: float = math.inf, seed: int = 0
+    fits: Sequence[Surface], wanted: Wanted, n: int | None = None, flops: float = math.inf, seed: int = 0
 ) -> list[Plan]:
     """Choose runs that narrow what is wanted.
 

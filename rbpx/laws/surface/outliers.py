@@ -29,7 +29,7 @@ from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import forms_to_mix, predict_over_forms
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import SurfaceNumbers
 
 LEVEL: Final = 0.01  # share of clean sets of runs in which any is named, at most; questions ask some five quantities
 _OF_SETS: Final = 0.05  # of clean sets have one that lies `farthest_of` off
@@ -122,7 +122,7 @@ def _suspects(runs: Runs) -> dict[int, float]:
     return {}
 
 
-def _about(surface: Surface, runs: Runs) -> tuple[Floats, Floats]:
+def _about(surface: SurfaceNumbers, runs: Runs) -> tuple[Floats, Floats]:
     """Of each run the mean of ln y less that of the law, [G], and of its derivatives by the constants, each scaled."""
     x = surface.x.at(runs.S_N, runs.D_N, runs.U_N)
     ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])

@@ -21,7 +21,7 @@ from rbpx.laws.surface.runs import Coordinates, six_S
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class SurfaceNumbers:
     """A surface with given constants, and the same of each replicate of the runs.
 
     Attributes:
@@ -148,7 +148,7 @@ class Optimum:
 
 
 def optima(
-    surface: Surface,
+    surface: SurfaceNumbers,
     budgets: Sequence[float],
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
@@ -200,7 +200,7 @@ def closed_form(x: Coordinates, theta_BP: Floats, C: float) -> Floats:
     return np.where((theta_BP[:, [0, 1, 3, 4]] > 0).all(axis=1) & np.isfinite(ln_S_B), ln_S_B, np.nan)
 
 
-def split(surface: Surface) -> tuple[Estimate, Estimate]:
+def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:
     """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D."""
     a = surface.of_constants(lambda of: of["beta"] / (of["alpha"] + of["beta"]))
     b = surface.of_constants(lambda of: of["alpha"] / (of["alpha"] + of["beta"]))
@@ -208,7 +208,7 @@ def split(surface: Surface) -> tuple[Estimate, Estimate]:
 
 
 def search(
-    surface: Surface,
+    surface: SurfaceNumbers,
     theta_BP: Floats,
     C: float,
     flops_per_token: Callable[[Floats], Floats],
@@ -242,7 +242,7 @@ def search(
     return np.where(inner_B, ln_S_BG.mean(axis=1), np.nan)
 
 
-def _ln_y(surface: Surface, theta_BP: Floats, ln_S_BG: Floats, ln_D_BG: Floats, U: float | None) -> Floats:
+def _ln_y(surface: SurfaceNumbers, theta_BP: Floats, ln_S_BG: Floats, ln_D_BG: Floats, U: float | None) -> Floats:
     x = surface.x
     u_BG = None if U is None else np.minimum(math.log(U), ln_D_BG) - x.ln_D_ref
     at = Coordinates(ln_S_BG - x.ln_S_ref, ln_D_BG - x.ln_D_ref, u_BG, x.ln_S_ref, x.ln_D_ref)

@@ -16,7 +16,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving, within_total
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.landscape import Landscape, landscape
 from rbpx.laws.surface.next_runs import (
     TENFOLD,
@@ -59,7 +59,7 @@ class Decision:
     """
 
     trained: Trained
-    form: SurfaceFit
+    form: Surface
     budgets: tuple[BudgetTest, ...]
     best: Sequence[Best]
     rows: Sequence[Record]

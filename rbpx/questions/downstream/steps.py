@@ -35,7 +35,7 @@ from rbpx.laws.success.chain import (
 from rbpx.laws.success.sigmoid import NAMES, SigmoidFit, fit_sigmoid
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.runs.points.tasks import FeatureValues, TaskValues
@@ -135,7 +135,7 @@ class _First:
     S: Sequence[float]
     D: Sequence[float]
     reasons: Sequence[Status]
-    surfaces: Sequence[SurfaceFit] = ()
+    surfaces: Sequence[Surface] = ()
     budgets: Sequence[BudgetTest] = ()
     fits: FormFits | None = None
 

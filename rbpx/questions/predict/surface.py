@@ -29,7 +29,7 @@ from rbpx.laws.surface.averaged import (
     summary,
 )
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
@@ -68,12 +68,12 @@ class _Quantity:
     budgets: tuple[BudgetTest, ...]
 
     @property
-    def best(self) -> SurfaceFit:
+    def best(self) -> Surface:
         """The form with the least BIC; the first one where none has any."""
         return min((form.fit for form in self.forms), key=_bic)
 
     @property
-    def fits(self) -> list[SurfaceFit]:
+    def fits(self) -> list[Surface]:
         """Of each form, without resampled documents: a new run is read on the same ones."""
         return [form.same_documents for form in self.forms]
 
@@ -88,7 +88,7 @@ class _Quantity:
         return values(y.times(self.trained.sign))
 
 
-def _bic(fit: SurfaceFit) -> float:
+def _bic(fit: Surface) -> float:
     return math.inf if fit.bic is None else fit.bic
 
 

@@ -17,7 +17,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, flat
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix
 from rbpx.laws.surface.checks import Compared, against_axes, compare_each, mean_error
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.isoflop import AlongC, Chosen, envelope, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, optima, split
@@ -46,7 +46,7 @@ _UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
 class FormFit:
     """One form of one quantity: its fit, and its row of `fits` with what follows from the fit in columns."""
 
-    fit: SurfaceFit
+    fit: Surface
     row: Record
 
     @property

@@ -17,7 +17,7 @@ from rbpx.laws.names import IMPORTED, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.surface.fit import FORMS, SurfaceFit
+from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.given import fit_given, has_constants
 from rbpx.laws.surface.outliers import Outlier
 from rbpx.laws.surface.runs import Runs, six_S
@@ -244,7 +244,7 @@ def _times_six_S(S_N: Floats, ratio_N: Floats) -> Callable[[Floats], Floats]:
 METHOD: Final = "surface"
 
 
-def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) -> tuple[Status, ...]:
+def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tuple[Status, ...]:
     """Every status that holds for a fit to these points."""
     doubts = [trained.doubt] if trained.doubt is not None else []
     mixed = [Status.mixed_checkpoints] if group.is_mixed else []
@@ -256,7 +256,7 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) ->
 def surface_record(
     group: TrainingGroup,
     trained: Trained,
-    fit: SurfaceFit,
+    fit: Surface,
     reasons: Sequence[Status],
     held_out_error: float | None,
     more: dict[str, Any],

@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support import repeats
@@ -19,11 +19,11 @@ DESIGNS = {"few sizes": repeats.few_sizes(), "grid": repeats.grid()}
 NEAR = 1.001  # times the least objective that scipy knows
 
 
-def fitted(runs: Runs, n_replicates: int = 0) -> SurfaceFit:
+def fitted(runs: Runs, n_replicates: int = 0) -> Surface:
     return fit_surface(runs, FORM, n_replicates=n_replicates)
 
 
-def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
+def resample(fit: Surface, b: int) -> Mapping[str, float]:
     """The constants of one replicate."""
     assert fit.surface is not None
     return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}
@@ -56,7 +56,7 @@ def test_resamples_of_thousands_of_checkpoints_leave_where_they_start() -> None:
     assert hi - lo > 2 * np.std(R_D)
 
 
-def held(truth: Mapping[str, float], fit: SurfaceFit) -> dict[str, bool]:
+def held(truth: Mapping[str, float], fit: Surface) -> dict[str, bool]:
     """Whether the intervals of R_D and R_N hold what was drawn."""
     intervals = {name: fit.constants[name] for name in ("R_D", "R_N") if fit.constants[name].value is not None}
     return {

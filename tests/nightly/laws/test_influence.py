@@ -5,7 +5,7 @@ import pytest
 
 from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
-from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
 
@@ -25,7 +25,7 @@ def grid(off_at: int, states: bool) -> Runs:
     return Runs.of(*both, groups=np.tile(np.arange(25), 2))
 
 
-def over_surface(runs: Runs) -> tuple[list[SurfaceFit], np.ndarray]:
+def over_surface(runs: Runs) -> tuple[list[Surface], np.ndarray]:
     """The fits of both forms, and ln y of a new run at two points."""
     fits = both_forms(runs)
     return fits, np.log([each.y.value or np.nan for each in predict_over_surface(fits, POINTS, [])])

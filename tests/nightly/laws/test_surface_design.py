@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from rbpx.laws.surface.averaged import predict_over_forms
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import best_values, candidates, next_runs
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import draw, law, ratios, true_optimum
 
 
-def fits_of(runs: Runs) -> list[SurfaceFit]:
+def fits_of(runs: Runs) -> list[Surface]:
     return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 
 
