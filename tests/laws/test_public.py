@@ -147,6 +147,7 @@ def test_a_prediction_of_a_line_without_scatter_is_on_it() -> None:
     assert [each.y for each in several] == pytest.approx([30 * 3e9**-0.12, 30 * 1e10**-0.12], rel=1e-3)
     assert predict(S, frame["loss"], 1e10) == several[1]
     assert sum(several[0].weights.values()) == pytest.approx(1)
+    assert json.loads(json.dumps(several[0].record(), allow_nan=False))["y"] == several[0].y
 
 
 def test_a_law_in_k_is_the_line_of_polyfit() -> None:

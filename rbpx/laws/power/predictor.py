@@ -37,6 +37,10 @@ class Prediction:
         """The value with its interval."""
         return Estimate(self.y, self.lo, self.hi)
 
+    def record(self) -> dict[str, float | None]:
+        """As JSON takes it."""
+        return dict(vars(self))
+
 
 @dataclass(frozen=True, eq=False)
 class Predictor:

@@ -16,7 +16,7 @@ Shapes: B series, N sizes, T other sizes, L levels, G components (a form with it
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,6 +174,11 @@ class Averaged:
     weights: dict[Shape, float]
     correlated: float
     within: dict[Shape, Within]
+
+    def record(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        weights = {shape.value: weight for shape, weight in self.weights.items()}
+        return vars(self) | {"weights": weights, "within": {shape.value: vars(of) for shape, of in self.within.items()}}
 
 
 def average_forms(
