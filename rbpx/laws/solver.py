@@ -215,8 +215,9 @@ def _descend(
         near_B |= left_B <= end.gain * np.abs(at.value_B)
         done_B = near_B | (idle_B > end.most_idle) | (damping_B > _MOST_DAMPING)
         near_B |= left_B <= end.most_left * np.abs(at.value_B)
-        theta_PB = np.where(better_B, new_PB, theta_PB)
-        at = new.where(better_B, at)
+        theta_PB, at = (
+            (new_PB, new) if better_B.all() else (np.where(better_B, new_PB, theta_PB), new.where(better_B, at))
+        )
         less_B = np.where(damping_B < _FREE / 1000, 0.0, damping_B / 8)
         damping_B = np.where(better_B, less_B, np.maximum(damping_B * 8, _FREE))
         if done_B.any():
