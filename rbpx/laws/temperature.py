@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_root
 
 from rbpx.laws.numeric import Floats
 
@@ -40,8 +41,6 @@ def minimum(loss_B3J: ArrayLike, beta_J: ArrayLike) -> tuple[Floats, Floats]:
     slope_BJ = loss[:, 1]
     cell_B = np.clip((slope_BJ < 0).sum(axis=1) - 1, 0, len(beta) - 2)  # slopes rise
     c_B6, h_B = _polynomial(loss, beta, cell_B)
-    from scipy.optimize.elementwise import find_root  # a fifth of a second, which only this needs
-
     of_slope = tuple((c_B6[:, 1:] * np.arange(1, 6)).T)
     inside_B = find_root(lambda t, *c: _value(np.stack(c, axis=-1), t), (0.0, 1.0), args=of_slope).x
     t_B = np.where(slope_BJ[:, 0] >= 0, 0.0, np.where(slope_BJ[:, -1] <= 0, 1.0, inside_B))

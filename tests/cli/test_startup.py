@@ -27,7 +27,7 @@ for name, lines in stages.items():
                 import rbpx
                 dir(rbpx)
             elif name == "notebook":
-                rbpx.open(line[0]).fit(k=1, replicates=20).frame()
+                rbpx.open(line[0]).fit(k=1, resamples=20).frame()
             else:
                 from rbpx.__main__ import main
                 assert main(line) == 0, line
@@ -66,6 +66,6 @@ def test_each_command_reads_only_the_libraries_that_it_needs(tmp_path: Path) -> 
     assert "duckdb" in read["store"]
     assert read["store"].isdisjoint(MODELS | FITS | PICTURES)
     assert "scipy" in read["fit"]
-    assert read["fit"].isdisjoint(MODELS | PICTURES | {"lmfit", "scipy.stats", "scipy.optimize"})
+    assert read["fit"].isdisjoint(MODELS | PICTURES | {"lmfit", "scipy.stats"})
     assert read["measured"].isdisjoint(MODELS | PICTURES)
     assert read["notebook"].isdisjoint({"torch", "transformers", "datasets", "altair"})

@@ -26,7 +26,7 @@ study:
 
 k: 10
 laws: [rbp]
-replicates: 50
+resamples: 50
 analyses: [fit]
 """
 

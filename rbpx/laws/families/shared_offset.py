@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from scipy.optimize import brentq
 
 from rbpx.laws.intervals.lack_of_fit import Stacked
 from rbpx.laws.numeric import Floats
@@ -109,8 +110,6 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
 
 def crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
     """Where a function that is below 0 at the centre passes 0, in growing steps; None where not until `last`."""
-    from scipy.optimize import brentq  # a fifth of a second, which only several families need
-
     inside, outside = centre, centre + step
     while (last - outside) * step > 0:
         if over(outside) > 0:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import erf, expit
 
 from rbpx.laws.names import Objective
@@ -156,8 +157,6 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over
         return None
     if objective is Objective.least_squares:
         return -n / 2 * (math.log(2 * math.pi * total / n) + 1) - n * math.log((1 + math.sqrt(over)) / 2)
-    from scipy.optimize import brentq  # a fifth of a second, which only this needs
-
     mean = math.log(total / n)
     ln_scale = brentq(lambda at: _density(delta, at, over)[1] - np.exp(mean - at), mean - 5, mean + 5, xtol=1e-10)
     ln_Z, _ = _density(delta, ln_scale, over)

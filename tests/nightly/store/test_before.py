@@ -1,7 +1,7 @@
 """A store that rbpx 0.2 wrote, whose requests had all keys: it is read, resumed and asked as it was then.
 
 before.tar.gz has a text, the store that `measure model=ladder size='[3k,7k,25k,85k]' dataset=file
-dataset.path=texts.jsonl` made of it, with a forecast, and what `fit k='[1,10]' replicates=50 --format json` printed.
+dataset.path=texts.jsonl` made of it, with a forecast, and what `fit k='[1,10]' resamples=50 --format json` printed.
 """
 
 import json
