@@ -231,8 +231,8 @@ def fit_k_law(
         method: ols is the paper's; offset adds an E >= 0.
 
     Returns:
-        A power law in k that was judged. Its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another. Its
-        interval is over documents; without replicates it is that of nested counts, as variable as the residuals show,
+        A power law in k that was judged. Its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another.
+        Its interval is over documents; without replicates it is that of nested counts, as variable as the residuals show,
         since a token that is among the 10 best is also among the 100 best.
 
     Raises:
@@ -285,8 +285,8 @@ def rank_distributions(
         names: which distributions.
 
     Returns:
-        Fits by rising AIC, then those that have none. Each has `distribution`, `params` by name, `loglik` in nats, `aic`, `bic`,
-        `distance` (Kolmogorov's) and `status`.
+        Fits by rising AIC, then those that have none. Each has `distribution`, `params` by name, `loglik` in nats, `aic`,
+        `bic`, `distance` (Kolmogorov's) and `status`.
 
     Raises:
         ValueError: shapes disagree, a rank is below 1 or above V, a count is negative, or a name is unknown.
