@@ -232,8 +232,8 @@ def fit_k_law(
 
     Returns:
         A power law in k that was judged. Its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another.
-        Its interval is over documents; without replicates it is that of nested counts, as variable as the residuals show,
-        since a token that is among the 10 best is also among the 100 best.
+        Its interval is over documents; without replicates it is that of nested counts, as variable as the residuals
+        show, since a token that is among the 10 best is also among the 100 best.
 
     Raises:
         ValueError: shapes disagree, a share is not between 0 and 1, or the method is unknown.
@@ -285,8 +285,8 @@ def rank_distributions(
         names: which distributions.
 
     Returns:
-        Fits by rising AIC, then those that have none. Each has `distribution`, `params` by name, `loglik` in nats, `aic`,
-        `bic`, `distance` (Kolmogorov's) and `status`.
+        Fits by rising AIC, then those that have none. Each has `distribution`, `params` by name, `loglik` in nats,
+        `aic`, `bic`, `distance` (Kolmogorov's) and `status`.
 
     Raises:
         ValueError: shapes disagree, a rank is below 1 or above V, a count is negative, or a name is unknown.
