@@ -236,7 +236,7 @@ def numbers(found: FoundLaw, r2: float | None, method: Method, backtests: bool) 
     regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
     of_alpha_P, of_ln_C_P, of_E_P = np.eye(3)[1], np.array([1.0, ln_S_ref, 0.0]), np.eye(3)[2]
     theta_P = np.append(regression.theta_P, 0.0)[:3]
-    P = len(regression.theta_P)
+    P, free_PF = len(regression.theta_P), regression.free_PF
     alpha, ln_C, E = (float(of_P @ theta_P) for of_P in (of_alpha_P, of_ln_C_P, of_E_P))
     ends: Ends = (None, None)
     ln_C_ends: Ends = (None, None)
@@ -244,13 +244,13 @@ def numbers(found: FoundLaw, r2: float | None, method: Method, backtests: bool) 
     r2_ends: Ends = (None, None)
     if found.has_interval:
         ends, ln_C_ends = (spread.interval(at, of_P[:P]) for at, of_P in ((alpha, of_alpha_P), (ln_C, of_ln_C_P)))
-        if P == 3 and regression.free_PF is None:
+        if P == 3 and free_PF is None:
             valley = offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
             ends, ln_C_ends, E_ends = valley.alpha, _reaching(ln_C, valley.ln_C), valley.E
             E_ends = E_ends if E_ends[1] is None else reaching(E, (E_ends[0] or 0.0, E_ends[1]))
-        elif P == 3 and np.any(regression.free_PF[2]):  # type: ignore[index]
+        elif P == 3 and free_PF is not None and np.any(free_PF[2]):
             E_ends = spread.interval(E, of_E_P)
-        if backtests and method in (Method.ols, Method.weighted) and regression.free_PF is None:
+        if backtests and method in (Method.ols, Method.weighted) and free_PF is None:
             r2_ends = (None, None) if r2 is None or not 0 <= r2 < 1 else reaching(r2, r2_interval(r2, len(found.x_N)))
     E_lo, E_hi = E_ends
     return {

@@ -39,9 +39,8 @@ def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: 
         if holds_alpha:
             most_q_B *= np.exp(np.abs(alpha_B) * np.abs(x_N).max())
         q_B = np.minimum(E_B * np.exp(-ln_C_B), most_q_B)
-    first_B, free_B = (alpha_B, np.full(len(q_B), np.inf)) if holds_alpha else (alpha_B / (1 + q_B), None)
-    lower_2B = np.stack([first_B if free_B is not None else np.full(len(q_B), -np.inf), np.zeros(len(q_B))])
-    upper_2B = np.stack([first_B if free_B is not None else np.full(len(q_B), np.inf), most_q_B])
+    first_B, reach = (alpha_B, 0.0) if holds_alpha else (alpha_B / (1 + q_B), np.inf)
+    lower_2B, upper_2B = np.stack([first_B - reach, np.zeros(len(q_B))]), np.stack([first_B + reach, most_q_B])
     about_NB = np.ascontiguousarray((ln_y_BN - mean_B[:, None]).T)
     found = minimise(_objective(x_N, about_NB, holds_alpha), np.stack([first_B, q_B]), lower_2B, upper_2B)
     m_B, q_B = found.theta_PB
