@@ -21,7 +21,7 @@ from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, exponential, optima
+from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
 from rbpx.laws.tuned import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
@@ -331,7 +331,7 @@ def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
             ends = (share.value, share.hi, share.lo)
             return Estimate(*(None if each is None or each <= 0 else max(1 / each - 1, 0.0) for each in ends))
         if name in surface.form.logarithmic and value > 0:
-            return exponential(surface.estimate(math.log(value), np.log(value_B)))
+            return surface.estimate(math.log(value), np.log(value_B)).exp()
     linear = surface.estimate(value, value_B)
     return Estimate(value, None if linear.lo is None else max(linear.lo, 0.0), linear.hi)
 

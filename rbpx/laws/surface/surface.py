@@ -119,11 +119,6 @@ class SurfaceNumbers:
         return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 
-def exponential(of_logarithm: Estimate) -> Estimate:
-    """A number and its ends from those of its logarithm; None beyond the range of a float."""
-    return of_logarithm.exp()
-
-
 _REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a search looks
 _COARSE: Final = 601
 _FINE: Final = 41
