@@ -1,11 +1,11 @@
-"""Laws after a warm-up, and the histories of tokens."""
+"""Laws after a warm-up."""
 
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
 from scipy.stats import f
 
-from rbpx.laws.trajectory import History, fit_after_warm_up, histories, settled
+from rbpx.laws.trajectory import fit_after_warm_up
 
 D = np.geomspace(2e6, 3e11, 36)
 
@@ -66,27 +66,3 @@ def test_a_warm_up_may_be_given_and_order_does_not_matter() -> None:
 def test_a_trajectory_needs_positive_values(y: np.ndarray) -> None:
     with pytest.raises(ValueError, match="positive y"):
         fit_after_warm_up(D, y)
-
-
-def test_histories_are_those_of_a_loop_over_tokens() -> None:
-    hits = np.random.default_rng(0).random((6, 3000)) < np.array([0.1, 0.3, 0.5, 0.5, 0.8, 0.9])[:, None]
-    hits[:, :50], hits[:, 50:90] = True, False
-    of, at = histories(hits), settled(hits)
-    for token in range(hits.shape[1]):
-        states = hits[:, token].tolist()
-        changes = [t for t in range(1, 6) if states[t] != states[t - 1]]
-        if not changes:
-            expected = History.always if states[0] else History.never
-        elif len(changes) == 1:
-            expected = History.learned if states[-1] else History.forgotten
-        else:
-            expected = History.unstable
-        first = next(t for t in range(6) if all(state == states[t] for state in states[t:]))
-        assert (of[token], at[token]) == (expected, first)
-    assert set(of) == set(History)
-
-
-def test_one_checkpoint_is_always_or_never() -> None:
-    hits = np.array([[True, False]])
-    assert histories(hits).tolist() == [History.always, History.never]
-    assert settled(hits).tolist() == [0, 0]

@@ -4,16 +4,16 @@ The slope of -logprob on ln x is taken at each occurrence, then averaged over th
 sampling units, so standard errors are clustered by document.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
-from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.found import Found
-from rbpx.runs.group import Group, Run
-from rbpx.store.sql import ask
+from rbpx.questions.learning.tokens import Tokens
+from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record
 
 
@@ -32,32 +32,19 @@ class Trend(StrEnum):
     unknown = "unknown"
 
 
-def trend_of(slope: Estimate, fall_nats: float) -> Trend:
-    """What the slope of a token id with its interval says, and the fall from the first to the last point."""
-    if slope.ends is None:
-        return Trend.unknown
-    return _direction(slope.value or 0.0, fall_nats) if slope.leaves_out_0 else Trend.unclear
-
-
-def _direction(slope: float, fall_nats: float) -> Trend:
-    if slope * fall_nats >= 0:
+def trend_of(slope: Estimate, fall_nats: float, is_alone: bool = False) -> Trend:
+    """What the slope of a token id says; by its sign alone in a text of one document, which leaves no interval."""
+    if not is_alone and not slope.leaves_out_0:
+        return Trend.unknown if slope.ends is None else Trend.unclear
+    if (slope.value or 0.0) * fall_nats >= 0:
         return Trend.turns
-    return Trend.worsens if slope > 0 else Trend.improves
-
-
-def of_trend(found: Found, trend: Trend) -> list[Record]:
-    """The token ids with a trend; by the sign of the slope alone where one document leaves no intervals."""
-    tokens = found.of("token")
-    if found.group.n_resampled > 1:
-        return [row for row in tokens if row["trend"] == trend]
-    is_told = trend in (Trend.improves, Trend.worsens)
-    return [row for row in tokens if is_told and _direction(row["slope"], row["fall_nats"]) is trend]
+    return Trend.worsens if (slope.value or 0.0) > 0 else Trend.improves
 
 
 def improvements(
-    connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], x_T: Floats, k: int, least: int
+    connection: duckdb.DuckDBPyConnection, run_id: str, tokens: Tokens, k: int, least: int
 ) -> Iterator[Record]:
-    """How far each token id improves along the runs, one a point, that have ln x there [T] and tokens in common.
+    """How far each token id improves along the points; `run_id` is a run with their vocabulary.
 
     A row for each id that is scored at least so often, those whose nats fall furthest first; one for all rarer ones.
 
@@ -68,14 +55,16 @@ def improvements(
     share: of the fall of all token ids, which add up to 1, its interval normal, over all documents; None where the text
         as a whole has no fall.
     """
-    asked = {"run_ids": [run.run_id for run in runs], "ln_sizes": x_T.tolist(), "k": k, "ties": group.ties.value}
-    rows = ask(connection, "improvements", **asked).to_pylist()
+    about_T, nats_MT = tokens.x_T - tokens.x_T.mean(), tokens.nats_MT.astype(np.float64)
+    given = {"doc_id": tokens.doc_M, "token_id": tokens.token_id_M, "slope": nats_MT @ about_T / (about_T @ about_T)}
+    for name, at in (("smallest", 0), ("largest", -1)):
+        given |= {f"{name}_nats": nats_MT[:, at], f"{name}_hit": tokens.rank_MT[:, at] <= k}
+    rows = ask_beside(connection, pa.table(given), "improvements", run_id=run_id).to_pylist()
     for row in rows:
         slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")
         if row["n_tokens"] >= least:
             row["slope"] = from_stderr(row["slope"], slope_stderr, row["n_documents"] - 1)
-            trend = trend_of(row["slope"], row["fall_nats"])
-            row["share"] = from_stderr(row["share"], share_stderr)
+            trend, row["share"] = trend_of(row["slope"], row["fall_nats"]), from_stderr(row["share"], share_stderr)
             yield {"kind": "token", "k": k, **flat(row), "trend": trend.value, "n_types": 1}
     rarer = [row["share"] for row in rows if row["n_tokens"] < least]
     if rarer:
