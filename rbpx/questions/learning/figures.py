@@ -16,18 +16,15 @@ from rbpx.display.chart.figure import (
     points,
     scale_of,
 )
-from rbpx.display.view import View, magnitude, share, text, with_ends
-from rbpx.display.vocabulary import decimals, short
+from rbpx.display.view import View, decimal, magnitude, share, text
+from rbpx.display.vocabulary import short
 from rbpx.laws.learning.curves import FEWEST
 from rbpx.questions.learning.tables import NATS, Found
 from rbpx.runs.origin import from_shares, spelled
 from rbpx.store.store import Record
 
 _SLOPE: Final = View[Record](
-    "slope",
-    text("slope", "series"),
-    magnitude("{x}", "x"),
-    with_ends("nats per unit of ln {x}", "slope", None, decimals(3)),
+    "slope", text("slope", "series"), magnitude("{x}", "x"), decimal("nats per unit of ln {x}", "slope", digits=3)
 )
 _SPECTRUM: Final = View[Record]("spectrum", text("time", "time"), NATS)
 _LEFT: Final = View[Record]("left", text("share", "series"), magnitude("{x}", "x"), share("of tokens", "share"))
@@ -80,35 +77,28 @@ def _between(row: Record) -> str:
 
 
 def _slopes(found: Found) -> Figure:
-    gaps = sorted(found.of("slope"), key=_middle)
-    measured = {_middle(row): {f"slope{end}": row[f"measured{end}"] for end in ("", "_lo", "_hi")} for row in gaps}
-    rows: list[Record] = [{"series": "measured", "x": x, **slope} for x, slope in measured.items()]
-    for side, series in (("hi", "sigmoids, to the point left out"), ("lo", "sigmoids, from the point left out")):
-        rows += [{"series": series, "x": _middle(row), **_of_sigmoids(row)} for row in gaps if row["out"] == row[side]]
-    r2 = [row["r2_sigmoid"] for row in found.of("world")]
-    told = " and ".join("–" if each is None else f"{each:.2f}" for each in r2)
-    axis = found.group.axis
-    y = Scale("slope", f"nats per unit of ln {axis.value}", zero=True)
+    axis, told = found.group.axis, [row["r2_sigmoid"] for row in found.of("world")]
+    rows = [
+        {"series": series, "x": (row["lo"] * row["hi"]) ** 0.5, "slope": row[key]}
+        for series, key in (("measured", "measured"), ("sigmoids", "rebuilt_sigmoid"), ("a line", "rebuilt_line"))
+        for row in found.of("slope")
+    ]
+    y = Scale("slope", f"nats per unit of ln {axis}", zero=True)
+    r2 = " and ".join("–" if each is None else f"{each:.2f}" for each in told)
     return drawn(
         _SLOPE.table("The slope of cross-entropy, rebuilt at points left out", rows, axis=axis),
-        Chart(scale_of(axis, "x"), y, (line(), bars("slope_lo", "slope_hi"), points()), "series", "slope"),
+        Chart(
+            scale_of(axis, "x"),
+            Scale("slope", f"nats per unit of ln {axis}", zero=True),
+            (points(),),
+            "series",
+            "slope",
+        ),
         f"The slope of cross-entropy of {found.about}, and that of single sigmoids at points they were not fitted to: "
-        f"R² = {told}, measured and in a drawn world without steps.",
-        f"Slopes between neighbouring {axis.value}, one of which the fits left out; bars: 95 %, documents, of the "
-        "sigmoids' error.",
+        f"R² = {r2}, measured and in a drawn world without steps.",
+        f"Slopes between neighbouring {axis}, one of which the fits and a line between neighbours left out.",
         _tokens(found),
     )
-
-
-def _middle(row: Record) -> float:
-    return float((row["lo"] * row["hi"]) ** 0.5)
-
-
-def _of_sigmoids(row: Record) -> Record:
-    """Their slope, with the interval of its error about what is measured."""
-    measured, ends = row["measured"], {"slope_lo": row["error_lo"], "slope_hi": row["error_hi"]}
-    around = {key: None if None in (measured, end) else measured + end for key, end in ends.items()}
-    return {"slope": row["rebuilt_sigmoid"], **around}
 
 
 def _left(found: Found) -> Figure:

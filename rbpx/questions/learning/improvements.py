@@ -32,9 +32,9 @@ class Trend(StrEnum):
     unknown = "unknown"
 
 
-def trend_of(slope: Estimate, fall_nats: float, is_alone: bool = False) -> Trend:
-    """What the slope of a token id says; by its sign alone in a text of one document, which leaves no interval."""
-    if not is_alone and not slope.leaves_out_0:
+def trend_of(slope: Estimate, fall_nats: float) -> Trend:
+    """What the slope of a token id with its interval says, and the fall from the first to the last point."""
+    if not slope.leaves_out_0:
         return Trend.unknown if slope.ends is None else Trend.unclear
     if (slope.value or 0.0) * fall_nats >= 0:
         return Trend.turns

@@ -19,11 +19,10 @@ from rbpx.display.view import (
     with_ends,
 )
 from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.learning.curves import FEWEST
 from rbpx.laws.learning.times import History
 from rbpx.questions.learning.forecast import BASELINE
-from rbpx.questions.learning.improvements import Trend, trend_of
+from rbpx.questions.learning.improvements import Trend
 from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
@@ -49,19 +48,6 @@ class Found:
         values["kind"] = kind
         return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
 
-    def of_trend(self, trend: Trend) -> list[Record]:
-        """The token ids with a trend; by the sign of the slope alone where one document leaves no intervals."""
-        tokens = self.of("token")
-        if self.group.n_resampled > 1:
-            return [row for row in tokens if row["trend"] == trend]
-        return [row for row in tokens if trend_of(Estimate(row["slope"]), row["fall_nats"], is_alone=True) == trend]
-
-
-_KINDS: Final = {
-    "known": "always known", "turns": "not monotone", "before": "learned before", "after": "learned after",
-    "never": "never learned",
-}  # fmt: skip
-"""Of `rbpx.laws.learning.kinds.Kind`, those whose names do not say enough."""
 
 OFTEN: Final = (History.learned, History.forgotten, History.unstable)
 """The histories of which tokens are named."""
@@ -116,7 +102,7 @@ OF_KIND: Final = (
     _of(
         "kind",
         "What becomes of the losses of tokens",
-        text("kind", "token_kind", lambda row: _KINDS.get(row["name"], row["name"])),
+        text("losses", "name", None, "turns: not monotone; before and after: learned outside of the points"),
         share("share", "share"),
         ends("first_nats last_nats", None, decimals(2), "nats", "means at the first and the last point", 1),
         with_ends("of the fall", "of_fall", None, _part, "of cross-entropy; its sign follows from the kind"),
@@ -215,7 +201,7 @@ def tables(found: Found, top: int) -> Iterator[Table]:
     """The tables of one group, or of the orders on one text; those without rows are left out."""
     about, axis, tokens = found.about, found.group.axis, found.of("token")
     note = f"k = {tokens[0]['k']}; ties {tokens[0]['ties']}." if tokens else ""
-    improved, worsened = (found.of_trend(trend) for trend in (Trend.improves, Trend.worsens))
+    improved, worsened = (found.of("token", trend=trend) for trend in (Trend.improves, Trend.worsens))
     if improved:
         yield BETTER.table("What improves, by share", improved[:top], about, axis, note)
     if worsened:

@@ -9,7 +9,6 @@ from rbpx.display.vocabulary import short
 from rbpx.laws.names import Axis
 from rbpx.questions.learning.improvements import Trend
 from rbpx.questions.learning.tables import Found
-from rbpx.status import Status
 from rbpx.store.store import Record
 
 _OTHERS: Final = {
@@ -25,13 +24,6 @@ def sentences(found: Found, least: int) -> Iterator[str]:
         yield _improvements(found, least)
     if found.of("kind"):
         yield _losses(found)
-    for tail in found.of("tail"):
-        if tail["status"] == Status.ok and None not in (tail["misses_rms"], tail["law_rms"]):
-            straighter = "1 − RBP" if tail["misses_rms"] < tail["law_rms"] else "−ln RBP"
-            yield (
-                f"k = {tail['k']}: the times alone give α = {_said(tail, 'alpha_of_tail')}, −ln RBP_k has "
-                f"{_said(tail, 'alpha')}; {straighter}_k is the straighter power law."
-            )
     for slope in found.of("slope_now"):
         yield _carriers(found, slope)
     for forecast in found.of("forecast"):
@@ -56,7 +48,7 @@ def _said(row: Record, key: str, digits: int = 3) -> str:
 
 def _improvements(found: Found, least: int) -> str:
     """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
-    n_of = {trend: len(found.of_trend(trend)) for trend in Trend}
+    n_of = {trend: len(found.of("token", trend=trend)) for trend in Trend}
     others = "".join(f", {n_of[trend]:,} {words}" for trend, words in _OTHERS.items() if n_of[trend])
     tokens, rarer = found.of("token"), found.of("rarer")
     made_up = "the text as a whole is not predicted better, so nothing has a share"
