@@ -87,13 +87,7 @@ def _slopes(found: Found) -> Figure:
     r2 = " and ".join("–" if each is None else f"{each:.2f}" for each in told)
     return drawn(
         _SLOPE.table("The slope of cross-entropy, rebuilt at points left out", rows, axis=axis),
-        Chart(
-            scale_of(axis, "x"),
-            Scale("slope", f"nats per unit of ln {axis}", zero=True),
-            (points(),),
-            "series",
-            "slope",
-        ),
+        Chart(scale_of(axis, "x"), y, (points(),), "series", "slope"),
         f"The slope of cross-entropy of {found.about}, and that of single sigmoids at points they were not fitted to: "
         f"R² = {r2}, measured and in a drawn world without steps.",
         f"Slopes between neighbouring {axis}, one of which the fits and a line between neighbours left out.",
