@@ -31,13 +31,13 @@ def minimum(loss_B3J: ArrayLike, beta_J: ArrayLike) -> tuple[Floats, Floats]:
     inside_B = find_root(lambda t_B, *c: np.polyval(c, t_B), (np.zeros_like(h_B), h_B), args=tuple(slope_5B)).x
     t_B = np.where(slope_BJ[:, 0] >= 0, 0.0, np.where(slope_BJ[:, -1] <= 0, h_B, inside_B))
     t_B = np.where(np.isnan(slope_BJ).any(axis=1), np.nan, t_B)
-    return beta[cell_B] + t_B, np.polyval(c_6B, t_B)
+    return beta[cell_B] + t_B, np.asarray(np.polyval(c_6B, t_B), np.float64)
 
 
-def loss_at(beta: ArrayLike, loss_B3J: ArrayLike, beta_J: ArrayLike) -> Floats:
+def loss_at(beta: float | Floats, loss_B3J: ArrayLike, beta_J: Floats) -> Floats:
     """Losses, one or many, at any points between the first and the last node."""
     return np.asarray(_between(loss_B3J, beta_J)(beta))
 
 
-def _between(loss_B3J: ArrayLike, beta_J: ArrayLike) -> BPoly:
+def _between(loss_B3J: ArrayLike, beta_J: Floats) -> BPoly:
     return BPoly.from_derivatives(beta_J, np.moveaxis(np.asarray(loss_B3J), (-1, -2), (0, 1)))

@@ -81,7 +81,7 @@ class Curves:
     @property
     def squares_M(self) -> Floats:
         """The sum of squared residuals."""
-        return np.einsum("mt,mt->m", self.left_MT, self.left_MT)
+        return np.asarray((self.left_MT**2).sum(axis=1))
 
     @property
     def time_M(self) -> Floats:
@@ -102,13 +102,13 @@ class Curves:
 def fit_sigmoids(x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
     """The sigmoid of least squares of the losses of each token, at six points or more that ascend."""
     reach, gap = float(x_T[-1] - x_T[0]), float(np.diff(x_T).min())
-    times, widths = (-_MARGIN * reach, (1 + _MARGIN) * reach), np.log([_SHARPEST * gap, _WIDEST * reach])
-    return _fit(_of_sigmoid, (np.linspace(*times, 33), np.linspace(*widths, 6)), x_T, y_MT)
+    times = np.linspace(-_MARGIN * reach, (1 + _MARGIN) * reach, 33)
+    return _fit(_of_sigmoid, (times, np.log(np.geomspace(_SHARPEST * gap, _WIDEST * reach, 6))), x_T, y_MT)
 
 
 def fit_powers(x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
     """The power law of least squares of each token, at four points or more; B is 0 of one that does not fall."""
-    return _fit(_of_power, (np.linspace(*np.log(np.array(_POWERS) / (x_T[-1] - x_T[0])), 40),), x_T, y_MT)
+    return _fit(_of_power, (np.log(np.geomspace(*_POWERS, 40) / (x_T[-1] - x_T[0])),), x_T, y_MT)
 
 
 def drawn_smooth(powers: Curves, x_T: Floats, seed: int) -> Floats:
@@ -124,7 +124,7 @@ def drawn_smooth(powers: Curves, x_T: Floats, seed: int) -> Floats:
     """
     rng, T = np.random.default_rng(seed), len(x_T)
     noise_MT = rng.permuted(powers.left_MT * np.sqrt(T / (T - 3)), axis=1)
-    return np.abs(powers.at(x_T) + noise_MT * rng.choice([-1.0, 1.0], size=noise_MT.shape))
+    return np.asarray(np.abs(powers.at(x_T) + noise_MT * rng.choice([-1.0, 1.0], size=noise_MT.shape)))
 
 
 def _fit(columns: Columns, axes: tuple[Floats, ...], x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:

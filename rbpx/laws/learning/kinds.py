@@ -68,7 +68,7 @@ def _statistic(sigmoids: Curves) -> Floats:
     """What a sigmoid explains beside a constant, over what it leaves, each by its degrees of freedom, [M]."""
     left_M, dof = sigmoids.squares_M, sigmoids.left_MT.shape[1] - _N_CONSTANTS
     gain_M = np.maximum(sigmoids.about_M - left_M, 0.0) / (_N_CONSTANTS - 1)
-    return gain_M / np.maximum(left_M / dof, np.finfo(float).tiny)
+    return np.asarray(gain_M / np.maximum(left_M / dof, np.finfo(float).tiny))
 
 
 def _there_and_back(y_MT: NDArray[np.floating]) -> tuple[Floats, Floats]:

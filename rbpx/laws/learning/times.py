@@ -122,8 +122,8 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     """
     about_T = x_T - x_T[0]
 
-    def parts(ln_c_B: Floats, at_B: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        n_C = n_BC[at_B.astype(int)]
+    def parts(ln_c_B: Floats, of_B: Floats) -> tuple[Floats, Floats]:
+        n_C = n_BC[of_B.astype(int)]
         learned_B, left_B = n_C[:, :-1].sum(axis=1), n_C[:, -1]
         still_BT = np.exp(-np.exp(ln_c_B)[:, None] * about_T)
         q_B, share_B = still_BT[:, -1], left_B / np.maximum(learned_B + left_B, _TINY)
@@ -132,11 +132,14 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
         of_left_B = left_B * np.log(np.maximum(never_B + (1 - never_B) * q_B, _TINY))
         return of_cells_B + learned_B * np.log1p(-np.minimum(never_B, 1 - 1e-15)) + of_left_B, never_B
 
-    every_B, grid_G = np.arange(len(n_BC)), np.log(np.geomspace(*_REACH) / about_T[-1])
+    def loss(ln_c_B: Floats, of_B: Floats) -> Floats:
+        return -parts(ln_c_B, of_B)[0]
+
+    every_B, grid_G = np.arange(len(n_BC), dtype=np.float64), np.log(np.geomspace(*_REACH) / about_T[-1])
     value_BG = np.stack([parts(np.full(len(n_BC), each), every_B)[0] for each in grid_G], axis=1)
     best_B = value_BG.argmax(axis=1)
     around = tuple(grid_G[np.clip(best_B, 1, len(grid_G) - 2) + side] for side in (-1, 0, 1))
-    found = find_minimum(lambda ln_c_B, at_B: -parts(ln_c_B, at_B)[0], around, args=(every_B,))
+    found = find_minimum(loss, around, args=(every_B,))
     ln_c_B = np.where(found.success, found.x, grid_G[best_B])  # at an end of the grid nothing lies around the maximum
     value_B, never_B = parts(ln_c_B, every_B)
     is_known_B = n_BC[:, :-1].sum(axis=1) > 0

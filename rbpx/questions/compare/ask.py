@@ -115,7 +115,8 @@ def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
         n_bytes, first = (rows[name].to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
         known.append(zip(rows["text"].take(pa.array(of_M)).to_pylist(), n_bytes, met.begin_M - first, strict=True))
     for length, *of in zip(met.length_M, *known, strict=True):
-        yield next((part for each in of if (part := part_of(*each, length)) is not None), None)
+        parts = (part_of(text, n_bytes, begin, length) for text, n_bytes, begin in of)
+        yield next((part for part in parts if part is not None), None)
 
 
 def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:

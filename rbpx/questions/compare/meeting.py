@@ -101,4 +101,5 @@ def _spans(tokens: Tokens) -> tuple[Integers, Integers, Floats, Integers]:
     end, first, owner = begin + tokens.length_N, np.flatnonzero(starts), np.cumsum(starts) - 1
     placed = owner >= 0
     placed[placed] &= begin[placed] <= end[first[owner[placed]]]
-    return begin[first], end[first], np.bincount(owner[placed], tokens.nats_N[placed], len(first)), first
+    nats = np.bincount(owner[placed], tokens.nats_N[placed], len(first)).astype(np.float64)
+    return begin[first], end[first], nats, first

@@ -8,7 +8,7 @@ Shapes: M tokens, T points, C classes.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
     falls = (slope.value or 0.0) > 0 and (slope.ends is None or slope.leaves_out_0)  # else nothing has parts
     yield {"kind": "slope_now", "lo": lo, "hi": hi, **by_name(slope=slope)}
     place_M = np.searchsorted([*POSITIONS.values()], np.maximum(tokens.position_M, 1), side="right") - 1
-    groups = {
+    groups: dict[str, tuple[NDArray[Any], list[str]]] = {
         "history": (times_of((tokens.rank_MT[:, :-2] <= k).T).history_M, [each.name for each in History]),
         "position": (place_M, [*POSITIONS]),
     }

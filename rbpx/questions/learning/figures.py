@@ -57,7 +57,7 @@ def _tokens(found: Found) -> Origin:
 
 
 def _spectrum(found: Found) -> Figure:
-    rows = [row | {"time": _between(row)} for row in found.of("bin")]
+    rows = [row | {"time": f"{short(row['lo'])} to {short(row['hi'])}"} for row in found.of("bin")]
     largest = max(rows, key=lambda row: row["nats"] or 0.0)
     x, names = found.group.axis.value, tuple(row["time"] for row in rows)
     marks = bars("nats_lo", "nats_hi"), points(look={"size": 90})
@@ -68,12 +68,6 @@ def _spectrum(found: Found) -> Figure:
         f"What the sigmoids of tokens fall, by the {x} at which half of that is done; bars: 95 %, documents.",
         _tokens(found),
     )
-
-
-def _between(row: Record) -> str:
-    if row["lo"] is None:
-        return f"before {short(row['hi'])}"
-    return f"after {short(row['lo'])}" if row["hi"] is None else f"{short(row['lo'])} to {short(row['hi'])}"
 
 
 def _slopes(found: Found) -> Figure:

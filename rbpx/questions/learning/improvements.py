@@ -5,7 +5,6 @@ sampling units, so standard errors are clustered by document.
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 import duckdb
 import numpy as np
@@ -17,28 +16,18 @@ from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record
 
 
-class Trend(StrEnum):
-    """What the slope of a token id, and its fall from the first to the last point, say.
+def trend_of(slope: Estimate, fall_nats: float) -> str:
+    """What the slope of a token id with its interval says, and its fall from the first to the last point.
 
-    `improves` and `worsens`: the interval of the slope does not contain 0, and the fall agrees. `turns`: it does not
-    contain 0, but the fall has the other direction. `unclear`: the interval contains 0. `unknown`: only one document
-    contains the token id, so there is no interval.
+    `improves` and `worsens`: the interval does not contain 0, and the fall agrees. `turns`: it does not contain 0, but
+    the fall has the other direction. `unclear`: it contains 0. `unknown`: only one document contains the token id, so
+    there is no interval.
     """
-
-    improves = "improves"
-    worsens = "worsens"
-    turns = "turns"
-    unclear = "unclear"
-    unknown = "unknown"
-
-
-def trend_of(slope: Estimate, fall_nats: float) -> Trend:
-    """What the slope of a token id with its interval says, and the fall from the first to the last point."""
     if not slope.leaves_out_0:
-        return Trend.unknown if slope.ends is None else Trend.unclear
+        return "unknown" if slope.ends is None else "unclear"
     if (slope.value or 0.0) * fall_nats >= 0:
-        return Trend.turns
-    return Trend.worsens if (slope.value or 0.0) > 0 else Trend.improves
+        return "turns"
+    return "worsens" if (slope.value or 0.0) > 0 else "improves"
 
 
 def improvements(
@@ -65,7 +54,7 @@ def improvements(
         if row["n_tokens"] >= least:
             row["slope"] = from_stderr(row["slope"], slope_stderr, row["n_documents"] - 1)
             trend, row["share"] = trend_of(row["slope"], row["fall_nats"]), from_stderr(row["share"], share_stderr)
-            yield {"kind": "token", "k": k, **flat(row), "trend": trend.value, "n_types": 1}
+            yield {"kind": "token", "k": k, **flat(row), "trend": trend, "n_types": 1}
     rarer = [row["share"] for row in rows if row["n_tokens"] < least]
     if rarer:
         yield {"kind": "rarer", "k": k, "share": None if None in rarer else sum(rarer), "n_types": len(rarer)}

@@ -115,7 +115,7 @@ def _pair(one: Learned, other: Learned) -> list[Record]:
     row |= {"name": " / ".join(" ".join(of) for of in zip(*told, strict=True)), "relation": _relation(one, other)}
     row |= {"n_tokens": len(at_one), **by_name(rho=rho), "ceiling": ceiling}
     of_ceiling = NO_ESTIMATE if ceiling is None else rho.times(1 / ceiling)
-    within = _correlation(*(without_mean_of(of[0], id_M) for of in (of_one, of_other)), document_M)
+    within = _correlation(without_mean_of(of_one[0], id_M), without_mean_of(of_other[0], id_M), document_M)
     frequency = {f"frequency_{of}": float(np.mean(t[0] * rarity_M)) for of, t in (("one", of_one), ("other", of_other))}
     return [row | by_name(of_ceiling=of_ceiling, within=within) | frequency]
 

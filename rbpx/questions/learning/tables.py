@@ -22,7 +22,6 @@ from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
 from rbpx.laws.learning.curves import FEWEST
 from rbpx.laws.learning.times import History
 from rbpx.questions.learning.forecast import BASELINE
-from rbpx.questions.learning.improvements import Trend
 from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
@@ -90,7 +89,9 @@ GROUP: Final = View[Record](
     whole("left out", "n_left_out", means="tokens of the last run that another one lacks", spare=1),
     state(),
 )
-NATS: Final = with_ends("nats", "nats", None, decimals(4), "that their sigmoids fall within the points, a token")
+NATS: Final[Sequence[Column[Record]]] = with_ends(
+    "nats", "nats", None, decimals(4), "that their sigmoids fall within the points, a token"
+)
 
 
 def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, View[Record]]:
@@ -201,7 +202,7 @@ def tables(found: Found, top: int) -> Iterator[Table]:
     """The tables of one group, or of the orders on one text; those without rows are left out."""
     about, axis, tokens = found.about, found.group.axis, found.of("token")
     note = f"k = {tokens[0]['k']}; ties {tokens[0]['ties']}." if tokens else ""
-    improved, worsened = (found.of("token", trend=trend) for trend in (Trend.improves, Trend.worsens))
+    improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:
         yield BETTER.table("What improves, by share", improved[:top], about, axis, note)
     if worsened:

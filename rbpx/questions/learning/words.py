@@ -1,21 +1,13 @@
 """Says in sentences when tokens are learned, what rebuilds the slope, who carries it, and in which order."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import short
 from rbpx.laws.names import Axis
-from rbpx.questions.learning.improvements import Trend
 from rbpx.questions.learning.tables import Found
 from rbpx.store.store import Record
-
-_OTHERS: Final = {
-    Trend.unclear: "show no measurable change",
-    Trend.turns: "have a slope that disagrees with their ends",
-    Trend.unknown: "are in one document only, so they have no interval",
-}
 
 
 def sentences(found: Found, least: int) -> Iterator[str]:
@@ -48,18 +40,15 @@ def _said(row: Record, key: str, digits: int = 3) -> str:
 
 def _improvements(found: Found, least: int) -> str:
     """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
-    n_of = {trend: len(found.of("token", trend=trend)) for trend in Trend}
-    others = "".join(f", {n_of[trend]:,} {words}" for trend, words in _OTHERS.items() if n_of[trend])
     tokens, rarer = found.of("token"), found.of("rarer")
+    better, worse, unclear = (len(found.of("token", trend=trend)) for trend in ("improves", "worsens", "unclear"))
     made_up = "the text as a whole is not predicted better, so nothing has a share"
     if all(row["share"] is not None for row in (*tokens, *rarer)):
-        made_up = f"those make up {sum(row['share'] for row in rarer):.2%} of the improvement"
-    ends = (found.runs[0], found.runs[-1])
-    first, last = (run.size if found.group.axis is Axis.S else short(run.x) for run in ends)
+        made_up = f"rarer ones make up {sum(row['share'] for row in rarer):.2%} of the improvement"
+    first, last = (run.size if found.group.axis is Axis.S else short(run.x) for run in (found.runs[0], found.runs[-1]))
     return (
-        f"{len(tokens):,} token ids are scored at least {least} times, {sum(row['n_types'] for row in rarer):,} less "
-        f"often; {made_up}. From {first} to {last} {n_of[Trend.improves]:,} improve, {n_of[Trend.worsens]:,} get "
-        f"worse{others}."
+        f"{len(tokens):,} token ids are scored at least {least} times; {made_up}. From {first} to {last} {better:,} "
+        f"improve, {worse:,} get worse, {unclear:,} show no measurable change."
     )
 
 

@@ -124,6 +124,6 @@ def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_
         for row in ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
     }
     tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value).to_pylist()
-    names = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
+    names: Record = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
     names |= {"run_id": run.run_id, "ties": group.ties.value}
     return Reading(run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens])
