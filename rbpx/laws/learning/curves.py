@@ -14,8 +14,7 @@ Shapes: M tokens, A tokens whose search goes on, T points, G shapes of the grid,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +48,7 @@ def _of_power(x_T: Floats, p_MP: Floats) -> tuple[Floats, Floats]:
     return s_MT, np.ones_like(s_MT)
 
 
-@dataclass(frozen=True, eq=False)
-class Curves:
+class Curves(NamedTuple):
     """The curve of each token.
 
     Attributes:

@@ -12,7 +12,6 @@ Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
 Shapes: T points, M tokens, C = T + 1 cells, B replicates.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -90,8 +89,7 @@ def turnbull(n_CC: Floats) -> Floats:
     return share_C
 
 
-@dataclass(frozen=True, eq=False)
-class Tails:
+class Tails(NamedTuple):
     """The tail of the times under each replicate.
 
     Attributes:

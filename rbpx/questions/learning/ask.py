@@ -1,6 +1,5 @@
 """Answers when each token of a text is learned: groups of runs along an axis in, tables and rows out."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -27,7 +26,6 @@ from rbpx.runs.origin import spelled
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
-from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -63,36 +61,24 @@ def _learning(
     M = len(tokens.key_M)
     rows, times, status = list[Record](), list[Learned](), Status.too_few_sizes if M else Status.different_tokens
     if M and len(runs) >= _FEWEST:
-        rows += improvements(connection, runs[0].run_id, tokens, k, least)
+        rows, texts = improvements(connection, runs[0].run_id, tokens, k, least)
         of_losses = losses(tokens, request.seed)
         status = Status.ok if of_losses else Status.not_identified
         slope, *carried = carriers(tokens, k, least, top)
+        of_slope = {"run_id": runs[-2].run_id, "next_run_id": runs[-1].run_id, "ties": group.ties.value}
+        slope["sql"] = spelled("slope_carriers", **of_slope, ln_ratio=float(tokens.x_T[-1] - tokens.x_T[-2]))
         rows += [*of_losses, *(row for each in k_grid for row in hit_times(tokens, each, top))]
-        rows += [slope | {"sql": _carriers_sql(group, runs)}, *carried, *forecast(tokens, k, top)]
-        _add_texts(connection, runs[0], rows)
+        rows += [slope, *carried, *forecast(tokens, k, top)]
+        for row in rows:
+            if row["kind"] in ("history", "next"):
+                row["text"] = texts[row["token_id"]]
+            elif row["kind"] == "carrier" and row["by"] == "token":
+                row["text"] = texts[row["number"]]
         times.append(Learned.of(group, tokens, k))
     about: Record = {"kind": "group", "n_points": len(runs), "n_tokens": M, "n_left_out": tokens.n_left_out}
     about |= {"status": status.value, "run_ids": group.run_ids}
     names = {**group.names(), "axis": group.axis.value}
     return [{"kind": row["kind"], **names, **row} for row in (about, *rows)], times
-
-
-def _carriers_sql(group: Group, runs: Sequence[Run]) -> str:
-    """The query that gives each token's part of the slope between the last two runs."""
-    before, last = runs[-2:]
-    ln_ratio = math.log((last.x or 1.0) / (before.x or 1.0))
-    ids = {"run_id": before.run_id, "next_run_id": last.run_id}
-    return spelled("slope_carriers", **ids, ln_ratio=ln_ratio, ties=group.ties.value)
-
-
-def _add_texts(connection: duckdb.DuckDBPyConnection, run: Run, rows: Sequence[Record]) -> None:
-    """Write into rows about single tokens what their ids stand for."""
-    named = [(row["token_id"], row) for row in rows if row["kind"] in ("history", "next")]
-    named += [(row["number"], row) for row in rows if row["kind"] == "carrier" and row["by"] == "token"]
-    known = ask(connection, "token_texts", run_id=run.run_id, token_ids=sorted({token_id for token_id, _ in named}))
-    texts = dict(zip(*known.select(["token_id", "text"]).to_pydict().values(), strict=True))
-    for token_id, row in named:
-        row["text"] = texts.get(token_id)
 
 
 def _result(of_family: Sequence[Found], request: Request) -> Result:

@@ -89,13 +89,11 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
     asked = {name: _logits(tokens, hit_MT, known, (before, now, now)) for name, known in LEARNERS.items()}
     longer = (x_T[last] - x_T[now]) / (x_T[now] - x_T[before])
     logits = {name: _over_gap(z_M, longer) for name, (status, z_M) in asked.items() if status is Status.ok}
-    learners = [
-        {"kind": "learner", "name": name, **_scored(name, logits, is_hit_M, document_M), "status": status}
+    learners = {
+        name: {"kind": "learner", "name": name, **_scored(name, logits, is_hit_M, document_M), "status": status}
         for name, (status, _) in asked.items()
-    ]
-    best = min(
-        logits, key=lambda name: next(row["log_loss_nats"] for row in learners if row["name"] == name), default=None
-    )
+    }
+    best = min(logits, key=lambda name: learners[name]["log_loss_nats"], default=None)
     reached, expected, likeliest = [], None, list[Record]()
     if best is not None:
         expected, likeliest = _next(tokens, hit_MT, best, now, top)
@@ -109,7 +107,7 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
     found = {"kind": "forecast", "taught_lo": x[before], "taught_hi": x[now], "judged_lo": x[now], "judged_hi": x[last]}
     found |= {"n_misses": len(is_hit_M), "became": float(is_hit_M.mean()) if len(is_hit_M) else None}
     found |= {"best": best, "expected": expected}
-    return [{**row, "k": k} for row in (found, *learners, *reached, *likeliest)]
+    return [{**row, "k": k} for row in (found, *learners.values(), *reached, *likeliest)]
 
 
 def _decade_before(x_T: Floats, at: int, least: int) -> int | None:

@@ -4,8 +4,6 @@ The slope of -logprob on ln x is taken at each occurrence, then averaged over th
 sampling units, so standard errors are clustered by document.
 """
 
-from collections.abc import Iterator
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -32,8 +30,8 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 
 def improvements(
     connection: duckdb.DuckDBPyConnection, run_id: str, tokens: Tokens, k: int, least: int
-) -> Iterator[Record]:
-    """How far each token id improves along the points; `run_id` is a run with their vocabulary.
+) -> tuple[list[Record], dict[int, str | None]]:
+    """How far each token id improves along the points, and its text; `run_id` is a run with their vocabulary.
 
     A row for each id that is scored at least so often, those whose nats fall furthest first; one for all rarer ones.
 
@@ -49,12 +47,15 @@ def improvements(
     for name, at in (("smallest", 0), ("largest", -1)):
         given |= {f"{name}_nats": nats_MT[:, at], f"{name}_hit": tokens.rank_MT[:, at] <= k}
     rows = ask_beside(connection, pa.table(given), "improvements", run_id=run_id).to_pylist()
+    found, texts = list[Record](), {row["token_id"]: row["text"] for row in rows}
     for row in rows:
         slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")
         if row["n_tokens"] >= least:
             row["slope"] = from_stderr(row["slope"], slope_stderr, row["n_documents"] - 1)
             trend, row["share"] = trend_of(row["slope"], row["fall_nats"]), from_stderr(row["share"], share_stderr)
-            yield {"kind": "token", "k": k, **flat(row), "trend": trend, "n_types": 1}
+            found.append({"kind": "token", "k": k, **flat(row), "trend": trend, "n_types": 1})
     rarer = [row["share"] for row in rows if row["n_tokens"] < least]
     if rarer:
-        yield {"kind": "rarer", "k": k, "share": None if None in rarer else sum(rarer), "n_types": len(rarer)}
+        share = None if None in rarer else sum(rarer)
+        found.append({"kind": "rarer", "k": k, "share": share, "n_types": len(rarer)})
+    return found, texts

@@ -5,7 +5,6 @@ Shapes: M tokens that trainings share, N trainings, H halves of the points.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -48,7 +47,7 @@ class Learned(NamedTuple):
         T = len(hit_TM)
         parts = [hit_TM] if T < _FEWEST_POINTS else [hit_TM, hit_TM[0::2], hit_TM[1::2]]
         nothing = np.empty((0, 0), np.float32)
-        tokens = replace(tokens, nats_MT=nothing, rank_MT=nothing)
+        tokens = tokens._replace(nats_MT=nothing, rank_MT=nothing)
         return cls(group, tokens, T, tuple(times_of(part).lasting_M for part in parts))
 
 

@@ -1,8 +1,7 @@
 """What is found of one group, or of the orders of several trainings, and its tables: each of rows of one kind."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rbpx.display.view import (
     Column,
@@ -26,8 +25,7 @@ from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+class Found(NamedTuple):
     """What is found of the tokens of a group, or of the orders in which several trainings learn them.
 
     Attributes:

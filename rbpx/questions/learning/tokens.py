@@ -4,8 +4,7 @@ Shapes: M tokens, T runs in order, D documents, B replicates, X whatever columns
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -21,8 +20,7 @@ Ints = NDArray[np.int64]
 _BITS: Final = (41, 21)  # of a key below the document, below the position
 
 
-@dataclass(frozen=True, eq=False)
-class Tokens:
+class Tokens(NamedTuple):
     """The tokens of a text that every run scored.
 
     Attributes:

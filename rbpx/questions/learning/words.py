@@ -66,17 +66,15 @@ def _losses(found: Found) -> str:
 
 
 def _carriers(found: Found, slope: Record) -> str:
-    """Which histories carry the slope, and what is listed by chance."""
-    chosen = found.of("chosen", by="token")
-    fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis.value}"
-    moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy "
-    if not chosen:
-        return f"{moved}does not fall for certain: {fall}, of which nothing has a share."
+    """Which history carries the slope."""
+    fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis}"
+    moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy"
     most = max(found.of("carrier", by="history"), key=lambda row: row["share"] or 0)
+    if most["share"] is None:
+        return f"{moved} does not fall for certain: {fall}, of which nothing has a share."
     return (
-        f"{moved}falls by {fall}. Tokens whose hits before were “{most['name']}” carry {_said(most, 'share', 2)} of "
-        f"that, {most['of_tokens']:.0%} of all tokens. The {chosen[0]['n']} token ids that carry most seem to carry "
-        f"{chosen[0]['share']:.0%}; chosen by one half of the documents, {chosen[0]['again']:.0%} in the other."
+        f"{moved} falls by {fall}. Tokens whose hits before were “{most['name']}” carry {_said(most, 'share', 2)} of "
+        f"that, {most['of_tokens']:.0%} of all tokens."
     )
 
 

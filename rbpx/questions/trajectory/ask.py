@@ -120,13 +120,10 @@ def _trajectory(group: TrainingGroup, name: str, trained: Trained, warm_up: floa
     run, status = runs[0], Status.too_few_sizes if is_positive else Status.not_positive
     named = {**group.names(), "size": f"{run.size}{_seed(run)}", "model": None if run.source == MEASURED else run.model}
     named |= {"S": float(run.non_embedding_params), "law": trained.law, "k": trained.k}
-    y = (trained.sign * y_T).tolist()
-    points = [{"kind": "point", **named, "D": of_D, "y": of_y} for of_D, of_y in zip(D_T.tolist(), y, strict=True)]
-    if any(run.place is not None for run in runs):
-        points = [
-            point | {"place": run.place, "is_point": at in taken}
-            for at, (point, run) in enumerate(zip(points, runs, strict=True))
-        ]
+    points, is_placed = list[Record](), any(run.place is not None for run in runs)
+    for at, (of, D_of, y_of) in enumerate(zip(runs, D_T.tolist(), (trained.sign * y_T).tolist(), strict=True)):
+        place = {"place": of.place, "is_point": at in taken} if is_placed else {}
+        points.append({"kind": "point", **named, "D": D_of, "y": y_of, **place})
     row: Record = {"kind": "law", **named, "run_ids": [], "n_points": len(taken), "status": status.value}
     if after is None:
         return Trajectory(name, trained, states, [row, *points])

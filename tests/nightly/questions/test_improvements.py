@@ -24,7 +24,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
         with connect(store) as connection:
             (group,) = select(connection, Request())
             tokens = tokens_of(connection, group, group.runs, Request(resamples=1))
-            rows = improvements(connection, group.runs[0].run_id, tokens, 1, least=1)
+            rows, _ = improvements(connection, group.runs[0].run_id, tokens, 1, least=1)
             return {row["token_id"]: row for row in rows if row["kind"] == "token"}
 
     truth = analyse("many", 0, 20_000)
