@@ -61,7 +61,7 @@ def _learning(
     M = len(tokens.key_M)
     rows, times, status = list[Record](), list[Learned](), Status.too_few_sizes if M else Status.different_tokens
     if M and len(runs) >= _FEWEST:
-        rows, texts = improvements(connection, runs[0].run_id, tokens, k, least)
+        rows, texts = improvements(connection, runs, tokens.x_T, group.ties, k, least)
         of_losses = losses(tokens, request.seed)
         status = Status.ok if of_losses else Status.not_identified
         slope, *carried = carriers(tokens, k, least, top)

@@ -4,14 +4,16 @@ The slope of -logprob on ln x is taken at each occurrence, then averaged over th
 sampling units, so standard errors are clustered by document.
 """
 
+from collections.abc import Sequence
+
 import duckdb
-import numpy as np
-import pyarrow as pa
 
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
-from rbpx.questions.learning.tokens import Tokens
-from rbpx.store.sql import ask_beside
+from rbpx.laws.numeric import Floats
+from rbpx.runs.group import Run
+from rbpx.store.sql import ask
 from rbpx.store.store import Record
+from rbpx.ties import Ties
 
 
 def trend_of(slope: Estimate, fall_nats: float) -> str:
@@ -29,9 +31,9 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 
 
 def improvements(
-    connection: duckdb.DuckDBPyConnection, run_id: str, tokens: Tokens, k: int, least: int
+    connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], x_T: Floats, ties: Ties, k: int, least: int
 ) -> tuple[list[Record], dict[int, str | None]]:
-    """How far each token id improves along the points, and its text; `run_id` is a run with their vocabulary.
+    """How far each token id improves along runs at ln x, one a point; and the text of each.
 
     A row for each id that is scored at least so often, those whose nats fall furthest first; one for all rarer ones.
 
@@ -42,11 +44,8 @@ def improvements(
     share: of the fall of all token ids, which add up to 1, its interval normal, over all documents; None where the text
         as a whole has no fall.
     """
-    about_T, nats_MT = tokens.x_T - tokens.x_T.mean(), tokens.nats_MT.astype(np.float64)
-    given = {"doc_id": tokens.doc_M, "token_id": tokens.token_id_M, "slope": nats_MT @ about_T / (about_T @ about_T)}
-    for name, at in (("smallest", 0), ("largest", -1)):
-        given |= {f"{name}_nats": nats_MT[:, at], f"{name}_hit": tokens.rank_MT[:, at] <= k}
-    rows = ask_beside(connection, pa.table(given), "improvements", run_id=run_id).to_pylist()
+    run_ids = [run.run_id for run in runs]
+    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=x_T.tolist(), k=k, ties=ties.value).to_pylist()
     found, texts = list[Record](), {row["token_id"]: row["text"] for row in rows}
     for row in rows:
         slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")

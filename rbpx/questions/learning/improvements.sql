@@ -1,18 +1,39 @@
--- Which token ids are predicted better along an axis: the slopes of the nats of single occurrences on ln x averaged by token
--- id, with what they lose at the first and the last point. Standard errors are over documents, drawn whole: of the mean slope
--- over those that hold the id, of its share over all.
--- $run_id VARCHAR, for the vocabulary. given: doc_id, token_id, slope, smallest_nats, largest_nats, smallest_hit and largest_hit
--- of each occurrence.
--- returns: token_id, text, n_tokens, n_documents, slope (nats per unit of ln x), slope_stderr (NULL in one document),
+-- Which token ids a family predicts better the larger it is: for each occurrence the slope of its nats on ln S over all
+-- sizes, averaged by token id, with what that leaves at the smallest and the largest size. Occurrences that were not scored
+-- at every size are left out. Standard errors are over documents, drawn whole: of the mean slope over those that hold the
+-- id, of its share over all.
+-- $run_ids VARCHAR[], one a size, in order of S; $ln_sizes DOUBLE[], ln S of each; $k INTEGER; $ties VARCHAR (pessimistic,
+-- optimistic, mid).
+-- returns: token_id, text, n_tokens, n_documents, slope (nats per unit of ln S), slope_stderr (NULL in one document),
 --          smallest_nats, largest_nats (means), smallest_rbp, largest_rbp (shares of rank at most k), fall_nats (from
---          the first to the last point, summed), share (of the fall of all token ids; NULL where that is no fall),
+--          the smallest to the largest size, summed), share (of the fall of all token ids; NULL where that is no fall),
 --          share_stderr (NULL also where the text is one document)
-WITH by_document AS (
+WITH sizes AS (
+    SELECT unnest($run_ids) AS run_id, unnest($ln_sizes) AS ln_S
+),
+seen AS (
+    SELECT
+        t.doc_id, t.position, t.token_id, s.ln_S, -t.logprob::DOUBLE AS nats,
+        rank_under(t.greater, t.ties, $ties) <= $k AS hit,
+        s.run_id = $run_ids[1] AS is_smallest, s.run_id = $run_ids[len($run_ids)] AS is_largest
+    FROM true_tokens AS t
+    JOIN sizes AS s USING (run_id)
+),
+occurrences AS (
+    SELECT
+        doc_id, token_id, regr_slope(nats, ln_S) AS slope,
+        max(nats) FILTER (is_smallest) AS smallest_nats, max(nats) FILTER (is_largest) AS largest_nats,
+        max(hit::INTEGER) FILTER (is_smallest) AS smallest_hit, max(hit::INTEGER) FILTER (is_largest) AS largest_hit
+    FROM seen
+    GROUP BY doc_id, position, token_id
+    HAVING count(*) = len($run_ids)
+),
+by_document AS (
     SELECT
         token_id, doc_id, count(*) AS n, sum(slope) AS slope, sum(smallest_nats - largest_nats) AS fall,
         sum(smallest_nats) AS smallest_nats, sum(largest_nats) AS largest_nats,
-        sum(smallest_hit::INTEGER) AS smallest_hits, sum(largest_hit::INTEGER) AS largest_hits
-    FROM given
+        sum(smallest_hit) AS smallest_hits, sum(largest_hit) AS largest_hits
+    FROM occurrences
     GROUP BY token_id, doc_id
 ),
 documents_whole AS (
@@ -39,7 +60,7 @@ types AS (
 words AS (
     SELECT token_id, text
     FROM vocab
-    WHERE tokenizer_hash = (SELECT any_value(r.tokenizer_hash) FROM runs AS r WHERE r.run_id = $run_id)
+    WHERE tokenizer_hash = (SELECT any_value(r.tokenizer_hash) FROM runs AS r WHERE r.run_id = $run_ids[1])
 )
 SELECT
     t.token_id, w.text, t.n_tokens::BIGINT AS n_tokens, t.n_documents, t.slope,
