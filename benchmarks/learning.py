@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.learning.curves import fit_powers, fit_sigmoids
 from rbpx.questions.learning.hits import hit_times
-from rbpx.questions.learning.losses import Over
 from rbpx.questions.learning.tokens import Tokens
 
 POINTS = np.log([106e3, 205e3, 401e3, 778e3, 1.5e6, 2.9e6, 5.6e6, 10.8e6])
@@ -52,9 +51,8 @@ def tail(time_M: np.ndarray, flicker: float, rng: np.random.Generator) -> dict[s
     hit_MT = (POINTS >= time_M[:, None]) ^ (rng.random((len(time_M), len(POINTS))) < flicker)
     M = np.arange(len(time_M))
     rank_MT = np.where(hit_MT, 1, 99).astype(np.float32)
-    tokens = Tokens(POINTS, M // 100, M, M % 3, M, rank_MT, rank_MT, len(M) // 100, 0)
-    found = hit_times(Over(tokens, np.ones((1, tokens.n_documents)), 1), 1, 0)
-    return next(row for row in found if row["kind"] == "tail")
+    tokens = Tokens(POINTS, M // 100 << 41 | M << 21, M, rank_MT, rank_MT, np.ones((1, len(M) // 100)), 1)
+    return next(row for row in hit_times(tokens, 1, 0) if row["kind"] == "tail")
 
 
 def worlds(draws: int) -> None:

@@ -87,7 +87,7 @@ def points(store: str) -> Iterator[list[Any]]:
                 "CE": cross_entropy,
                 "bits per byte": bits,
                 "CE at T*": float(at_best),
-                f"CE at {SHARPENED}": float(loss_at(1 / SHARPENED, loss_13J[0], curves.beta_J)[0]),
+                f"CE at {SHARPENED}": float(loss_at(1 / SHARPENED, loss_13J[0], curves.beta_J)),
                 "T*": 1 / float(beta),
                 "RBP_1": shares[1, 1],
                 "RBP_10": shares[10, 1],

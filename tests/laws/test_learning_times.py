@@ -8,22 +8,35 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from rbpx.laws.learning.golden import golden
 from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
-from rbpx.laws.learning.times import first_hit, fit_tails, lasting, local_slope, turnbull
+from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
 from tests.support.coverage import X_OF_TIMES, cells_of_times, of_tail
 from tests.support.draws import fewest
 
 
-def test_cells_are_those_of_a_loop() -> None:
-    hit = np.random.default_rng(0).random((5, 300)) < np.linspace(0.2, 0.8, 5)[:, None]
-    for token, (cell, first) in enumerate(zip(lasting(hit), first_hit(hit), strict=True)):
+def test_times_are_those_of_a_loop_over_tokens() -> None:
+    hit = np.random.default_rng(0).random((6, 3000)) < np.array([0.1, 0.3, 0.5, 0.5, 0.8, 0.9])[:, None]
+    hit[:, :50], hit[:, 50:90] = True, False
+    times = times_of(hit)
+    for token, found in enumerate(zip(*times, strict=True)):
         states = hit[:, token].tolist()
-        expected = 5
-        while expected > 0 and states[expected - 1]:
-            expected -= 1
-        assert cell == expected
-        assert first == next((at for at, state in enumerate(states) if state), 5)
+        changes = [t for t in range(1, 6) if states[t] != states[t - 1]]
+        if not changes:
+            history = History.always if states[0] else History.never
+        elif len(changes) == 1:
+            history = History.learned if states[-1] else History.forgotten
+        else:
+            history = History.unstable
+        settled = next(t for t in range(6) if all(state == states[t] for state in states[t:]))
+        first = next((at for at, state in enumerate(states) if state), 6)
+        assert found == (first, settled if states[-1] else 6, settled, history)
+    assert set(times.history_M) == set(History)
+
+
+def test_one_checkpoint_is_always_or_never() -> None:
+    times = times_of(np.array([[True, False]]))
+    assert times.history_M.tolist() == [History.always, History.never]
+    assert times.settled_M.tolist() == [0, 0]
 
 
 def test_turnbull_is_the_share_where_each_interval_is_one_cell() -> None:
@@ -44,11 +57,6 @@ def test_turnbull_is_as_likely_as_a_search_over_all_shares() -> None:
         minimize(loss, rng.normal(size=4), method="Nelder-Mead", options={"maxiter": 4000}).fun for _ in range(4)
     )
     assert loss(np.log(np.maximum(turnbull(counts), 1e-12))) <= best + 1e-4
-
-
-def test_turnbull_refuses_what_ends_before_it_begins() -> None:
-    with pytest.raises(ValueError, match="end before"):
-        turnbull(np.array([[0.0, 0.0], [1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("with_never", [False, True])
@@ -103,12 +111,6 @@ def test_widths_make_the_tail_where_they_are_wide() -> None:
     assert sharp == pytest.approx(0.5, abs=0.005)
 
 
-def test_golden_sections_find_each_maximum() -> None:
-    at = np.array([-0.5, 0.3, 2.0])
-    found = golden(lambda x: -((x - at) ** 2), np.full(3, -1.0), np.full(3, 1.0))
-    np.testing.assert_allclose(found, [-0.5, 0.3, 1.0], atol=1e-6)
-
-
 def test_correlations_of_ranks_are_those_of_spearman() -> None:
     rng = np.random.default_rng(4)
     one = rng.integers(0, 5, 200)
@@ -138,6 +140,6 @@ def test_reliability_of_the_whole_from_its_halves() -> None:
 
 def test_factors_of_orders_with_one_thing_in_common() -> None:
     rho = np.full((4, 4), 0.6) + 0.4 * np.eye(4)
-    found = factors(rho)
-    np.testing.assert_allclose(found.share_F, [2.8 / 4, 0.1, 0.1], atol=1e-12)
-    np.testing.assert_allclose(found.loading_NF[:, 0], np.sqrt(2.8 / 4), atol=1e-12)
+    share, loading = factors(rho)
+    np.testing.assert_allclose(share, [2.8 / 4, 0.1, 0.1], atol=1e-12)
+    np.testing.assert_allclose(loading[:, 0], np.sqrt(2.8 / 4), atol=1e-12)

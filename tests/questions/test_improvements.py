@@ -14,11 +14,8 @@ from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, Z, student_t
 from rbpx.questions.learning.improvements import trend_of
-from rbpx.store.sql import ask as ask_sql
-from rbpx.store.sql import connect
-from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, refused
 from tests.support.composed import here
 from tests.support.stores import Measured, reseal, runs_by_size
@@ -65,18 +62,14 @@ def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: 
     assert math.fsum(row["share"] for row in found.values()) == pytest.approx(1, abs=1e-9)
 
 
-def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Measured) -> None:
+def test_intervals_are_those_of_residuals_summed_by_document(measured: Measured, every: Asked) -> None:
     ln_S, by_hand = occurrences(measured.store)
-    with connect(Store(measured.store)) as connection:
-        runs = runs_by_size(measured.store)
-        asked = {"run_ids": [run["run_id"] for run in runs.values()], "ln_sizes": ln_S.tolist()}
-        found = ask_sql(connection, "improvements", **asked, k=1, ties="pessimistic").to_pylist()
     falls: dict[int, float] = defaultdict(float)
     for each in by_hand.values():
         for doc, nats, _ in each:
             falls[doc] += nats[0] - nats[-1]
     whole, D = sum(falls.values()), len(falls)
-    n_alone = 0
+    n_alone, found = 0, every.of_kind("token")
     for row in found:
         each = by_hand[row["token_id"]]
         left: dict[int, float] = defaultdict(float)
@@ -85,13 +78,14 @@ def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Mea
             left[doc] += np.polyfit(ln_S, nats, 1)[0] - row["slope"]
             of_share[doc] += nats[0] - nats[-1]
         if len(left) == 1:
-            assert row["slope_stderr"] is None
+            assert row["slope_lo"] is None
             n_alone += 1
         else:
             squares = sum(v * v for v in left.values()) * len(left) / (len(left) - 1)
-            assert row["slope_stderr"] == pytest.approx(math.sqrt(squares) / len(each), rel=1e-5)
+            half = student_t(len(left) - 1) * math.sqrt(squares) / len(each)
+            assert row["slope_hi"] - row["slope_lo"] == pytest.approx(2 * half, rel=1e-5)
         squares = sum(v * v for v in of_share.values()) * D / (D - 1)
-        assert row["share_stderr"] == pytest.approx(math.sqrt(squares) / whole, rel=1e-5)
+        assert row["share_hi"] - row["share_lo"] == pytest.approx(2 * Z * math.sqrt(squares) / whole, rel=1e-5)
     assert 0 < n_alone < len(found)
 
 
@@ -148,7 +142,7 @@ def test_a_trend_is_what_the_interval_and_both_ends_say(
 def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:
     better, worse = every.table(columns=200).split("What gets worse")
     for listed, sign in ((better, -1), (worse.split("Points and tokens")[0], 1)):
-        ids = [int(line.split()[-9]) for line in listed.splitlines() if "%.." in line]
+        ids = [int(line.split()[-8]) for line in listed.splitlines() if "%.." in line]
         clear = [r for r in every.of_kind("token") if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
         wanted = [r["token_id"] for r in clear if sign * r["slope"] > 0 and sign * r["fall_nats"] < 0]
         assert wanted

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.learning.curves import Sigmoids, fit_sigmoids
+from rbpx.laws.learning.curves import Curves, fit_sigmoids
 from rbpx.laws.numeric import Floats
 
 KNOWN_NATS: Final = math.log(2)  # below it the true token has more than half of the probability
@@ -33,7 +33,7 @@ class Kind(IntEnum):
     never = 6  # no sigmoid is told from a constant: never learned, as far as these points show
 
 
-def kinds(sigmoids: Sigmoids, y_MT: NDArray[np.floating]) -> NDArray[np.int8]:
+def kinds(sigmoids: Curves, x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.int8]:
     """The kind of each token, [M], by the values of `Kind`.
 
     A fall or a rise is told from a constant where its F statistic is above that of 97.5 % of drawn tokens that do not
@@ -42,46 +42,42 @@ def kinds(sigmoids: Sigmoids, y_MT: NDArray[np.floating]) -> NDArray[np.int8]:
 
     Args:
         sigmoids: fitted to all points.
+        x_T: the points.
         y_MT: losses in nats.
     """
-    x_T, found = sigmoids.shape.x_T, sigmoids.found
     n, level, seed = _FLAT
     flat_MT = level + np.random.default_rng(seed).normal(size=(n, len(x_T)))
-    of_flat = _statistic(fit_sigmoids(x_T, flat_MT)), _in_noise(_there_and_back(flat_MT), flat_MT)
-    bounds = [float(np.quantile(each_M, _LEVEL)) for each_M in of_flat]
-    changes_M = (_statistic(sigmoids) > bounds[0]) & (found.drop_M != 0)
-    back_M = _there_and_back(y_MT)
+    F_M, (back_M, of_noise_M) = _statistic(fit_sigmoids(x_T, flat_MT)), _there_and_back(flat_MT)
+    least_F, least_of_noise = np.quantile(F_M, _LEVEL), np.quantile(of_noise_M, _LEVEL)
+    back_M, of_noise_M = _there_and_back(y_MT)
     fall_M = (np.maximum.accumulate(y_MT, axis=1) - y_MT).max(axis=1)
-    turns_M = (back_M >= np.maximum(TURNS_NATS, _TURNS_SHARE * fall_M)) & (_in_noise(back_M, y_MT) > bounds[1])
-    time_M = sigmoids.time_M
-    kind_M = np.full(len(y_MT), Kind.never, np.int8)
-    falls_M = changes_M & (found.drop_M > 0)
-    kind_M[changes_M & (found.drop_M < 0)] = Kind.forgotten
-    kind_M[falls_M & (time_M < x_T[0])] = Kind.before
-    kind_M[falls_M & (time_M > x_T[-1])] = Kind.after
-    kind_M[falls_M & (time_M >= x_T[0]) & (time_M <= x_T[-1])] = Kind.learned
-    kind_M[turns_M] = Kind.turns
-    kind_M[(y_MT < KNOWN_NATS).all(axis=1)] = Kind.known
-    return kind_M
+    turns_M = (back_M >= np.maximum(TURNS_NATS, _TURNS_SHARE * fall_M)) & (of_noise_M > least_of_noise)
+    changes_M, rises_M, time_M = _statistic(sigmoids) > least_F, sigmoids.high_M < sigmoids.low_M, sigmoids.time_M
+    found = {
+        Kind.known: (y_MT < KNOWN_NATS).all(axis=1),
+        Kind.turns: turns_M,
+        Kind.never: ~changes_M,
+        Kind.forgotten: rises_M,
+        Kind.before: time_M < x_T[0],
+        Kind.after: time_M > x_T[-1],
+    }
+    return np.select([*found.values()], [*found], Kind.learned).astype(np.int8)
 
 
-def _statistic(sigmoids: Sigmoids) -> Floats:
+def _statistic(sigmoids: Curves) -> Floats:
     """What a sigmoid explains beside a constant, over what it leaves, each by its degrees of freedom, [M]."""
-    found, dof = sigmoids.found, len(sigmoids.shape.x_T) - _N_CONSTANTS
-    gain_M = np.maximum(found.about_M - found.squares_M, 0.0) / (_N_CONSTANTS - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(found.squares_M > 0, gain_M / (found.squares_M / dof), np.where(gain_M > 0, np.inf, 0.0))
+    left_M, dof = sigmoids.squares_M, sigmoids.left_MT.shape[1] - _N_CONSTANTS
+    gain_M = np.maximum(sigmoids.about_M - left_M, 0.0) / (_N_CONSTANTS - 1)
+    return np.asarray(gain_M / np.maximum(left_M / dof, np.finfo(float).tiny))
 
 
-def _there_and_back(y_MT: NDArray[np.floating]) -> Floats:
-    """How far a loss falls and rises again, the lesser of both at the point where it is greatest, [M]."""
+def _there_and_back(y_MT: NDArray[np.floating]) -> tuple[Floats, Floats]:
+    """How far a loss falls and rises again, the lesser of both where that is greatest, [M]; and in units of noise.
+
+    The noise is what the differences of neighbouring points would have, were they nothing else.
+    """
     before_MT = np.maximum.accumulate(y_MT, axis=1) - y_MT
     after_MT = np.maximum.accumulate(y_MT[:, ::-1], axis=1)[:, ::-1] - y_MT
-    return np.asarray(np.minimum(before_MT, after_MT).max(axis=1), dtype=np.float64)
-
-
-def _in_noise(size_M: Floats, y_MT: NDArray[np.floating]) -> Floats:
-    """A size over the noise that the differences of neighbouring points would have, were they nothing else, [M]."""
+    back_M = np.minimum(before_MT, after_MT).max(axis=1).astype(np.float64)
     noise_M = np.sqrt((np.diff(y_MT, axis=1) ** 2).mean(axis=1) / 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(noise_M > 0, size_M / noise_M, 0.0))
+    return back_M, back_M / np.maximum(noise_M, np.finfo(float).tiny)

@@ -4,10 +4,9 @@ Interior points are left out a third at a time, so that no two neighbours are, a
 and each of its neighbours the slope (L_j - L_i) / (x_j - x_i) is compared with the same difference of the curves that
 were fitted without that point; a difference between both neighbours would not contain the left-out point at all.
 
-Shapes: M tokens, T points, J = T - 2 points that are left out, G = 2 J gaps beside them, D documents, B replicates.
+Shapes: M tokens, T points, J = T - 2 points that are left out, G = 2 J gaps beside them, C curves, X of any number.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,40 +19,25 @@ CURVES: Final = ("sigmoid", "power", "line")  # the line joins both neighbours, 
 _FOLDS: Final = 3
 
 
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The losses of tokens at points that their curves were fitted without.
-
-    Attributes:
-        at_J: the points that were left out, by their index.
-        around_CMJ3: by curve (`CURVES`) the losses before, at and after each of them, by the fit without it.
-    """
-
-    at_J: NDArray[np.int64]
-    around_CMJ3: NDArray[np.float32]
-
-
-def left_out(x_T: Floats, y_MT: NDArray[np.floating]) -> LeftOut:
-    """Fit each token without a third of the interior points at a time, and say what its curves are around them.
+def left_out(x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.float32]:
+    """The losses before, at and after each interior point by the curves that were fitted without it, [C, M, J, 3].
 
     Args:
         x_T: points, ascending, at least eight.
         y_MT: losses in nats.
     """
-    T, M = len(x_T), len(y_MT)
-    around = np.empty((len(CURVES), M, T - 2, 3), np.float32)
+    T = len(x_T)
+    around = np.empty((len(CURVES), len(y_MT), T - 2, 3), np.float32)
     for fold in range(_FOLDS):
         out = np.arange(1 + fold, T - 1, _FOLDS)
         kept = np.setdiff1d(np.arange(T), out)
         sigmoids, powers = fit_sigmoids(x_T[kept], y_MT[:, kept]), fit_powers(x_T[kept], y_MT[:, kept])
         for at in out:
-            three = x_T[at - 1 : at + 2]
-            around[0, :, at - 1] = sigmoids.at(three)
-            around[1, :, at - 1] = powers.at(three)
-            before, _, after = y_MT[:, at - 1 : at + 2].T
-            share = (three[1] - three[0]) / (three[2] - three[0])
-            around[2, :, at - 1] = np.stack([before, before + share * (after - before), after], axis=1)
-    return LeftOut(np.arange(1, T - 1), around)
+            three, (before, _, after) = x_T[at - 1 : at + 2], y_MT[:, at - 1 : at + 2].T
+            middle = before + (three[1] - three[0]) / (three[2] - three[0]) * (after - before)
+            of_line = np.stack([before, middle, after], axis=1)
+            around[:, :, at - 1] = sigmoids.at(three), powers.at(three), of_line
+    return around
 
 
 def slopes_beside(x_T: Floats, level_XJ3: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Times of tokens from their hits alone: each is only known to lie between two points, or beyond the first or last one.
 
 All tokens of a training are looked at at the same points, so a time lies in one of T + 1 cells: cell 0 up to the first
-point, cell c between point c - 1 and c (counted from 0), cell T after the last. `lasting` takes the cell between the
-last miss and the first hit that stays; `between` any cell from before the first hit to that one.
+point, cell c between point c - 1 and c (counted from 0), cell T after the last. A time is the cell between the last
+miss and the first hit that stays, or any cell from before the first hit to that one.
 
 The tail of the times: from some point on the share that is not learned yet falls as
     S(x) / S(x_0) = never + (1 - never) exp(-c (x - x_0)),     so as D^-c where nothing is never learned.
@@ -12,30 +12,60 @@ Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
 Shapes: T points, M tokens, C = T + 1 cells, B replicates.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize.elementwise import find_minimum
 
-from rbpx.laws.learning.golden import golden
 from rbpx.laws.numeric import Floats
 
 _ROUNDS: Final = 20_000
 _CLOSE: Final = 1e-10
-_REACH: Final = (1e-3, 50.0)  # of c times the range of x
+_REACH: Final = (1e-3, 50.0, 100)  # of c times the range of x, and how many between
+_TINY: Final = float(np.finfo(float).tiny)
 
 
-def lasting(hit_TM: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The cell between the last miss and the first hit that stays, [M]; T where the last point is a miss."""
-    T = len(hit_TM)
-    last_miss_M = T - 1 - np.argmax(~hit_TM[::-1], axis=0)
-    return np.where(hit_TM.all(axis=0), 0, last_miss_M + 1)
+class History(IntEnum):
+    """The hit states of a token in the order of the points."""
+
+    never = 0  # a miss at all
+    always = 1  # a hit at all
+    learned = 2  # a miss that became a hit and stayed one
+    forgotten = 3  # a hit that became a miss and stayed one
+    unstable = 4  # changed more than once
 
 
-def first_hit(hit_TM: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The cell that ends at the first hit, [M]; T where there is none."""
-    return np.where(hit_TM.any(axis=0), np.argmax(hit_TM, axis=0), len(hit_TM))
+class Times(NamedTuple):
+    """When each token is a hit.
+
+    Attributes:
+        first_M: the cell that ends at the first hit; T where there is none.
+        lasting_M: the cell between the last miss and the first hit that stays; T where the last point is a miss.
+        settled_M: the point from which on the state never changes.
+        history_M: by the values of `History`.
+    """
+
+    first_M: NDArray[np.int64]
+    lasting_M: NDArray[np.int64]
+    settled_M: NDArray[np.int64]
+    history_M: NDArray[np.int8]
+
+
+def times_of(hit_TM: NDArray[np.bool_]) -> Times:
+    """The times of tokens that were hits at some of the points."""
+    T, last_M = len(hit_TM), hit_TM[-1]
+    first_M = np.where(hit_TM.any(axis=0), hit_TM.argmax(axis=0), T)
+    lasting_M = np.where(hit_TM.all(axis=0), 0, T - np.argmin(hit_TM[::-1], axis=0))
+    lost_M = np.where(hit_TM.any(axis=0), T - np.argmax(hit_TM[::-1], axis=0), 0)
+    settled_M = np.where(last_M, lasting_M, lost_M)
+    n_changes_M = (hit_TM[1:] != hit_TM[:-1]).sum(axis=0)
+    # never and always, forgotten and learned, unstable both
+    of_changes = np.array(
+        [[History.never, History.always], [History.forgotten, History.learned], [History.unstable] * 2]
+    )
+    return Times(first_M, lasting_M, settled_M, of_changes[np.minimum(n_changes_M, 2), last_M.astype(int)])
 
 
 def turnbull(n_CC: Floats) -> Floats:
@@ -44,13 +74,8 @@ def turnbull(n_CC: Floats) -> Floats:
     Where each interval is one cell these are the shares of the counts.
 
     Args:
-        n_CC: how many times lie from cell i to cell j, both included, at [i, j].
-
-    Raises:
-        ValueError: there is no time, or an interval ends before it begins.
+        n_CC: how many times lie from cell i to cell j, both included, at [i, j]; none where j < i.
     """
-    if n_CC.sum() <= 0 or np.any(np.tril(n_CC, -1) > 0):
-        raise ValueError("there are no intervals, or some end before they begin")
     i, j = np.nonzero(n_CC)
     n_I, cell = n_CC[i, j], np.arange(len(n_CC))
     in_IC = (cell >= i[:, None]) & (cell <= j[:, None])
@@ -64,8 +89,7 @@ def turnbull(n_CC: Floats) -> Floats:
     return share_C
 
 
-@dataclass(frozen=True, eq=False)
-class Tails:
+class Tails(NamedTuple):
     """The tail of the times under each replicate.
 
     Attributes:
@@ -90,34 +114,33 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     so that the search is in c alone.
 
     Args:
-        x_T: the points of the tail, ascending, at least three where something may never be learned, else two.
+        x_T: the points of the tail, ascending, at least three.
         n_BC: how many times lie in the cells after the first point, [B, T]: between points, and after the last.
         with_never: whether a share is never learned; else it is 0.
-
-    Raises:
-        ValueError: shapes disagree, or there are fewer points.
     """
-    if n_BC.shape[1] != len(x_T) or len(x_T) < 2 + with_never:
-        raise ValueError(f"{n_BC.shape[1]} cells after {len(x_T)} points")
     about_T = x_T - x_T[0]
-    learned_B, left_B, n_B = n_BC[:, :-1].sum(axis=1), n_BC[:, -1], n_BC.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share_left_B = left_B / n_B
 
-    def parts(ln_c_B: Floats) -> tuple[Floats, Floats, Floats]:
-        at_BT = np.exp(-np.exp(ln_c_B)[:, None] * about_T)
-        q_B = at_BT[:, -1]
-        never_B = np.where(with_never & (share_left_B > q_B), (share_left_B - q_B) / (1 - q_B), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_cells_B = (n_BC[:, :-1] * np.log(at_BT[:, :-1] - at_BT[:, 1:])).sum(axis=1)
-            of_learned_B = learned_B * np.log1p(-never_B)
-            of_left_B = np.where(left_B > 0, left_B * np.log(never_B + (1 - never_B) * q_B), 0.0)
-        return of_cells_B + of_learned_B + of_left_B, never_B, q_B
+    def parts(ln_c_B: Floats, of_B: Floats) -> tuple[Floats, Floats]:
+        n_C = n_BC[of_B.astype(int)]
+        learned_B, left_B = n_C[:, :-1].sum(axis=1), n_C[:, -1]
+        still_BT = np.exp(-np.exp(ln_c_B)[:, None] * about_T)
+        q_B, share_B = still_BT[:, -1], left_B / np.maximum(learned_B + left_B, _TINY)
+        never_B = np.where(with_never & (share_B > q_B), (share_B - q_B) / (1 - q_B), 0.0)
+        of_cells_B = (n_C[:, :-1] * np.log(np.maximum(-np.diff(still_BT), _TINY))).sum(axis=1)
+        of_left_B = left_B * np.log(np.maximum(never_B + (1 - never_B) * q_B, _TINY))
+        return of_cells_B + learned_B * np.log1p(-np.minimum(never_B, 1 - 1e-15)) + of_left_B, never_B
 
-    lo, hi = (np.full(len(n_BC), np.log(end / about_T[-1])) for end in _REACH)
-    ln_c_B = golden(lambda ln_c_B: parts(ln_c_B)[0], lo, hi)
-    value_B, never_B, _ = parts(ln_c_B)
-    is_known_B = (learned_B > 0) & (n_B > 0)
+    def loss(ln_c_B: Floats, of_B: Floats) -> Floats:
+        return -parts(ln_c_B, of_B)[0]
+
+    every_B, grid_G = np.arange(len(n_BC), dtype=np.float64), np.log(np.geomspace(*_REACH) / about_T[-1])
+    value_BG = np.stack([parts(np.full(len(n_BC), each), every_B)[0] for each in grid_G], axis=1)
+    best_B = value_BG.argmax(axis=1)
+    around = tuple(grid_G[np.clip(best_B, 1, len(grid_G) - 2) + side] for side in (-1, 0, 1))
+    found = find_minimum(loss, around, args=(every_B,))
+    ln_c_B = np.where(found.success, found.x, grid_G[best_B])  # at an end of the grid nothing lies around the maximum
+    value_B, never_B = parts(ln_c_B, every_B)
+    is_known_B = n_BC[:, :-1].sum(axis=1) > 0
     return Tails(*(np.where(is_known_B, each_B, np.nan) for each_B in (np.exp(ln_c_B), never_B, value_B)))
 
 

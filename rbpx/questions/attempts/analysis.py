@@ -99,7 +99,7 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     if not least <= T <= most:
         raise RbpxError(f"T={T:g} is outside of what was measured, {least:g} to {most:g}; give one between, or drop T=")
     of_I = curves.sums_D3J[: len(answers.nats_I)]
-    return np.array([min(0.0, -float(loss_at(1 / T, loss_3J, curves.beta_J)[0])) for loss_3J in of_I])
+    return np.minimum(0.0, -loss_at(1 / T, of_I, curves.beta_J))
 
 
 def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]:

@@ -7,14 +7,15 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.config.request import Request
-from rbpx.display.section import interval
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, share, text, whole, with_ends, written
 from rbpx.display.vocabulary import shortened, signed
 from rbpx.errors import RbpxError
+from rbpx.laws.numeric import Floats
 from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
 from rbpx.questions.compare.parts import KINDS, compared, kind_of, part_of, shares
 from rbpx.questions.question import Question
@@ -29,13 +30,8 @@ from rbpx.typed import typed
 
 _K: Final = (1, 10, 100)
 _LISTED: Final = 5  # documents and passages of each text in tables
-_PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes (or tokens) from the beginning of a document
-_WAYS: Final = ("better", "equal", "worse")  # which way the rank of a token moves from a to b
-_OF_TOKENS: Final = (
-    " An earlier version measured one of the runs and kept no bytes; remove it with `store rm` and measure it again."
-)
+_PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes from the beginning of a document
 
-_Chosen = npt.NDArray[np.bool_]
 _Words = Sequence[str | None]
 """The text of each stretch; None where the store does not have it."""
 
@@ -66,9 +62,7 @@ def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
         if not any(side.means(run) for run in runs):
             known = ", ".join(list(dict.fromkeys(map(name_of, runs)))[:8])
             return f"{side.key}={side.name} was not measured on the texts asked for; the store has: {known}"
-    texts = [sorted({run.dataset for run in runs if side.means(run)}) for side in sides]
-    a, b = (f"{side.name} on {', '.join(names)}" for side, names in zip(sides, texts, strict=True))
-    return f"a and b were not measured on the same text ({a}; {b}); measure both on one, under one protocol"
+    return "a and b were not measured on the same text; measure both on one, under one protocol"
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: Request) -> list[Record]:
@@ -76,24 +70,30 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
 
     Of the parts the whole text is first, then kinds, places, slices and documents; the document that makes most of the
     difference is the first of them.
+
+    Raises:
+        RbpxError: a run does not know its bytes.
     """
     sides = [ask(connection, "compared_tokens", run_id=run.run_id, ties=ties.value) for run in (a, b)]
-    unit, met = _meet(sides, (a, b))
-    words = list(_words(met, sides))
+    for run, tokens in zip((a, b), sides, strict=True):
+        if tokens["first_byte"].null_count:
+            raise RbpxError(
+                f"run {run.run_id} ({name_of(run)} on {run.dataset}) was measured before tokens knew their bytes; "
+                "remove it with `store rm` and measure it again"
+            )
+    met = meet(*(Tokens(*(rows[name].to_numpy() for name in _TOKENS)) for rows in sides))
+    words, whole_3D, doc_ids = list(_words(met, sides)), met.sums(), np.unique(met.doc_M).tolist()
     names: Record = {"a": name_of(a), "b": name_of(b), "run_id_a": a.run_id, "run_id_b": b.run_id}
     names |= {name: getattr(a, name) for name in ("dataset", "text_hash", "protocol", "window", "stride")}
-    names |= {"ties": ties.value, "unit": unit}
+    names |= {"ties": ties.value, "unit": "byte"}
     sources = dict(zip(*ask(connection, "compared_documents", run_id=a.run_id).to_pydict().values(), strict=True))
-    whole_3D, doc_ids = met.sums(), met.documents[0].tolist()
-    parts = [("text", a.dataset, whole_3D)]
-    parts += [(by, name, met.sums(chosen_M)) for by, name, chosen_M in _cuts(met, words)]
-    parts += [("slice", *of) for of in _slices(connection, met, words, sides, request)]
+    parts = [("text", a.dataset, whole_3D), *_cuts(met, words), *_slices(connection, met, words, sides, request)]
     for at in np.lexsort((doc_ids, -np.abs(whole_3D[1] - whole_3D[0]))):  # a single document has no interval
         parts.append(("document", f"{doc_ids[at]} {sources.get(doc_ids[at], '')}".strip(), whole_3D[:, at : at + 1]))
     rows: list[Record] = [
         {"kind": "part", "by": by, "name": name, **row}
         for by, name, part_3D in parts
-        if (row := compared(part_3D, whole_3D, unit)) is not None
+        if (row := compared(part_3D, whole_3D)) is not None
     ]
     if _is_one_tokenizer(sides):
         rows += _hits(sides, request, min(a.vocab_size or 0, b.vocab_size or 0))
@@ -101,26 +101,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
     return [{"kind": row["kind"], **names, **row} for row in rows]
 
 
-def _meet(sides: Sequence[pa.Table], runs: Sequence[Run]) -> tuple[str, Stretches]:
-    """The text that both scored, and its unit: byte, or token where a run of an earlier version knows no bytes.
-
-    Raises:
-        RbpxError: a run does not know its bytes, and the tokenizers differ.
-    """
-    old = next((run for run, rows in zip(runs, sides, strict=True) if rows["first_byte"].null_count), None)
-    if old is not None and not _is_one_tokenizer(sides):
-        raise RbpxError(
-            f"run {old.run_id} ({name_of(old)} on {old.dataset}) was measured before tokens knew their bytes, so it "
-            "cannot be compared across tokenizers; remove it with `store rm` and measure it again"
-        )
-    met = meet(*(_tokens(rows, old is None) for rows in sides))
-    return "byte" if old is None else "token", met
-
-
-def _tokens(rows: pa.Table, know_bytes: bool) -> Tokens:
-    doc, nats = rows["doc_id"].to_numpy().astype(np.int64), rows["nats"].to_numpy()
-    begin = rows["first_byte" if know_bytes else "position"].to_numpy().astype(np.int64)
-    return Tokens(doc, begin, rows["n_bytes"].to_numpy() if know_bytes else np.ones(len(doc), np.int64), nats)
+_TOKENS: Final = ("doc_id", "first_byte", "n_bytes", "nats")
 
 
 def _is_one_tokenizer(sides: Sequence[pa.Table]) -> bool:
@@ -131,48 +112,42 @@ def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
     """The text of each stretch, from the first side that knows which bytes its token stands for."""
     known = []
     for rows, of_M in zip(sides, (met.a_M, met.b_M), strict=True):
-        n_bytes, first = (rows[name].fill_null(-1).to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
-        known.append((rows["text"].take(pa.array(of_M)).to_pylist(), n_bytes.tolist(), (met.begin_M - first).tolist()))
-    for m, length in enumerate(met.length_M.tolist()):
-        parts = (part_of(words[m], n_bytes[m], begin[m], length) for words, n_bytes, begin in known)
+        n_bytes, first = (rows[name].to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
+        known.append(zip(rows["text"].take(pa.array(of_M)).to_pylist(), n_bytes, met.begin_M - first, strict=True))
+    for length, *of in zip(met.length_M, *known, strict=True):
+        parts = (part_of(text, n_bytes, begin, length) for text, n_bytes, begin in of)
         yield next((part for part in parts if part is not None), None)
 
 
-def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, _Chosen]]:
-    """The stretches of each kind, and of each place; none of some."""
+def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:
+    """The sums over the stretches of each kind, and of each place."""
     kind_M = np.array([kind_of(word) for word in words])
-    yield from (("kind", kind, kind_M == kind) for kind in KINDS)
+    yield from (("kind", kind, met.sums(kind_M == kind)) for kind in KINDS)
     place_M = np.searchsorted(_PLACES, met.begin_M, side="right") - 1
     for at, (low, high) in enumerate(zip_longest(_PLACES, _PLACES[1:])):
-        yield "place", f"{low}..{'' if high is None else high - 1}", place_M == at
+        yield "place", f"{low}..{'' if high is None else high - 1}", met.sums(place_M == at)
 
 
 def _slices(
     connection: duckdb.DuckDBPyConnection, met: Stretches, words: _Words, sides: Sequence[pa.Table], request: Request
-) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+) -> Iterator[tuple[str, str, Floats]]:
     """The sums over the stretches that meet each of the user's conditions.
 
     Raises:
         RbpxError: a condition is wrong, or nothing meets it.
     """
-    limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-    rows = _stretches(met, words, sides) if request.conditions else None
+    limits, (a, b) = SqlLimits(request.sql_timeout_s, request.sql_memory_mib), sides
+    columns: dict[str, Any] = {"doc_id": met.doc_M, "first_byte": met.begin_M, "n_bytes": met.length_M}
+    columns |= {"text": pa.array(words, pa.string()), "nats_a": met.nats_a_M, "nats_b": met.nats_b_M}
+    if _is_one_tokenizer(sides):
+        columns |= {name: a[name].to_numpy()[met.a_M] for name in ("position", "token_id")}
+        columns |= {"rank_a": a["rank"].to_numpy()[met.a_M], "rank_b": b["rank"].to_numpy()[met.b_M]}
+    rows = pa.table(columns | {"row": np.arange(len(met.doc_M))})
     for name, where in request.conditions.items():
         chosen = ask_where(connection, rows, f"slices.{name}", where, "chosen_rows", limits)
         if not chosen.num_rows:
             raise RbpxError(f"slices.{name}={where!r} matches nothing that both models scored; change it")
-        yield name, met.sums(chosen["row"].to_numpy())
-
-
-def _stretches(met: Stretches, words: _Words, sides: Sequence[pa.Table]) -> pa.Table:
-    """The stretches as a table that conditions are asked of."""
-    columns: dict[str, Any] = {"doc_id": met.doc_M, "first_byte": met.begin_M, "n_bytes": met.length_M}
-    columns |= {"text": pa.array(words, pa.string()), "nats_a": met.nats_a_M, "nats_b": met.nats_b_M}
-    if _is_one_tokenizer(sides):
-        a, b = sides
-        columns |= {name: a[name].to_numpy()[met.a_M] for name in ("position", "token_id")}
-        columns |= {"rank_a": a["rank"].to_numpy()[met.a_M], "rank_b": b["rank"].to_numpy()[met.b_M]}
-    return pa.table(columns | {"row": np.arange(len(met.doc_M))})
+        yield "slice", name, met.sums(chosen["row"].to_numpy())
 
 
 def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Iterator[Record]:
@@ -202,18 +177,12 @@ def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) 
 
 def _tables(rows: Sequence[Record]) -> Iterator[Table]:
     """The parts of a text, hits where both models have one tokenizer, and passages."""
-    names, unit = rows[0], rows[0]["unit"]
-    about = f"{names['dataset']}: a = {names['a']}, b = {names['b']}"
+    about = "{dataset}: a = {a}, b = {b}".format_map(rows[0])
     parts, hits, passages = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits", "passage"))
-    note = (
-        "Only text that both scored counts; the nats of a token are spread over its bytes. Length and place are in "
-        f"{unit}s, places from the beginning of a document. 95 %: over documents, no interval for a single document; "
-        f"{typed(format='json')} has all documents.{_OF_TOKENS if unit == 'token' else ''}"
-    )
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
-    yield PARTS.table(f"Bits per {unit}", parts[:shown], about, note=note)
-    note = f"RBP, gained, lost and same are shares of the tokens; ties {names['ties']}."
-    yield HITS.table("Hits", hits, about, note=note)
+    note = f"Length and place in bytes; {typed(format='json')} has all documents."
+    yield PARTS.table("Bits per byte", parts[:shown], about, note=note)
+    yield HITS.table("Hits", hits, about, note=f"Shares of the tokens; ties {rows[0]['ties']}.")
     yield PASSAGES.table("Where they differ most", passages[:_LISTED], about)
 
 
@@ -221,7 +190,7 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
     """Which way ranks move on a text."""
     for row in rows:
         if row["kind"] == "moves":
-            said = [f"{way} {interval(*(row[f'{way}{end}'] for end in ('', '_lo', '_hi')))}" for way in _WAYS]
+            said = [f"{way} {interval_of(estimate_in(row, way))}" for way in ("better", "equal", "worse")]
             yield f"Ranks on {row['dataset']} from a to b, as shares of the tokens: {', '.join(said)}."
 
 
@@ -233,7 +202,7 @@ def _part(row: Record) -> str:
 PARTS: Final = View[Record](
     "parts",
     text("part", "name", _part),
-    whole("length", "n_units", lambda row: row[f"n_{row['unit']}s"]),
+    whole("length", "n_bytes"),
     [with_ends(side, f"bits_{side}", ends_spare=3) for side in "ab"],
     with_ends("b − a", "change", how=signed, means="below 0, b predicts better"),
     share("share", "share", means="part of the whole difference", spare=1),

@@ -1,7 +1,7 @@
 """Compares two models on a part of a text, with intervals over documents; tells the kind of a stretch of text.
 
 Everything is computed alike for both sides and subtracted last, so that swapping the sides flips signs and changes no
-digit. Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes (or tokens).
+digit. Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes.
 """
 
 import math
@@ -19,30 +19,26 @@ KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mi
 """The kinds of stretches, ignoring white space around them; `unknown` where the store does not have the text."""
 
 
-def compared(part_3D: Floats, whole_3D: Floats, unit: str) -> Record | None:
+def compared(part_3D: Floats, whole_3D: Floats) -> Record | None:
     """Two models on one part of a text; None without text.
 
     Args:
         part_3D: the sums of the part.
         whole_3D: the sums of the whole text, for the share.
-        unit: byte, or token where bytes are not known.
 
     Returns:
-        `bits_a` and `bits_b` a unit and `change` b - a, with intervals over documents (linearised); its `share` of the
-        whole difference in bits, where the parts of a text add up to 1, None without a difference; how many units it
+        `bits_a` and `bits_b` a byte and `change` b - a, with intervals over documents (linearised); its `share` of the
+        whole difference in bits, where the parts of a text add up to 1, None without a difference; how many bytes it
         has, and `documents` that have some of it.
     """
-    nats_a_D, nats_b_D, units_D = part_3D
-    if not units_D.any():
+    nats_a_D, nats_b_D, bytes_D = part_3D
+    if not bytes_D.any():
         return None
     change_D, whole = nats_b_D - nats_a_D, float((whole_3D[1] - whole_3D[0]).sum())
-    a, b, change = (_ratio(nats_D / math.log(2), units_D) for nats_D in (nats_a_D, nats_b_D, change_D))
-    return {
-        **by_name(bits_a=a, bits_b=b, change=change),
-        "share": float(change_D.sum()) / whole if whole else None,
-        f"n_{unit}s": round(float(units_D.sum())),
-        "documents": int(np.count_nonzero(units_D)),
-    }
+    a, b, change = (_ratio(nats_D / math.log(2), bytes_D) for nats_D in (nats_a_D, nats_b_D, change_D))
+    share = float(change_D.sum()) / whole if whole else None
+    counts = {"n_bytes": round(float(bytes_D.sum())), "documents": int(np.count_nonzero(bytes_D))}
+    return {**by_name(bits_a=a, bits_b=b, change=change), "share": share, **counts}
 
 
 def shares(doc_N: npt.NDArray[np.int64], **meets_N: npt.NDArray[np.bool_]) -> Record:

@@ -2,13 +2,13 @@
 
 A logistic model of the chance that a miss now is a hit a decade on is learned one decade earlier, and judged at the
 last point, which nothing has seen. The models differ in what they know of a token, each as a normal score among the
-misses of its time. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over another gap g', the law of a constant
-hazard in ln x, which also makes times of chances.
+misses of its time, since losses of one decade are not those of the next. A chance p over the gap g becomes
+1 - (1 - p)^(g'/g) over another gap g', the law of a constant hazard in ln x, which also makes times of chances.
 
 Shapes: M tokens, T points, F features.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,29 +29,38 @@ from rbpx.laws.counts.chances import (
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, by_name, flat
 from rbpx.laws.learning.curves import FEWEST, fit_sigmoids
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.losses import Over
-from rbpx.questions.learning.tokens import Tokens
+from rbpx.questions.learning.tokens import Ints, Tokens
 from rbpx.status import Status
 from rbpx.store.store import Record
 
 DECADE: Final = float(np.log(10))
 BASELINE: Final = "loss"
+_SIGMOID: Final = "sigmoid"
 LEARNERS: Final[Mapping[str, tuple[str, ...]]] = {
     "base rate": (),
-    "frequency": ("ln_frequency",),
+    "frequency": ("frequency",),
     BASELINE: ("nats",),
     "slope": ("slope",),
-    "loss, slope, frequency": ("nats", "slope", "ln_frequency"),
-    "rank": ("ln_rank",),
-    "rank and all three": ("ln_rank", "nats", "slope", "ln_frequency"),
-    "sigmoid": ("sigmoid_nats",),
+    "loss, slope, frequency": ("nats", "slope", "frequency"),
+    "rank": ("rank",),
+    "rank and all three": ("rank", "nats", "slope", "frequency"),
+    _SIGMOID: (_SIGMOID,),
 }
 """What each model knows of a token; sigmoid: what its sigmoid so far foretells it to lose."""
+
+_KNOWN: Final[Mapping[str, Callable[[Tokens, int], NDArray[np.generic]]]] = {
+    "frequency": lambda of, at: np.bincount(of.token_id_M)[of.token_id_M],
+    "nats": lambda of, at: of.nats_MT[:, at],
+    "slope": lambda of, at: np.diff(of.nats_MT[:, at - 1 : at + 1].astype(np.float64))[:, 0],
+    "rank": lambda of, at: of.rank_MT[:, at],
+    _SIGMOID: lambda of, at: fit_sigmoids(of.x_T[: at + 1], of.nats_MT[:, : at + 1]).at(of.x_T[at] + [DECADE])[:, 0],
+}
+"""The features of tokens at a point, of which only the order among the misses counts."""
 
 _CLIP: Final = 30.0  # of a logit
 
 
-def forecast(over: Over, k: int, top: int) -> list[Record]:
+def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
     """Foretell the last decade, and the next; nothing where the points reach over no two decades, each with a slope.
 
     taught_lo, taught_hi: x of where now was when the models learned, and of the decade's end, which is now when they
@@ -65,46 +74,40 @@ def forecast(over: Over, k: int, top: int) -> list[Record]:
     there and the share there is; for each of the misses at the last point that are likeliest to become hits (`_next`).
 
     Args:
-        over: the tokens.
+        tokens: at all points.
         k: rank that makes a hit.
         top: tokens to name.
     """
-    tokens, x_T = over.tokens, over.tokens.x_T
-    last = len(x_T) - 1
+    x_T, last = tokens.x_T, len(tokens.x_T) - 1
     now = _decade_before(x_T, last, 2)
     before = None if now is None else _decade_before(x_T, now, 1)
     if now is None or before is None:
         return []
     hit_MT = tokens.rank_MT <= k
     miss_M = ~hit_MT[:, now]
-    is_hit_M = hit_MT[miss_M, last]
-    document_M = numbered(tokens.doc_M[miss_M]) if miss_M.any() else np.empty(0, np.intp)
-    taught, judged = (_features(tokens, at) for at in (before, now))
-    gaps = x_T[now] - x_T[before], x_T[last] - x_T[now]
-    statuses: dict[str, Status] = {}
-    logits: dict[str, Floats] = {}
-    for name, features in LEARNERS.items():
-        statuses[name], z_M = _logits(features, (taught, ~hit_MT[:, before], hit_MT[:, now]), (judged, miss_M))
-        if statuses[name] is Status.ok:
-            logits[name] = _over_gap(z_M, gaps[1] / gaps[0])
-    learners = [
-        {"kind": "learner", "name": name, **_scored(name, logits, is_hit_M, document_M), "status": status}
-        for name, status in statuses.items()
-    ]
-    losses = {row["name"]: row["log_loss_nats"] for row in learners if row["log_loss_nats"] is not None}
-    best = min(losses, key=losses.__getitem__, default=None)
+    is_hit_M, document_M = hit_MT[miss_M, last], numbered(tokens.doc_M[miss_M])
+    asked = {name: _logits(tokens, hit_MT, known, (before, now, now)) for name, known in LEARNERS.items()}
+    longer = (x_T[last] - x_T[now]) / (x_T[now] - x_T[before])
+    logits = {name: _over_gap(z_M, longer) for name, (status, z_M) in asked.items() if status is Status.ok}
+    learners = {
+        name: {"kind": "learner", "name": name, **_scored(name, logits, is_hit_M, document_M), "status": status}
+        for name, (status, _) in asked.items()
+    }
+    best = min(logits, key=lambda name: learners[name]["log_loss_nats"], default=None)
     reached, expected, likeliest = [], None, list[Record]()
     if best is not None:
-        expected, likeliest = _next(over, best, judged, hit_MT, (now, last), top)
+        expected, likeliest = _next(tokens, hit_MT, best, now, top)
         for at in range(now + 1, last + 1):
-            chance = hit_chance(_over_gap(logits[best], (x_T[at] - x_T[now]) / gaps[1])).mean()
-            observed = by_name(observed=mean_over_documents(hit_MT[miss_M, at].astype(np.float64), document_M))
-            reached.append({"kind": "reached", "x": float(np.exp(x_T[at])), "expected": float(chance), **observed})
+            share = (x_T[at] - x_T[now]) / (x_T[last] - x_T[now])
+            row = {"kind": "reached", "x": float(np.exp(x_T[at]))}
+            row["expected"] = float(hit_chance(_over_gap(logits[best], share)).mean())
+            observed = mean_over_documents(hit_MT[miss_M, at].astype(np.float64), document_M)
+            reached.append(row | by_name(observed=observed))
     x = np.exp(x_T).tolist()
     found = {"kind": "forecast", "taught_lo": x[before], "taught_hi": x[now], "judged_lo": x[now], "judged_hi": x[last]}
-    found |= {"n_misses": len(is_hit_M), "became": float(is_hit_M.mean()) if len(is_hit_M) else float("nan")}
+    found |= {"n_misses": len(is_hit_M), "became": float(is_hit_M.mean()) if len(is_hit_M) else None}
     found |= {"best": best, "expected": expected}
-    return [{**row, "k": k} for row in (found, *learners, *reached, *likeliest)]
+    return [{**row, "k": k} for row in (found, *learners.values(), *reached, *likeliest)]
 
 
 def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
@@ -112,49 +115,30 @@ def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
     return least + int(np.abs(x_T[at] - x_T[least:at] - DECADE).argmin()) if at > least else None
 
 
-def _features(tokens: Tokens, at: int) -> Mapping[str, Floats]:
-    """What is known of each token at a point."""
-    x_T, nats_MT = tokens.x_T, tokens.nats_MT.astype(np.float64)
-    _, of_M, n_V = np.unique(tokens.token_id_M, return_inverse=True, return_counts=True)
-    features = {
-        "nats": nats_MT[:, at],
-        "slope": (nats_MT[:, at] - nats_MT[:, at - 1]) / (x_T[at] - x_T[at - 1]),
-        "ln_frequency": np.log(n_V[of_M]),
-        "ln_rank": np.log(tokens.rank_MT[:, at].astype(np.float64)),
-    }
-    if at + 1 >= FEWEST - 2:
-        sigmoids = fit_sigmoids(x_T[: at + 1], nats_MT[:, : at + 1])
-        features["sigmoid_nats"] = sigmoids.at(x_T[at : at + 1] + DECADE)[:, 0]
-    return features
-
-
-def _known(known: Mapping[str, Floats], features: Sequence[str], of_M: NDArray[np.bool_]) -> Floats:
-    """Normal scores of some features among some tokens, beside a constant, [M, F + 1].
-
-    Losses of one decade are not those of the next, so a token is described by its place among the misses of its time.
-    """
-    n = int(of_M.sum())
-    scores = [ndtri((rankdata(known[name][of_M]) - 0.5) / n) for name in features]
-    return np.column_stack([np.ones(n), *scores])
-
-
 def _logits(
-    features: Sequence[str],
-    taught: tuple[Mapping[str, Floats], NDArray[np.bool_], NDArray[np.bool_]],
-    judged: tuple[Mapping[str, Floats], NDArray[np.bool_]],
+    tokens: Tokens, hit_MT: NDArray[np.bool_], known: Sequence[str], points: tuple[int, int, int]
 ) -> tuple[Status, Floats]:
-    """Learn from features, misses and later hits at one time; the status, and the logits of misses at another time."""
-    known, miss_M, hit_M = taught
-    if not known.keys() >= set(features):  # a sigmoid needs more points
-        return Status.not_identified, np.empty(0)
-    if not miss_M.any() or not judged[1].any():
-        return Status.one_outcome, np.empty(0)
-    design_MF = _known(known, features, miss_M)
-    varies_F = np.concatenate([[True], np.ptp(design_MF[:, 1:], axis=0) > 0])
-    found = learn(blocks_of(design_MF[:, None, varies_F], hit_M[miss_M]))
+    """The logits of the misses at the last of three points, by which misses at the first were hits at the second."""
+    taught, then, now = points
+    is_taught_M, is_asked_M, none = ~hit_MT[:, taught], ~hit_MT[:, now], np.empty(0)
+    if _SIGMOID in known and taught + 1 < FEWEST - 2:
+        return Status.not_identified, none
+    if not is_taught_M.any() or not is_asked_M.any():
+        return Status.one_outcome, none
+    taught_MF, asked_MF = (
+        np.column_stack([np.ones(of_M.sum()), *(_score(_KNOWN[name](tokens, at)[of_M]) for name in known)])
+        for at, of_M in ((taught, is_taught_M), (now, is_asked_M))
+    )
+    varies_F = np.concatenate([[True], np.ptp(taught_MF[:, 1:], axis=0) > 0])
+    found = learn(blocks_of(taught_MF[:, None, varies_F], hit_MT[is_taught_M, then]))
     if found.status is not Status.ok:
-        return found.status, np.empty(0)
-    return Status.ok, np.clip(_known(*(judged[0], features, judged[1]))[:, varies_F] @ found.theta_F, -_CLIP, _CLIP)
+        return found.status, none
+    return Status.ok, np.clip(asked_MF[:, varies_F] @ found.theta_F, -_CLIP, _CLIP)
+
+
+def _score(value_M: NDArray[np.generic]) -> Floats:
+    """Normal scores of values among themselves."""
+    return np.asarray(ndtri((rankdata(value_M) - 0.5) / len(value_M)))
 
 
 def _over_gap(z_M: Floats, ratio: float) -> Floats:
@@ -163,7 +147,7 @@ def _over_gap(z_M: Floats, ratio: float) -> Floats:
     return np.asarray(np.log(-np.expm1(ln_still_M)) - ln_still_M)
 
 
-def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: NDArray[np.intp]) -> Record:
+def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: Ints) -> Record:
     """How the chances of one model are judged at the last point.
 
     auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.judge` finds them; brier: mean squared error.
@@ -179,38 +163,33 @@ def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], d
     if np.ptp(z_M) == 0:
         row["auc"] = NO_ESTIMATE
     elif hit_M.any():
-        tenth = np.argsort(-z_M, kind="stable")[: max(len(z_M) // 10, 1)]
-        row["found"] = float(hit_M[tenth].sum() / hit_M.sum())
+        row["found"] = float(hit_M[np.argsort(-z_M, kind="stable")[: max(len(z_M) // 10, 1)]].sum() / hit_M.sum())
     if BASELINE in logits and name != BASELINE:
-        more_M = ln_hit_chance(np.where(hit_M, z_M, -z_M))
-        more_M -= ln_hit_chance(np.where(hit_M, logits[BASELINE], -logits[BASELINE]))
-        row["gain"] = mean_over_documents(more_M, document_M)
+        ln_own_M, ln_base_M = (ln_hit_chance(np.where(hit_M, of_M, -of_M)) for of_M in (z_M, logits[BASELINE]))
+        row["gain"] = mean_over_documents(ln_own_M - ln_base_M, document_M)
     return flat(row)
 
 
 def _next(
-    over: Over, name: str, known: Mapping[str, Floats], hit_MT: NDArray[np.bool_], points: tuple[int, int], top: int
+    tokens: Tokens, hit_MT: NDArray[np.bool_], name: str, now: int, top: int
 ) -> tuple[float | None, list[Record]]:
     """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade.
 
     There are none where the base rate is the best that is known. Of each: chance, of being a hit ten times x on; time,
     x at which it is as likely as not to be one, with ends between which 95 % of such times would lie.
     """
-    tokens, (now, last) = over.tokens, points
-    x_T, miss_M = tokens.x_T, ~hit_MT[:, last]
-    taught = known, ~hit_MT[:, now], hit_MT[:, last]
-    status, z_M = _logits(LEARNERS[name], taught, (_features(tokens, last), miss_M))
+    x_T, last = tokens.x_T, len(tokens.x_T) - 1
+    status, z_M = _logits(tokens, hit_MT, LEARNERS[name], (now, last, last))
     if status is not Status.ok:
         return None, []
     z_M = _over_gap(z_M, DECADE / (x_T[last] - x_T[now]))
     chance_M, hazard_M = hit_chance(z_M), -ln_hit_chance(-z_M) / DECADE
-    found = []
-    at_M = np.flatnonzero(miss_M)
-    for place in np.argsort(-z_M, kind="stable")[: top if np.ptp(z_M) > 0 else 0]:
-        at, hazard = at_M[place], hazard_M[place]
+    found, at_M = [], np.flatnonzero(~hit_MT[:, last])
+    for place in np.argsort(-z_M, kind="stable")[: top if np.ptp(z_M) > 0 else 0].tolist():
+        at = at_M[place]
         row: Record = {"kind": "next", "doc_id": int(tokens.doc_M[at]), "position": int(tokens.position_M[at])}
         row |= {"token_id": int(tokens.token_id_M[at]), "nats": float(tokens.nats_MT[at, last])}
-        times = (float(np.exp(x_T[last] - np.log1p(-share) / hazard)) for share in (0.5, *TAILS))
         row |= {"rank": float(tokens.rank_MT[at, last]), "chance": float(chance_M[place])}
-        found.append(row | by_name(time=Estimate(*times)))
-    return float(chance_M.sum() / len(miss_M)), found
+        after = (float(np.exp(x_T[last] - np.log1p(-share) / hazard_M[place])) for share in (0.5, *TAILS))
+        found.append(row | by_name(time=Estimate(*after)))
+    return float(chance_M.sum() / len(hit_MT)), found

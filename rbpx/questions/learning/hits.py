@@ -1,6 +1,6 @@
 """Times of tokens from hits alone, at each k: who is learned by when, and the tail of times beside the law of RBP_k.
 
-Shapes: M tokens, T points, C = T + 1 cells, D documents, B resamples.
+Shapes: M tokens, T points, C = T + 1 cells, N points of a tail, X all tokens and their B replicates.
 """
 
 import math
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, flat
-from rbpx.laws.learning.times import first_hit, fit_tails, lasting, local_slope, turnbull
+from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
 from rbpx.laws.numeric import Floats, line
-from rbpx.laws.trajectory import History, histories, settled
-from rbpx.questions.learning.losses import Over
+from rbpx.questions.learning.tokens import Ints, Tokens
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -24,7 +23,7 @@ _OF_TAIL: Final = ("c", "c_with_never", "never", "alpha", "alpha_of_tail")  # wi
 _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law_error", "tail_error")
 
 
-def hit_times(over: Over, k: int, top: int) -> Iterator[Record]:
+def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
     """The times at one k: by point, of all tokens, of the `top` ids of each history, and their tail.
 
     A time is the cell between the last miss and the first lasting hit of a token. Of a point:
@@ -38,41 +37,37 @@ def hit_times(over: Over, k: int, top: int) -> Iterator[Record]:
 
     Of all tokens: the shares of the histories, which sum to 1, and the first x from which on half of them never change.
     """
-    tokens = over.tokens
-    hit_TM = (tokens.rank_MT <= k).T
-    T, cell_M, first_M, history_M = len(hit_TM), lasting(hit_TM), first_hit(hit_TM), histories(hit_TM)
+    hit_MT = tokens.rank_MT <= k
+    times, (M, T) = times_of(hit_MT.T), hit_MT.shape
     n_CC = np.zeros((T + 1, T + 1))
-    np.add.at(n_CC, (np.minimum(first_M, cell_M), cell_M), 1)
-    between_C = np.cumsum(turnbull(n_CC))
-    cells_MC = cell_M[:, None] == np.arange(T + 1)
-    both_X, both_BX = over.means(np.concatenate([cells_MC, hit_TM.T], axis=1))
-    share_C, rbp_T, share_BC, rbp_BT = both_X[: T + 1], both_X[T + 1 :], both_BX[:, : T + 1], both_BX[:, T + 1 :]
-    x_T, settled_T = np.exp(tokens.x_T), np.cumsum(np.bincount(settled(hit_TM), minlength=T)) / len(cell_M)
+    np.add.at(n_CC, (np.minimum(times.first_M, times.lasting_M), times.lasting_M), 1)
+    cells_MC = times.lasting_M[:, None] == np.arange(T + 1)
+    share_XC, rbp_XT = (np.vstack(tokens.means(each)) for each in (cells_MC, hit_MT))
+    by_XC, between_C, x = share_XC.cumsum(axis=1), turnbull(n_CC).cumsum(), np.exp(tokens.x_T).tolist()
+    settled_T = np.cumsum(np.bincount(times.settled_M, minlength=T)) / M
     for at in range(T):
-        by, by_B = float(share_C[: at + 1].sum()), share_BC[:, : at + 1].sum(axis=1)
-        learned = by_name(learned=over.estimate(by, by_B, Recipe.uncentred))
-        passing = float((hit_TM[at] & (cell_M > at)).mean())
-        row = {"kind": "point", "k": k, "x": float(x_T[at]), **learned, "between": float(between_C[at])}
-        yield row | {"rbp": float(rbp_T[at]), "passing": passing, "settled": float(settled_T[at])}
-    shares = {each.name: float((history_M == each).mean()) for each in History}
-    of_all = {"half_settled_at": float(x_T[np.argmax(settled_T >= 0.5)])}
-    yield {"kind": "tokens", "k": k, "n_tokens": len(cell_M), **shares, **of_all}
-    yield from _most_often(history_M, tokens.token_id_M, k, top)
-    yield {"kind": "tail", "k": k, **shares, **flat(_tail(over, (share_C, share_BC), (rbp_T, rbp_BT)))}
+        learned = by_name(learned=tokens.estimate(by_XC[0, at], by_XC[1:, at]))
+        row = {"kind": "point", "k": k, "x": x[at], **learned, "between": float(between_C[at])}
+        rbp = float(rbp_XT[0, at])
+        yield row | {"rbp": rbp, "passing": rbp - float(by_XC[0, at]), "settled": float(settled_T[at])}
+    shares = {each.name: float((times.history_M == each).mean()) for each in History}
+    half = x[int(np.argmax(settled_T >= 0.5))]
+    yield {"kind": "tokens", "k": k, "n_tokens": M, **shares, "half_settled_at": half}
+    yield from _most_often(times.history_M, tokens.token_id_M, k, top)
+    yield {"kind": "tail", "k": k, **shares, **flat(_tail(tokens, share_XC, rbp_XT))}
 
 
-def _most_often(history_M: NDArray[np.int8], token_id_M: NDArray[np.int64], k: int, top: int) -> Iterator[Record]:
+def _most_often(history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int) -> Iterator[Record]:
     """The token ids with the most occurrences, n, of each history; n_scored are all their occurrences."""
     n_scored = np.bincount(token_id_M)
     for history in History:
-        counts = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
-        for at in np.argsort(-counts, kind="stable")[:top]:
-            if counts[at]:
-                row = {"kind": "history", "k": k, "history": history.name, "token_id": int(at), "n": int(counts[at])}
-                yield row | {"n_scored": int(n_scored[at])}
+        n_V = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
+        for at in np.argsort(-n_V, kind="stable")[: min(top, np.count_nonzero(n_V))].tolist():
+            row = {"kind": "history", "k": k, "history": history.name, "token_id": at}
+            yield row | {"n": int(n_V[at]), "n_scored": int(n_scored[at])}
 
 
-def _tail(over: Over, cells: tuple[Floats, Floats], rbp: tuple[Floats, Floats]) -> Record:
+def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
     """The tail of the times at one k, beside the law of RBP_k, both from the same point to the last but one.
 
     At the last point every hit is a lasting one, as nothing comes after it, so it is left out and foretold.
@@ -90,38 +85,37 @@ def _tail(over: Over, cells: tuple[Floats, Floats], rbp: tuple[Floats, Floats]) 
     law_error: by the line through ln(-ln RBP_k).
     tail_error: by the tail with its share, and as many misses over what is not learned as at the point before.
     """
-    x_T, n = over.tokens.x_T, len(over.tokens.doc_M)
-    first = min(int(_FROM * len(x_T)), max(len(x_T) - 1 - _FEWEST, 0))
-    x_N = x_T[first:-1]
-    share_XC, rbp_XT = np.vstack(cells), np.vstack(rbp)
-    rbp_XN, rbp_N = rbp_XT[:, first:-1], rbp_XT[0, first:]
-    left_X = share_XC[:, first + 1 :].sum(axis=1)
-    n_XC = n * np.column_stack([share_XC[:, first + 1 : len(x_T) - 1], share_XC[:, len(x_T) - 1 :].sum(axis=1)])
+    x_T, M = tokens.x_T, len(tokens.key_M)
+    T = len(x_T)
+    first = min(int(_FROM * T), max(T - 1 - _FEWEST, 0))
+    x_N, rbp_N = x_T[first:], rbp_XT[0, first:]
     tail: Record = dict.fromkeys(_OF_TAIL, NO_ESTIMATE) | dict.fromkeys(_ALONE)
-    tail |= {"x": float(np.exp(x_T[first])), "n_points": len(x_N)}
-    if len(x_N) < _FEWEST:
+    tail |= {"x": float(np.exp(x_N[0])), "n_points": len(x_N) - 1}
+    if len(x_N) - 1 < _FEWEST:
         return tail | {"status": Status.too_few_sizes}
+    left_X = share_XC[:, first + 1 :].sum(axis=1)
+    n_XC = M * np.column_stack([share_XC[:, first + 1 : T - 1], share_XC[:, T - 1 :].sum(axis=1)])
     if not n_XC[0, :-1].sum() or not np.all((rbp_N > 0) & (rbp_N < 1)):
         return tail | {"status": Status.not_positive}
-    pure, cured = fit_tails(x_N, n_XC, False), fit_tails(x_N, n_XC, True)
-    modelled_XN = left_X[:, None] * cured.left(x_N - x_N[0])
+    pure, cured = (fit_tails(x_N[:-1], n_XC, with_never) for with_never in (False, True))
+    misses_XN = left_X[:, None] * cured.left(x_N - x_N[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        alpha_X = line(x_N, np.log(-np.log(rbp_XN)))[:, 1]
-        of_tail_X = line(x_N, np.log(-np.log1p(-modelled_XN)))[:, 1]
+        alpha_X = line(x_N[:-1], np.log(-np.log(rbp_XT[:, first:-1])))[:, 1]
+        of_tail_X = line(x_N[:-1], np.log(-np.log1p(-misses_XN[:, :-1])))[:, 1]
     of_tail = pure.c_B, cured.c_B, cured.never_B * left_X, alpha_X, of_tail_X
     for name, value_X in zip(_OF_TAIL, of_tail, strict=True):
-        tail[name] = over.estimate(float(value_X[0]), value_X[1:], Recipe.percentile)
-    passing = (1 - rbp_XN[0, -1]) / (n_XC[0, -1] / n)  # misses over what is not learned, where both are known last
-    still = float(left_X[0] * cured.left(x_T[-1:] - x_N[0])[0, 0])
+        tail[name] = tokens.estimate(value_X[0], value_X[1:], Recipe.percentile)
+    passing = (1 - rbp_N[-2]) / (n_XC[0, -1] / M)  # misses over what is not learned, where both are known last
     ln_misses_N, ln_law_N = np.log1p(-rbp_N), np.log(-np.log(rbp_N))
+    next_misses, next_law = (float(np.exp(_next(x_N, each_N))) for each_N in (ln_misses_N, ln_law_N))
     return tail | {
-        "gain": float(cured.ln_likelihood_B[0] - pure.ln_likelihood_B[0]),
-        "factor": float(local_slope(1.0, 1 - rbp_XN[0, len(x_N) // 2])),
-        "misses_rms": _bend(x_T[first:], ln_misses_N),
-        "law_rms": _bend(x_T[first:], ln_law_N),
-        "misses_error": _error(rbp_N[-1], float(np.exp(_next(x_T[first:], ln_misses_N)))),
-        "law_error": float(np.exp(_next(x_T[first:], ln_law_N))) / -math.log(rbp_N[-1]) - 1,
-        "tail_error": _error(rbp_N[-1], still * passing),
+        "gain": float(cured.ln_likelihood_B[0] - pure.ln_likelihood_B[0]) if cured.never_B[0] else 0.0,
+        "factor": float(local_slope(1.0, 1 - rbp_N[(len(x_N) - 1) // 2])),
+        "misses_rms": _bend(x_N, ln_misses_N),
+        "law_rms": _bend(x_N, ln_law_N),
+        "misses_error": _error(rbp_N[-1], next_misses),
+        "law_error": next_law / -math.log(rbp_N[-1]) - 1,
+        "tail_error": _error(rbp_N[-1], float(misses_XN[0, -1]) * passing),
         "status": Status.ok,
     }
 
@@ -129,8 +123,7 @@ def _tail(over: Over, cells: tuple[Floats, Floats], rbp: tuple[Floats, Floats]) 
 def _bend(x_N: Floats, z_N: Floats) -> float:
     """Root mean square of the residuals about the line of least squares, as a share of the fall."""
     level, alpha = line(x_N, z_N)
-    left_N = z_N - level + alpha * (x_N - x_N.mean())
-    return float(np.sqrt((left_N**2).mean()) / abs(z_N[0] - z_N[-1]))
+    return float((z_N - level + alpha * (x_N - x_N.mean())).std() / abs(z_N[0] - z_N[-1]))
 
 
 def _next(x_N: Floats, z_N: Floats) -> float:

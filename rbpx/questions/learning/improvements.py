@@ -4,60 +4,36 @@ The slope of -logprob on ln x is taken at each occurrence, then averaged over th
 sampling units, so standard errors are clustered by document.
 """
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 
 import duckdb
 
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.found import Found
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Run
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
+from rbpx.ties import Ties
 
 
-class Trend(StrEnum):
-    """What the slope of a token id, and its fall from the first to the last point, say.
+def trend_of(slope: Estimate, fall_nats: float) -> str:
+    """What the slope of a token id with its interval says, and its fall from the first to the last point.
 
-    `improves` and `worsens`: the interval of the slope does not contain 0, and the fall agrees. `turns`: it does not
-    contain 0, but the fall has the other direction. `unclear`: the interval contains 0. `unknown`: only one document
-    contains the token id, so there is no interval.
+    `improves` and `worsens`: the interval does not contain 0, and the fall agrees. `turns`: it does not contain 0, but
+    the fall has the other direction. `unclear`: it contains 0. `unknown`: only one document contains the token id, so
+    there is no interval.
     """
-
-    improves = "improves"
-    worsens = "worsens"
-    turns = "turns"
-    unclear = "unclear"
-    unknown = "unknown"
-
-
-def trend_of(slope: Estimate, fall_nats: float) -> Trend:
-    """What the slope of a token id with its interval says, and the fall from the first to the last point."""
-    if slope.ends is None:
-        return Trend.unknown
-    return _direction(slope.value or 0.0, fall_nats) if slope.leaves_out_0 else Trend.unclear
-
-
-def _direction(slope: float, fall_nats: float) -> Trend:
-    if slope * fall_nats >= 0:
-        return Trend.turns
-    return Trend.worsens if slope > 0 else Trend.improves
-
-
-def of_trend(found: Found, trend: Trend) -> list[Record]:
-    """The token ids with a trend; by the sign of the slope alone where one document leaves no intervals."""
-    tokens = found.of("token")
-    if found.group.n_resampled > 1:
-        return [row for row in tokens if row["trend"] == trend]
-    is_told = trend in (Trend.improves, Trend.worsens)
-    return [row for row in tokens if is_told and _direction(row["slope"], row["fall_nats"]) is trend]
+    if not slope.leaves_out_0:
+        return "unknown" if slope.ends is None else "unclear"
+    if (slope.value or 0.0) * fall_nats >= 0:
+        return "turns"
+    return "worsens" if (slope.value or 0.0) > 0 else "improves"
 
 
 def improvements(
-    connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], x_T: Floats, k: int, least: int
-) -> Iterator[Record]:
-    """How far each token id improves along the runs, one a point, that have ln x there [T] and tokens in common.
+    connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], x_T: Floats, ties: Ties, k: int, least: int
+) -> tuple[list[Record], dict[int, str | None]]:
+    """How far each token id improves along runs at ln x, one a point; and the text of each.
 
     A row for each id that is scored at least so often, those whose nats fall furthest first; one for all rarer ones.
 
@@ -68,15 +44,17 @@ def improvements(
     share: of the fall of all token ids, which add up to 1, its interval normal, over all documents; None where the text
         as a whole has no fall.
     """
-    asked = {"run_ids": [run.run_id for run in runs], "ln_sizes": x_T.tolist(), "k": k, "ties": group.ties.value}
-    rows = ask(connection, "improvements", **asked).to_pylist()
+    run_ids = [run.run_id for run in runs]
+    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=x_T.tolist(), k=k, ties=ties.value).to_pylist()
+    found, texts = list[Record](), {row["token_id"]: row["text"] for row in rows}
     for row in rows:
         slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")
         if row["n_tokens"] >= least:
             row["slope"] = from_stderr(row["slope"], slope_stderr, row["n_documents"] - 1)
-            trend = trend_of(row["slope"], row["fall_nats"])
-            row["share"] = from_stderr(row["share"], share_stderr)
-            yield {"kind": "token", "k": k, **flat(row), "trend": trend.value, "n_types": 1}
+            trend, row["share"] = trend_of(row["slope"], row["fall_nats"]), from_stderr(row["share"], share_stderr)
+            found.append({"kind": "token", "k": k, **flat(row), "trend": trend, "n_types": 1})
     rarer = [row["share"] for row in rows if row["n_tokens"] < least]
     if rarer:
-        yield {"kind": "rarer", "k": k, "share": None if None in rarer else sum(rarer), "n_types": len(rarer)}
+        share = None if None in rarer else sum(rarer)
+        found.append({"kind": "rarer", "k": k, "share": share, "n_types": len(rarer)})
+    return found, texts

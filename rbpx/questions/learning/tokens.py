@@ -1,99 +1,102 @@
-"""Reads the tokens that all runs of a group scored: their losses and ranks at each, in bytes that their number bounds.
+"""The tokens that all runs of a group scored: their losses and ranks at each run, and means over documents.
 
-Shapes: M tokens, T runs in order, D documents, B resamples, X whatever columns are summed.
+Shapes: M tokens, T runs in order, D documents, B replicates, X whatever columns are summed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from rbpx.config.request import Request
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask
 
 Ints = NDArray[np.int64]
-_BITS: Final = (20, 21)  # of a position, of a token id; 22 are left for documents
+_BITS: Final = (41, 21)  # of a key below the document, below the position
 
 
-@dataclass(frozen=True, eq=False)
-class Tokens:
+class Tokens(NamedTuple):
     """The tokens of a text that every run scored.
 
     Attributes:
         x_T: ln of the place of each run on the axis, ascending.
-        doc_M: the document of each, ascending.
-        position_M: where it stands there.
-        token_id_M: in the tokenizer of the runs.
+        key_M: document, position and token id of each in one number, ascending.
         byte_M: where its first byte is in the document; -1 where not known.
         nats_MT: -logprob under each run.
         rank_MT: its rank.
-        n_documents: that were drawn.
+        weights_BD: how often each document is drawn in each replicate.
+        n_resampled: documents, or the texts that they were cut from.
         n_left_out: tokens of the last run that another one did not score.
     """
 
     x_T: Floats
-    doc_M: Ints
-    position_M: Ints
-    token_id_M: Ints
+    key_M: Ints
     byte_M: Ints
     nats_MT: NDArray[np.float32]
     rank_MT: NDArray[np.float32]
-    n_documents: int
-    n_left_out: int
+    weights_BD: Floats
+    n_resampled: int
+    n_left_out: int = 0
 
-    def by_document(self, values_MX: NDArray[np.floating]) -> Floats:
-        """Sums over the tokens of each document, [D, X]."""
-        begins = np.flatnonzero(np.diff(self.doc_M, prepend=-1))
-        sums_DX = np.zeros((self.n_documents, values_MX.shape[1]))
-        if len(begins):
-            sums_DX[self.doc_M[begins]] = np.add.reduceat(values_MX, begins, axis=0, dtype=np.float64)
-        return sums_DX
+    @property
+    def doc_M(self) -> Ints:
+        """The document of each, ascending."""
+        return self.key_M >> _BITS[0]
 
-    def counts(self) -> Floats:
-        """Tokens of each document, [D]."""
-        return np.bincount(self.doc_M, minlength=self.n_documents).astype(np.float64)
+    @property
+    def position_M(self) -> Ints:
+        """Where each stands there."""
+        return self.key_M >> _BITS[1] & (1 << _BITS[0] - _BITS[1]) - 1
 
-    def without_losses(self) -> "Tokens":
-        """The same tokens without what takes the memory of one number a run."""
-        return replace(self, nats_MT=self.nats_MT[:, :0], rank_MT=self.rank_MT[:, :0])
+    @property
+    def token_id_M(self) -> Ints:
+        """In the tokenizer of the runs."""
+        return self.key_M & (1 << _BITS[1]) - 1
+
+    def means(self, values_MX: NDArray[np.floating | np.bool_]) -> tuple[Floats, Floats]:
+        """Means over the tokens, [X], and of each replicate, [B, X]."""
+        doc_M, D = self.doc_M, self.weights_BD.shape[1]
+        sums_DX = np.stack([np.bincount(doc_M, each_M, D) for each_M in values_MX.T], axis=1)
+        n_D = np.bincount(doc_M, minlength=D)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return sums_DX.sum(axis=0) / len(doc_M), (self.weights_BD @ sums_DX) / (self.weights_BD @ n_D)[:, None]
+
+    def estimate(self, value: float, of_B: Floats, recipe: Recipe = Recipe.uncentred) -> Estimate:
+        """A number with its interval over documents."""
+        return estimate(float(value), of_B, self.n_resampled, recipe)
+
+    def mean(self, value_M: NDArray[np.floating]) -> Estimate:
+        """A mean over tokens."""
+        value_X, of_BX = self.means(value_M[:, None])
+        return self.estimate(value_X[0], of_BX[:, 0])
+
+    def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
+        """The share that each column has in the sum of all."""
+        value_X, of_BX = self.means(values_MX)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share_X, share_BX = value_X / value_X.sum(), of_BX / of_BX.sum(axis=1, keepdims=True)
+        return [self.estimate(*each) for each in zip(share_X, share_BX.T, strict=True)]
 
 
 def points_of(group: Group) -> list[Run]:
     """One run for each place on the axis, in order: of replicates the first."""
-    once: dict[float, Run] = {}
-    for run in group.runs:
-        if run.x is not None:
-            once.setdefault(float(run.x), run)
+    once = {float(run.x): run for run in reversed(group.runs) if run.x is not None}
     return [once[x] for x in sorted(once)]
 
 
-def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run]) -> Tokens:
+def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
     """The tokens that all runs scored, the same ids at the same places of the text."""
-    tables = [ask(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value) for run in runs]
-    keys = [_keys(table) for table in tables]
-    kept = keys[0]
-    for of_run in keys[1:]:
-        kept = np.intersect1d(kept, of_run, assume_unique=True)
-    nats_MT, rank_MT = (np.empty((len(kept), len(runs)), np.float32) for _ in range(2))
-    for at, (table, of_run) in enumerate(zip(tables, keys, strict=True)):
-        chosen = np.searchsorted(of_run, kept)
-        nats_MT[:, at], rank_MT[:, at] = (table[name].to_numpy()[chosen] for name in ("nats", "rank"))
-    known_M, last = np.isfinite(nats_MT).all(axis=1), tables[-1]
-    chosen = np.searchsorted(keys[-1], kept[known_M])
-    doc, position, token_id = (last[name].to_numpy()[chosen] for name in ("doc_id", "position", "token_id"))
-    byte = last["first_byte"].combine_chunks().fill_null(-1).to_numpy()[chosen]
+    T, run_ids = len(runs), [run.run_id for run in runs]
+    table = ask(connection, "learning_tokens", run_ids=run_ids, ties=group.ties.value)
+    key, nth, nats, rank, byte = (table[name].to_numpy() for name in ("key", "nth", "nats", "rank", "first_byte"))
+    begin_M = np.flatnonzero(key[: max(len(key) - T + 1, 0)] == key[T - 1 :])  # as often there as there are runs
+    at_MT = begin_M[:, None] + np.arange(T)
     x_T = np.log([float(run.x or 0.0) for run in runs])
-    nats_MT = np.maximum(nats_MT[known_M], 0)  # a probability of 1 may be rounded to a little more
-    n_left_out = len(keys[-1]) - len(chosen)
-    return Tokens(x_T, doc, position, token_id, byte, nats_MT, rank_MT[known_M], group.n_documents, n_left_out)
-
-
-def _keys(table: pa.Table) -> Ints:
-    """A number for each token by document, position and id, ascending in the order of the text."""
-    doc, position, token_id = (table[name].to_numpy() for name in ("doc_id", "position", "token_id"))
-    return np.asarray((doc << _BITS[0] | position) << _BITS[1] | token_id)
+    n_left_out = int((nth == T).sum()) - len(begin_M)
+    drawn = group.weights(request), group.n_resampled
+    return Tokens(x_T, key[begin_M], byte[begin_M + T - 1], nats[at_MT], rank[at_MT], *drawn, n_left_out)

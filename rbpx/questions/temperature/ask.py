@@ -7,16 +7,16 @@ documents, the same resamples for every size.
 Shapes: B resamples, D documents, N sizes, J nodes of beta = 1 / T.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.law_columns import backtest, constant, determination, exponent
-from rbpx.display.section import interval, interval_of
+from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent
+from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, with_ends
 from rbpx.display.vocabulary import law_title, number, signed
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate
@@ -26,7 +26,7 @@ from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.temperature import minimum
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.questions.temperature.figures import PREFERRED, Curve, figures, unmeasured
+from rbpx.questions.temperature.figures import PREFERRED, figures, unmeasured
 from rbpx.questions.temperature.measure import measure
 from rbpx.runs.fits import fit_all, fit_record
 from rbpx.runs.group import Group, Run, labels_of
@@ -37,7 +37,7 @@ from rbpx.runs.shifts import shift, shift_law
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-LAW: Final = "cross_entropy_at_temperature"
+_LAWS: Final = ("cross_entropy", "cross_entropy_at_temperature")
 RUNS: Final = View[Record](
     "temperatures",
     *PREFERRED.columns,
@@ -57,34 +57,25 @@ LAWS: Final = View[Record](
 )
 
 
-class Tempered(NamedTuple):
-    """One run.
-
-    Attributes:
-        run: the run.
-        row: T*, with its interval over documents, all None at an edge of the range searched; cross-entropy (nats) at
-            T = 1 and at T*, and the second minus the first.
-        raw_B: cross-entropy at T = 1 of each resample.
-        best_B: the same at T*.
-        curve: the nodes of beta, and mean loss (nats per token) there, its slope and its curvature in beta.
-    """
-
-    run: Run
-    row: Record
-    raw_B: Floats
-    best_B: Floats
-    curve: Curve
-
-
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Find T* of each run whose losses the store holds, and fit the laws at T = 1 and at T*."""
-    weights_BD = group.weights(request)
     curves = [(run, loss_curves(connection, run.run_id, group.n_documents)) for run in group.runs]
-    found = [_tempered(group, run, each, weights_BD) for run, each in curves if each is not None]
-    if not found:
+    known = [(run, each) for run, each in curves if each is not None]
+    if not known:
         nothing = "Nothing was measured at other temperatures."
         return Result([group], sentences=[nothing], figures=partial(unmeasured, group))
-    series, rows = _points(group, found), [each.row for each in found]
+    weights_BD, runs, T = group.weights(request), [run for run, _ in known], 1 / known[0][1].beta_J
+    found = [_tempered(group, run, each, weights_BD) for run, each in known]
+    rows = [row for row, *_ in found]
+    doubt = Status.one_document if group.n_resampled == 1 else None
+    limits = doubt if all(row["status"] == Status.ok.value for row in rows) else Status.at_limit
+    series = [
+        Points(law, None, tuple(runs), np.array([row[f"{law}_nats"] for row in rows]), y_BN, of, group.n_resampled)
+        for law, of, y_BN in (
+            (_LAWS[0], doubt, np.column_stack([raw_B for _, raw_B, _ in found])),
+            (_LAWS[1], limits, np.column_stack([best_B for *_, best_B in found])),
+        )
+    ]
     raw, best = fit_all(series, Method.ols)
     ratio = shift_law(group, *series).difference if len(found) >= 3 else None
     own: Record = {name: [row[name] for row in rows] for name in by_name(temperature=NO_ESTIMATE)}
@@ -92,54 +83,43 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     laws = [fit_record(group, raw, request.resamples)]
     laws += [fit_record(group, best, request.resamples, own | {"alpha_raw": raw.fit.alpha.value})]
 
-    labelled = zip([each.run for each in found], labels_of([each.run for each in found]), rows, strict=True)
-    shown = [row | {"size": label, "non_embedding_params": row["S"], "x": run.x} for run, label, row in labelled]
+    shown = [
+        row | {"size": label, "non_embedding_params": row["S"], "x": run.x}
+        for run, label, row in zip(runs, labels_of(runs), rows, strict=True)
+    ]
     of_laws = [row | {"law": law_title(row["law"])} for row in laws]
     of_laws += [] if ratio is None else [{**ratio.columns(), "law": "their ratio", "params": ratio.record()}]
-    costs = [(row, each.curve) for row, each in zip(shown, found, strict=True)]
-    T = 1 / found[0].curve[0]
     note = f"T is searched from {T.min():g} to {T.max():g}; where T* lies outside, CE at T* is that at the nearer end."
-    tables = [RUNS.table("Temperatures", shown, group.title, note=note)]
-    tables += [LAWS.table("Laws of cross-entropy", of_laws, group.title)]
     return Result(
         [group],
         [*({"kind": "run", **group.names(), **row} for row in rows), *({"kind": "law", **law} for law in laws)],
-        tables,
+        [
+            RUNS.table("Temperatures", shown, group.title, note=note),
+            LAWS.table("Laws of cross-entropy", of_laws, group.title),
+        ],
         [*_sentences(rows[-1], raw.fit, best.fit, ratio)],
-        partial(figures, group, costs, (("T = 1", raw.fit), ("T*", best.fit)), [law["fit_id"] for law in laws]),
+        partial(figures, group, shown, (("T = 1", raw.fit), ("T*", best.fit)), [law["fit_id"] for law in laws]),
         laws[1:],  # the first is kept by `fit`
     )
 
 
-def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> Tempered:
+def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> tuple[Record, Floats, Floats]:
+    """One run: its row, and cross-entropy of each replicate at T = 1 and at the T* of the replicate, nats.
+
+    T* has an interval over documents; it is None at an edge of the range searched.
+    """
     beta_J, n = curves.beta_J, group.n_resampled
-    loss_13J, loss_B3J = curves.replicates(np.ones((1, len(curves.n_D)))), curves.replicates(weights_BD)
-    beta, best = (float(value[0]) for value in minimum(loss_13J, beta_J))
-    beta_B, best_B = minimum(loss_B3J, beta_J)
-    (one,) = np.flatnonzero(beta_J == 1)
-    raw, raw_B = float(loss_13J[0, 0, one]), loss_B3J[:, 0, one]
-    inside = beta_J[0] < beta < beta_J[-1]
+    loss_X3J = curves.replicates(np.vstack([np.ones(len(curves.n_D)), weights_BD]))
+    (beta, *_), (best, *_) = (beta_X, best_X) = minimum(loss_X3J, beta_J)
+    raw_X, inside = loss_X3J[:, 0, beta_J == 1][:, 0], beta_J[0] < beta < beta_J[-1]
     row: Record = {"run_id": run.run_id, "size": run.size, "S": run.non_embedding_params}
     row |= by_name(
-        temperature=estimate(1 / beta, 1 / beta_B, n, Recipe.uncentred) if inside else NO_ESTIMATE,
-        cross_entropy_nats=estimate(raw, raw_B, n, Recipe.uncentred),
-        cross_entropy_at_temperature_nats=estimate(best, best_B, n, Recipe.uncentred),
-        difference_nats=shift(raw, best, raw_B, best_B, n).difference,
+        temperature=estimate(1 / beta, 1 / beta_X[1:], n, Recipe.uncentred) if inside else NO_ESTIMATE,
+        cross_entropy_nats=estimate(raw_X[0], raw_X[1:], n, Recipe.uncentred),
+        cross_entropy_at_temperature_nats=estimate(best, best_X[1:], n, Recipe.uncentred),
+        difference_nats=shift(raw_X[0], best, raw_X[1:], best_X[1:], n).difference,
     )
-    row["status"] = (Status.ok if inside else Status.at_limit).value
-    return Tempered(run, row, raw_B, best_B, (beta_J, loss_13J[0]))
-
-
-def _points(group: Group, found: Sequence[Tempered]) -> list[Points]:
-    """Cross-entropy at T = 1 and at T*, with what is known to be wrong with it."""
-    doubt = Status.one_document if group.n_resampled == 1 else None
-    limits = doubt if all(each.row["status"] == Status.ok.value for each in found) else Status.at_limit
-    points = []
-    for law, name, of in (("cross_entropy", "raw_B", doubt), (LAW, "best_B", limits)):
-        y_N = np.array([each.row[f"{law}_nats"] for each in found])
-        y_BN = np.column_stack([getattr(each, name) for each in found])
-        points.append(Points(law, None, tuple(each.run for each in found), y_N, y_BN, of, group.n_resampled))
-    return points
+    return row | {"status": (Status.ok if inside else Status.at_limit).value}, raw_X[1:], best_X[1:]
 
 
 def _sentences(last: Record, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | None) -> Iterator[str]:
@@ -147,10 +127,7 @@ def _sentences(last: Record, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | No
     if last["temperature"] is None:
         yield f"{last['size']} prefers a temperature outside those that were measured."
     else:
-        T, gain = (
-            interval(*(last[name] for name in by_name(temperature=NO_ESTIMATE))),
-            -(last["difference_nats"] or 0.0),
-        )
+        T, gain = interval_of(estimate_in(last, "temperature")), -(last["difference_nats"] or 0.0)
         yield f"{last['size']} does best at T = {T}; its cross-entropy is {gain:.4f} nats lower there."
     if ratio is not None and ratio.alpha.value is not None:
         yield (

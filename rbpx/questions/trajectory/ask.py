@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import along
-from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
+from rbpx.laws.trajectory import fit_after_warm_up
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, record_of
@@ -33,7 +33,6 @@ from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-_FEW: Final = 3  # numbers that are listed
 _MOST_LAWS: Final = 2  # that are drawn
 _STEPS: Final = 40
 _NOTE: Final = (
@@ -45,7 +44,6 @@ LAWS: Final = View[Record](
     "laws",
     text("law", "law", lambda row: law_title(row["law"], row["k"])),
     text("size", "size"),
-    magnitude("S", "S", spare=4),
     whole("points", "n_points", spare=1),
     ends("D_least D_greatest", None, short, "D", spare=2),
     magnitude("from D", "D_first"),
@@ -55,67 +53,46 @@ LAWS: Final = View[Record](
     decimal("R²", "r2", digits=3, spare=5),
     state(),
 )
-SCHEDULES: Final = View[Record](
-    "schedules",
-    text("size", "size"),
-    whole("states", "n_states"),
-    whole("points", "n_points"),
-    whole("ends of decays", "n_ends"),
-    whole("constant rate", "n_constant", spare=2),
-    whole("unknown", "n_unknown", spare=3),
-    whole("in a decay", "n_middle", means="left out; no points of a law"),
-    text("D of points", "D_points", spare=1),
-)
 
 
 class Trajectory(NamedTuple):
     """One quantity of one training.
 
     Attributes:
+        name: of the training.
         trained: the quantity, with its points of all sizes.
         states: which runs, one for each D, may be points of the law by the schedule of the rate.
-        points: the row of each state; y is the geometric mean where several trainings have the same D.
-        row: that of the law, few of whose columns are there where it could not be fitted.
-        shown: what tables say of it.
+        rows: that of the law, few of whose columns are there where it could not be fitted; then that of each state,
+            whose y is the geometric mean where several trainings have the same D.
         law: None where there is none, and no fit then.
         fit: its row of `fits`.
     """
 
+    name: str
     trained: Trained
     states: Points
-    points: list[Record]
-    row: Record
-    shown: Record
+    rows: list[Record]
     law: PowerLaw | None = None
     fit: Record | None = None
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
     """Fit the law of each quantity of each training that has several points."""
-    D_of: dict[str, set[float | None]] = {}
-    for run in group.runs:
-        D_of.setdefault(_name(run), set()).add(tokens_of(run))
-    several = tuple(run for run in group.runs if len(D_of[_name(run)]) > 1)
+    names = [name for name, runs in grouped(group.runs, _name).items() if len({tokens_of(run) for run in runs}) > 1]
+    several = tuple(run for run in group.runs if _name(run) in names)
     group = replace(group, runs=several or group.runs[:1])
     found = [
         _trajectory(group, name, trained, request.warm_up)
         for trained in (trained_quantities(connection, group, request) if several else ())
-        for name in dict.fromkeys(map(_name, several))
+        for name in names
         if any(_name(run) == name for run in trained.members)
     ]
-    trainings = list({each.shown["size"]: each for each in reversed(found)}.values())[::-1]
-    scheduled = [each for each in trainings if "place" in each.points[0]]
-    places, title = [each.shown for each in scheduled], "Which states are points, by the schedule of the rate"
-    tables = (
-        LAWS.table("Laws in training tokens", [each.shown for each in found], group.title, note=_NOTE),
-        SCHEDULES.table(title, places, group.title),
-    )
     fits = [each.fit for each in found if each.fit is not None]
     return Result(
         [group],
-        alike([row for each in found for row in (each.row, *each.points)]),
-        [table for table in tables if table.rows],
-        [*_sentences(group, len(trainings), [each.states for each in scheduled])],
+        alike([row for each in found for row in each.rows]),
+        [LAWS.table("Laws in training tokens", map(_shown, found), group.title, note=_NOTE)] if found else [],
+        [*_sentences(group, list({each.name: each for each in reversed(found)}.values())[::-1])],
         partial(figures, group, found, [row["fit_id"] for row in fits]),
         fits,
     )
@@ -132,59 +109,48 @@ def _seed(run: Run) -> str:
 
 def _trajectory(group: TrainingGroup, name: str, trained: Trained, warm_up: float | None) -> Trajectory:
     of_size = [at for at, run in enumerate(trained.members) if _name(run) == name]
-    D_N, y_N = trained.runs.D_N[of_size], trained.runs.y_N[of_size]
-    D_T, first_T, place_N = np.unique(D_N, return_index=True, return_inverse=True)
+    D_T, first_T, place_N = np.unique(trained.runs.D_N[of_size], return_index=True, return_inverse=True)
     runs = [trained.members[of_size[at]] for at in first_T]
     with np.errstate(divide="ignore", invalid="ignore"):
-        y_T = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
+        y_T = np.exp(np.bincount(place_N, np.log(trained.runs.y_N[of_size])) / np.bincount(place_N))
     states, is_positive = points_of(runs), bool(np.all((y_T > 0) & np.isfinite(y_T)))
     taken = [at for at, run in enumerate(runs) if any(run is point for point in states.runs)]
     after = fit_after_warm_up(D_T[taken], y_T[taken], warm_up) if is_positive and taken else None
 
-    D, y, run = D_T.tolist(), (trained.sign * y_T).tolist(), runs[0]
+    run, status = runs[0], Status.too_few_sizes if is_positive else Status.not_positive
     named = {**group.names(), "size": f"{run.size}{_seed(run)}", "model": None if run.source == MEASURED else run.model}
     named |= {"S": float(run.non_embedding_params), "law": trained.law, "k": trained.k}
-    points = [{"kind": "point", **named, "D": of_D, "y": of_y} for of_D, of_y in zip(D, y, strict=True)]
-    if any(run.place is not None for run in runs):
-        for at, run in enumerate(runs):
-            points[at] |= {"place": run.place, "is_point": at in taken}
-    status = Status.too_few_sizes if is_positive else Status.not_positive
+    points, is_placed = list[Record](), any(run.place is not None for run in runs)
+    for at, (of, D_of, y_of) in enumerate(zip(runs, D_T.tolist(), (trained.sign * y_T).tolist(), strict=True)):
+        place = {"place": of.place, "is_point": at in taken} if is_placed else {}
+        points.append({"kind": "point", **named, "D": D_of, "y": y_of, **place})
     row: Record = {"kind": "law", **named, "run_ids": [], "n_points": len(taken), "status": status.value}
-    shown = {"size": name, "n_points": len(taken), "D_least": D[0], "D_greatest": D[-1]}
-    shown |= _places(states, [D[at] for at in taken], len(D))
     if after is None:
-        return Trajectory(trained, states, points, row, row | shown)
-    law, fit = after.law, _fit_of(group, name, trained, after, states.runs, [D[at] for at in taken])
+        return Trajectory(name, trained, states, [row, *points])
+    law, D = after.law, D_T[taken][after.first :].tolist()
+    about = {"axis": "D", "warm_up_until": D[0], "is_found": warm_up is None, "p": list(after.p)}
+    run_ids = sorted({run_id for run in states.runs[after.first :] for run_id in run.run_ids})
+    more: Record = {"k": trained.k, "size": name, "axis": "D", "params": law.record() | about}
+    more["n"] = ["along training", D]  # the id contains the D of the points
+    fit = record_of(group, trained.law, law, run_ids, Method.offset, **more)
     row |= {key: fit[key] for key in ("fit_id", "run_ids", "n_points", "r2")} | {"status": law.status}
-    row |= {"D_first": after.D, "is_found": after.is_found, "E": law.E.value}
-    row |= by_name(B=law.C, beta=law.alpha)
-    return Trajectory(trained, states, points, row, row | shown | by_name(E=law.E), law, fit)
+    row |= {"D_first": D[0], "is_found": warm_up is None, "E": law.E.value} | by_name(B=law.C, beta=law.alpha)
+    return Trajectory(name, trained, states, [row, *points], law, fit)
 
 
-def _fit_of(
-    group: TrainingGroup, name: str, trained: Trained, after: AfterWarmUp, runs: Sequence[Run], D: Sequence[float]
-) -> Record:
-    """The row of `fits` of a law; its id contains the D of the points that it is fitted to."""
-    about = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
-    more: Record = {"k": trained.k, "size": name, "axis": "D", "params": after.law.record() | about}
-    more["n"] = ["along training", D[after.first :]]
-    run_ids = sorted({run_id for run in runs[after.first :] for run_id in run.run_ids})
-    return record_of(group, trained.law, after.law, run_ids, Method.offset, **more)
+def _shown(each: Trajectory) -> Record:
+    """The row of its law as a table shows it."""
+    row, *points = each.rows
+    ends = {"size": each.name, "D_least": points[0]["D"], "D_greatest": points[-1]["D"]}
+    return row | ends | ({} if each.law is None else by_name(E=each.law.E))
 
 
-def _places(states: Points, D: Sequence[float], n_states: int) -> Record:
-    """How many states of a training are points, by their place in the schedule of the rate, and where these lie."""
-    n, written = Counter(run.place for run in states.runs), [*map(short, D)]
-    row: Record = {"n_states": n_states, "n_ends": n[Place.end], "n_constant": n[Place.constant], "n_unknown": n[None]}
-    row["n_middle"] = states.n_left_out.get(Place.middle, 0)
-    return row | {"D_points": ", ".join(written) if len(D) <= _FEW else f"{written[0]} to {written[-1]}"}
-
-
-def _sentences(group: TrainingGroup, n: int, scheduled: Sequence[Points]) -> Iterator[str]:
+def _sentences(group: TrainingGroup, trainings: Sequence[Trajectory]) -> Iterator[str]:
     """How many trainings have several points, and what is left out."""
     left_out = {"finished models": group.n_other, "checkpoints with the weights of another": group.n_same}
     named = ", ".join(f"{n} {what}" for what, n in left_out.items() if n)
-    yield f"{number_of(n, 'training')} with several points{f'; left out: {named}' if named else ''}."
+    yield f"{number_of(len(trainings), 'training')} with several points{f'; left out: {named}' if named else ''}."
+    scheduled = [each.states for each in trainings if "place" in each.rows[1]]
     if scheduled:
         counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[Place]())
         yield from said_of_places([run for each in scheduled for run in each.runs], counts)
@@ -199,14 +165,14 @@ def figures(group: TrainingGroup, found: Sequence[Trajectory], fit_ids: Sequence
 
 def _figure(found: Sequence[Trajectory], origin: Origin) -> Figure:
     trained, what = found[0].trained, found[0].trained.title
-    rows = [row | {"size": each.shown["size"]} for each in found for row in each.points]
+    rows = [row | {"size": each.name} for each in found for row in each.rows[1:]]
     curves: Rows = [
-        {"size": each.shown["size"], "D": at.S, "y": trained.sign * at.y}
+        {"size": each.name, "D": at.S, "y": trained.sign * at.y}
         for each in found
         if each.law is not None and each.law.alpha.value is not None
         for at in along(each.law, _STEPS)
     ]
-    falls = [f"{of.shown['size']} from {short(of.points[0]['y'])} to {short(of.points[-1]['y'])}" for of in found]
+    falls = [f"{each.name} from {short(each.rows[1]['y'])} to {short(each.rows[-1]['y'])}" for each in found]
     name = f"{trained.law}{trained.k or ''}"
     view = View[Record](name, text("size", "size"), magnitude("D", "D"), magnitude(what, "y"))
     marks = (*([line(curves)] if curves else []), points())

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import exp
 from typing import Final
@@ -11,7 +12,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.section import Passage, Piece, grade
 from rbpx.display.section import Reading as Read
-from rbpx.display.view import Column, Table, View, magnitude, text, whole
+from rbpx.display.view import Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
@@ -65,10 +66,8 @@ def _tables(view: Viewed) -> Iterator[Table]:
     """The most surprising places with what a model thought best there, if kept; and an item under every model."""
     for reading in view.asked:
         rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
-        rows = rows[:_SURPRISES]
-        title = f"The {len(rows)} most surprising places, and what {reading.name} thought best there"
-        note = "The probability stands beside each token that it thought best."
-        yield SURPRISES.table(title, rows, view.title, note=note)
+        title = f"The most surprising places, and what {reading.name} thought best there"
+        yield SURPRISES.table(title, rows[:_SURPRISES], view.title)
     if view.item:
         yield ITEM.table(f"Item {view.doc_id}", view.item, view.dataset)
 
@@ -82,11 +81,10 @@ def _beginning(view: Viewed) -> Passage:
 def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = None) -> Passage:
     n_tokens = max(len(reading.tokens) for reading in readings)
     is_cut = longest is not None and n_tokens > longest
-    cut = f" Its first {longest} of {number_of(n_tokens, 'scored token')}." if is_cut else ""
     return Passage(
         f"{view.dataset}-{view.doc_id}",
         view.title,
-        f"Chosen: {view.rule}.{cut}",
+        f"Chosen: {view.rule}.{f' Its first {longest} of {n_tokens:,} scored tokens.' if is_cut else ''}",
         typed("view", dataset=view.dataset, doc=view.doc_id, format="html", output="text.html"),
         tuple(_read(view, reading, longest) for reading in readings),
     )
@@ -115,18 +113,12 @@ def _quoted(text: str | None) -> str:
     return shown(None) if text is None else json.dumps(visible(text), ensure_ascii=False)
 
 
-def _best(place: int, heading: str) -> Column[Record]:
-    def best(token: Record) -> str | None:
-        return (
-            " ".join(f"{_quoted(of['text'])} {exp(-of['nats']):.2g}" for of in token["best"][place : place + 1]) or None
-        )
-
-    return text(heading, f"best_{place + 1}", best, spare=place)
+def _best(token: Record) -> str | None:
+    return ", ".join(f"{_quoted(of['text'])} {exp(-of['nats']):.2g}" for of in token["best"])
 
 
 def _ranks(row: Record) -> str:
-    ranks = row["ranks"]
-    return " ".join(f"{rank:g}" for rank in ranks[:_MOST_RANKS]) + (" …" if len(ranks) > _MOST_RANKS else "")
+    return " ".join(f"{rank:g}" for rank in row["ranks"][:_MOST_RANKS])
 
 
 SURPRISES: Final = View[Record](
@@ -134,14 +126,14 @@ SURPRISES: Final = View[Record](
     text("token", "text", lambda token: _quoted(token["text"])),
     whole("at", "position"),
     whole("rank", "rank"),
-    [_best(place, heading) for place, heading in enumerate(("best", "second", "third", "fourth", "fifth"))],
+    replace(text("best, and their probability", "best", _best), folds=True),
 )
 ITEM: Final = View[Record](
     "item",
     text("model", "model"),
     text("right", "right", means="by log-likelihood among choices, or greedily where there are none"),
     magnitude("probability", "probability", means="of the right choice among the choices, or of the target"),
-    text("ranks of its tokens", "ranks", _ranks),
+    text("ranks of its tokens", "ranks", _ranks, f"the first {_MOST_RANKS}"),
 )
 
 

@@ -48,11 +48,14 @@ def _view(view: Viewed) -> dict[str, Any]:
 
 
 def _reading(reading: Reading, cut: int) -> dict[str, Any]:
-    ranks = [int(token["rank"]) if token["rank"] == int(token["rank"]) else token["rank"] for token in reading.tokens]
-    nats = [float(f"{token['nats']:.4g}") for token in reading.tokens]
-    facts = {"name": reading.name, "run_id": reading.run.run_id, "cut": cut, "rank": ranks, "nats": nats}
-    best = [
-        [[shown(each["text"]), float(f"{each['nats']:.3g}")] for each in token["best"] or ()]
-        for token in reading.tokens
-    ]
+    best = [[[shown(of["text"]), _short(of["nats"])] for of in token["best"] or ()] for token in reading.tokens]
+    facts = {"name": reading.name, "run_id": reading.run.run_id, "cut": cut}
+    facts |= {"rank": [_short(token["rank"], 16) for token in reading.tokens]}
+    facts |= {"nats": [_short(token["nats"]) for token in reading.tokens]}
     return facts | ({"best": best} if any(best) else {})
+
+
+def _short(value: float, digits: int = 4) -> float:
+    """A number in so many digits, whole where it is."""
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded

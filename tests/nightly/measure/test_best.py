@@ -67,4 +67,4 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
     flip(path, path.stat().st_size // 3)
     (fault,) = faults(own_store)
     assert (fault.kind, fault.name) == ("best", tokens["run_id"])
-    assert "measure with best=5 again" in fault.remedy
+    assert "make it again" in fault.remedy

@@ -22,7 +22,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
         store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
         with connect(store) as connection:
             (group,) = select(connection, Request())
-            rows = improvements(connection, group, group.runs, np.log(law.S), 1, least=1)
+            rows, _ = improvements(connection, group.runs, np.log(law.S), group.ties, 1, least=1)
             return {row["token_id"]: row for row in rows if row["kind"] == "token"}
 
     truth = analyse("many", 0, 20_000)

@@ -103,7 +103,7 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
     (result,) = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
     assert "as measured and" in result.sentences[1]
-    assert [figure.name for figure in result.figures()] == ["temperature", "loss", "laws"]
+    assert [figure.name for figure in result.figures()] == ["temperature", "laws"]
 
 
 def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(own_store: Path, cwd: Path) -> None:

@@ -224,8 +224,8 @@ def test_figures_as_files_are_vectors_with_their_fonts(form: str, small: Path, p
     files = sorted((tmp_path / "out").glob(f"*.{form}"))
     assert {"drawn-on-prose-fit-rbp", "drawn-on-prose-fit-residuals"} <= {path.stem for path in files}
     listed = (tmp_path / "out" / "figures.md").read_text()
-    assert len(files) == 11  # 2 of which say when tokens are learned
-    assert sum("learning" in path.stem for path in files) == 2
+    assert len(files) == 10  # one of which says when tokens are learned
+    assert sum("learning" in path.stem for path in files) == 1
     assert all(f"({path.name})" in listed for path in files)
     assert "not drawn. It needs four sizes" in listed
     for path in files:

@@ -1,0 +1,218 @@
+"""What is found of one group, or of the orders of several trainings, and its tables: each of rows of one kind."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from rbpx.display.view import (
+    Column,
+    Columns,
+    Table,
+    View,
+    decimal,
+    ends,
+    magnitude,
+    share,
+    state,
+    text,
+    whole,
+    with_ends,
+)
+from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
+from rbpx.laws.learning.curves import FEWEST
+from rbpx.laws.learning.times import History
+from rbpx.questions.learning.forecast import BASELINE
+from rbpx.runs.group import Group, Run
+from rbpx.store.store import Record
+
+
+class Found(NamedTuple):
+    """What is found of the tokens of a group, or of the orders in which several trainings learn them.
+
+    Attributes:
+        about: the group, or the text.
+        group: the runs; of orders those of one training.
+        runs: one for each point; of orders none.
+        rows: all that is known, each with its kind.
+    """
+
+    about: str
+    group: Group
+    runs: Sequence[Run]
+    rows: Sequence[Record]
+
+    def of(self, kind: str, **values: Any) -> list[Record]:
+        """The rows of a kind with these values."""
+        values["kind"] = kind
+        return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
+
+
+OFTEN: Final = (History.learned, History.forgotten, History.unstable)
+"""The histories of which tokens are named."""
+
+
+def _percents(digits: int) -> Callable[[float | None], str]:
+    """How shares with so many decimals are written."""
+    return lambda value: UNKNOWN if value is None else f"{value:.{digits}%}"
+
+
+def _name(row: Record) -> str:
+    """What a class of tokens is called: a token by its text, a document by its number."""
+    if row["by"] == "token":
+        return legible(row["text"], row["number"])
+    return f"document {row['number']}" if row["by"] == "document" else str(row["name"])
+
+
+_three, _part = decimals(3), _percents(1)
+_TEXT: Final[Column[Record]] = text("token", "text", lambda row: legible(row["text"], row["token_id"]))
+
+BETTER: Final = View[Record](
+    "better",
+    _TEXT,
+    decimal("id", "token_id", digits=0, spare=2),
+    whole("times", "n_tokens"),
+    with_ends(
+        "slope", "slope", None, _three,
+        "mean of d nats / d ln {x} over the occurrences of a token id; an id is listed where its 95 % interval does "
+        "not contain 0 (chance alone lists 1 in 20 of those without a change) and the nats agree",
+    ),
+    ends("smallest_nats largest_nats", None, number, "nats", "means at the first and the last point"),
+    ends("smallest_rbp largest_rbp", None, decimals(2), "RBP_k", "at the first and the last point", 1),
+    with_ends("share", "share", None, _percents(2), "of the fall in nats; format=json has all ids", ends_spare=4),
+)  # fmt: skip
+GROUP: Final = View[Record](
+    "group",
+    whole("points", "n_points"),
+    ends("{x}_least {x}_greatest", lambda row: (row["first"], row["last"]), short, "{x}"),
+    whole("tokens", "n_tokens"),
+    whole("left out", "n_left_out", means="tokens of the last run that another one lacks", spare=1),
+    state(),
+)
+NATS: Final[Sequence[Column[Record]]] = with_ends(
+    "nats", "nats", None, decimals(4), "that their sigmoids fall within the points, a token"
+)
+
+
+def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, View[Record]]:
+    """A table of the rows of a kind."""
+    return kind, title, View(kind, *columns)
+
+
+OF_KIND: Final = (
+    _of(
+        "kind",
+        "What becomes of the losses of tokens",
+        text("losses", "name", None, "turns: not monotone; before and after: learned outside of the points"),
+        share("share", "share"),
+        ends("first_nats last_nats", None, decimals(2), "nats", "means at the first and the last point", 1),
+        with_ends("of the fall", "of_fall", None, _part, "of cross-entropy; its sign follows from the kind"),
+    ),
+    _of(
+        "bin",
+        "Spectrum of times",
+        ends("lo hi", None, short, "time", "{x}; an open end is beyond the points"),
+        NATS,
+        decimal("width", "width", None, 2, "median in ln {x}, weighted by falls"),
+        share("sharpest", "sharp", None, 0, "of these falls, steps within one gap, which hides their width", 2),
+    ),
+    _of(
+        "world",
+        "Whether a good rebuild shows steps",
+        text("world", "name", None, "drawn: each token falls as its own smooth power law, as noisy as measured"),
+        with_ends("R² sigmoids", "r2_sigmoid", None, _three, "of the slopes beside points left out", 0, 2),
+        decimal("R² powers", "r2_power", digits=3),
+        decimal("R² line", "r2_line", None, 3, "which knows no token"),
+        with_ends("nearer", "beats", None, _part, "tokens whose sigmoid is nearer there than a power law", 0, 3),
+    ),
+    _of(
+        "tokens",
+        "What becomes of hits",
+        whole("k", "k"),
+        [share(each.name, each.name) for each in History],
+        magnitude("half settled", "half_settled_at", None, "{x} from which half never change", 1),
+    ),
+    _of(
+        "history",
+        "Token ids that are learned, forgotten or unstable most often at k = {k}",
+        text("history", "history"),
+        _TEXT,
+        whole("times", "n"),
+        whole("of", "n_scored"),
+    ),
+    _of(
+        "point",
+        "Times from hits",
+        whole("k", "k"),
+        magnitude("{x}", "x"),
+        with_ends("learned", "learned", None, _part, "hits from here on; at the last point all hits are"),
+        share("RBP_k", "rbp"),
+        share("settled", "settled", None, 1, "tokens that never change from here on", 1),
+    ),
+    _of(
+        "tail",
+        "The tail of the times and the law of RBP_k",
+        whole("k", "k"),
+        with_ends("c", "c", None, _three, "what is not learned falls as {x}^-c, if all is some day", ends_spare=2),
+        with_ends("never", "never", None, _part, "are never learned, if others are by a power", ends_spare=2),
+        with_ends("α", "alpha", None, _three, "of −ln RBP_k, through the same points", ends_spare=2),
+        with_ends("α of times", "alpha_of_tail", None, _three, "of −ln(1 − what the tail leaves)", ends_spare=2),
+        state(),
+    ),
+    _of(
+        "carrier",
+        "Who carries the slope between the last two points",
+        text("by", "by", None, "history: of hits before these two points, so no value counts twice"),
+        text("tokens", "name", _name),
+        share("of tokens", "of_tokens"),
+        with_ends("of the slope", "share", None, _part, "those of a kind of class sum to 1"),
+    ),
+    _of(
+        "learner",
+        "Which misses at k = {k} become hits",
+        text("known of a token", "name"),
+        decimal("log loss", "log_loss_nats"),
+        with_ends("gain", "gain", None, number, f"over {BASELINE} alone, nats a token, in pairs", 0, 1),
+        with_ends("AUC", "auc", None, _three, ends_spare=3),
+        state(),
+    ),
+    _of(
+        "next",
+        "The likeliest to be learned next",
+        whole("document", "doc_id"),
+        whole("position", "position"),
+        _TEXT,
+        whole("rank", "rank"),
+        share("chance", "chance", None, 1, "of being a hit at ten times {x}"),
+        with_ends("time", "time", None, short, "{x} of half of such tokens, and of 95 %"),
+    ),
+    _of(
+        "pair",
+        "Whether trainings learn in the same order",
+        text("trainings", "name"),
+        with_ends("ρ", "rho", None, _three, "Spearman's correlation of their times", ends_spare=1),
+        decimal("noise", "ceiling", None, 3, "ρ of one order that is seen twice, by every other point"),
+        with_ends("within ids", "within", None, _three, "ρ within each token id", ends_spare=3),
+    ),
+)
+"""The tables in order: the rows that each is of, its title, and its columns."""
+
+
+def tables(found: Found, top: int) -> Iterator[Table]:
+    """The tables of one group, or of the orders on one text; those without rows are left out."""
+    about, axis, tokens = found.about, found.group.axis, found.of("token")
+    note = f"k = {tokens[0]['k']}; ties {tokens[0]['ties']}." if tokens else ""
+    improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
+    if improved:
+        yield BETTER.table("What improves, by share", improved[:top], about, axis, note)
+    if worsened:
+        worse = View("worse", BETTER.columns)
+        yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, note)
+    if groups := found.of("group"):
+        note = "" if found.of("kind") else f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
+        points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in groups]
+        yield GROUP.table("Points and tokens", points, about, axis, note)
+    for kind, title, view in OF_KIND:
+        rows = found.of(kind)
+        if kind == "history":  # of the smallest k
+            rows = [row for row in rows if row["k"] == rows[0]["k"] and row["history"] in {each.name for each in OFTEN}]
+        if rows:
+            yield view.table(title.format(**rows[0]), rows, about, axis)
