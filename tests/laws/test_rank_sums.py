@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rbpx.laws.ranks.family import FAMILIES, every_rank, rank_nodes
-from rbpx.laws.ranks.lognormal import derived_power_law
-from tests.support.singly import derived_rbp
+from rbpx.laws.ranks.family import FAMILIES
+from rbpx.laws.ranks.places import every_rank, rank_nodes
+from tests.support.singly import derived_power_law, derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that
     "lognormal_full": [(0.7, 0.05), (1.6, 0.0), (-20.0, 3.0)],

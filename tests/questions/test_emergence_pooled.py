@@ -204,6 +204,4 @@ def test_a_length_whose_shares_are_all_0_or_1_is_no_error() -> None:
     windows = np.column_stack([drawn.windows_MN, np.full(7, 1.0)])
     fit = fit_pooled(sizes(7), [*LENGTHS, 100], with_it, windows, replicates)
     without = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-    assert fit.fit.alpha.value == pytest.approx(
-        without.fit.alpha.value, rel=0.02
-    )  # one of thousands
+    assert fit.fit.alpha.value == pytest.approx(without.fit.alpha.value, rel=0.02)  # one of thousands
