@@ -32,7 +32,7 @@ def counts(rng: np.random.Generator, name: str, theta_NP: np.ndarray, n: int = 2
 
 def at_places(places: Places, seen_NV: np.ndarray) -> np.ndarray:
     x_V = np.arange(1, V + 1, dtype=float)
-    return np.stack([places.nodes.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
+    return np.stack([places.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
 
 
 def held_out_sizes(n_draws: int) -> tuple[int, int]:

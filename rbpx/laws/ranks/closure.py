@@ -63,7 +63,7 @@ def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> Form
         form: the form.
         places: of `places_of`.
         S: sizes, shape [N]; two at least for a line.
-        seen_NQ: tokens at the places, `places.nodes.moved`.
+        seen_NQ: tokens at the places, `places.moved`.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())

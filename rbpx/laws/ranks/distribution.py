@@ -63,7 +63,7 @@ class RankSample:
     def few(self) -> Seen:
         """At the nodes."""
         places = places_of(self.V, self.k_grid)
-        return Seen(places, places.nodes.moved(self.rank_R, self.n_R))
+        return Seen(places, places.moved(self.rank_R, self.n_R))
 
     @cached_property
     def every(self) -> Seen:
@@ -106,7 +106,7 @@ def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike
     """Maximum likelihood of families over all ranks 1..V, each by itself.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
-    search sums over the nodes of `rank_nodes`, or over all ranks where these do not give its likelihood to rounding.
+    search sums over the nodes, or over all ranks where these do not give its likelihood to rounding.
     The slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
     concave, so their maximum is the only one) and differenced for the others.
 
@@ -157,13 +157,13 @@ def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
     params = family.params(theta, sample.V, float(p_V[0])) | given
     if family.edge is not None:
         params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
-    return scored(family.name, params, sample.every.total(ln_p_V), family.n_parameters, distance, status)
+    return scored(family.name, params, theta, sample.every.total(ln_p_V), distance, status)
 
 
 def ln_shares(fit: RankFit, V: int) -> Floats:
     """Ln p_x of a fitted distribution over 1..V that has numbers, at the ranks x = 1..V, shape [V]."""
     family = FAMILIES[fit.distribution]
-    ln_weight_V = family.ln_weight(family.theta(fit.params, V), np.arange(1, V + 1, dtype=np.float64), V)
+    ln_weight_V = family.ln_weight(np.array(fit.theta), np.arange(1, V + 1, dtype=np.float64), V)
     return np.asarray(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0))
 
 
@@ -225,8 +225,7 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
     """
-    family, V = FAMILIES[fit.distribution], sample.V
-    theta = family.theta(fit.params, V)
+    family, V, theta = FAMILIES[fit.distribution], sample.V, np.array(fit.theta)
     seen = sample.few if sample.holds_at_nodes(family, theta) else sample.every
     places, ln_p_Q = seen.places, seen.ln_p(family, theta)
     p_Q, slopes_PQ = np.exp(ln_p_Q + places.ln_ranks_Q), family.slopes(theta, places.x_Q, V)

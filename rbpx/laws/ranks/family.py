@@ -7,7 +7,7 @@ Shapes: P parameters, X places, ranks or not, R ranks that occur.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
@@ -31,7 +31,7 @@ class RankFit:
     ..._unconstrained. loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up, given that R >= 2, for
     lognormal_paper; 1..V for all others. So they compare models of the same coverage only. Parameters at an edge were
     fitted too, and count. distance is the largest difference between the fitted and the observed CDF over those ranks
-    (Kolmogorov).
+    (Kolmogorov). theta are the parameters as the search sees them.
     """
 
     distribution: str
@@ -41,13 +41,14 @@ class RankFit:
     bic: float | None = None
     distance: float | None = None
     status: Status = Status.ok
+    theta: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
 
-def scored(name: str, params: Params, loglik: float, n_parameters: int, distance: float, status: Status) -> RankFit:
+def scored(name: str, params: Params, theta: Floats, loglik: float, distance: float, status: Status) -> RankFit:
     """A fit with its information criteria: AIC = 2 m - 2 ln L, BIC = m ln n - 2 ln L, n the params["n_tokens"]."""
-    n = params["n_tokens"] or 0
-    aic, bic = 2.0 * n_parameters - 2 * loglik, n_parameters * math.log(n) - 2 * loglik
-    return RankFit(name, params, loglik, aic, bic, distance, status)
+    n, m = params["n_tokens"] or 0, len(theta)
+    aic, bic = 2.0 * m - 2 * loglik, m * math.log(n) - 2 * loglik
+    return RankFit(name, params, loglik, aic, bic, distance, status, tuple(theta.tolist()))
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
@@ -106,10 +107,6 @@ class Family(ABC):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """The parameters as people write them; `share_1` is p_1, where a family has it among its own."""
 
-    @abstractmethod
-    def theta(self, params: Params, V: int) -> Floats:
-        """The other way round."""
-
 
 @dataclass(frozen=True)
 class Exponential(Family):
@@ -146,11 +143,6 @@ class Exponential(Family):
             params["share_1"] = share_1
         return params
 
-    def theta(self, params: Params, V: int) -> Floats:
-        """By name."""
-        values = {name: float(params[name] or 0.0) for name in self.names}
-        return np.array([value * (V if name == "rate" else 1) for name, value in values.items()])
-
 
 _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
 
@@ -172,10 +164,6 @@ class ZipfMandelbrot(Family):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Beta and q."""
         return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
-
-    def theta(self, params: Params, V: int) -> Floats:
-        """Beta and ln(1 + q)."""
-        return np.array([float(params["beta"] or 0.0), np.log1p(float(params["q"] or 0.0))])
 
 
 @dataclass(frozen=True)
@@ -209,10 +197,6 @@ class Weibull(Family):
         level, shape = (float(value) for value in np.exp(theta))
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
-    def theta(self, params: Params, V: int) -> Floats:
-        """From the hazard, since the scale may be too small for a number."""
-        return np.log([float(params["hazard"] or 0.0), float(params["shape"] or 0.0)])
-
 
 @dataclass(frozen=True)
 class NegativeBinomial(Family):
@@ -232,10 +216,6 @@ class NegativeBinomial(Family):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Dispersion r, and q."""
         return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
-
-    def theta(self, params: Params, V: int) -> Floats:
-        """Ln r and -V ln q."""
-        return np.array([np.log(float(params["r"] or 0.0)), -V * np.log(float(params["q"] or 0.0))])
 
 
 def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:

@@ -19,7 +19,7 @@ from scipy.special import log_ndtr, ndtr
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.places import STEEPEST, curve_of, every_place, places_of, rank_nodes
+from rbpx.laws.ranks.places import STEEPEST, curve_of, every_place, places_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
@@ -80,8 +80,7 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
 
 _UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)
-_NARROW: Final = 16.0  # from this rank on a cell is so narrow in t that few nodes integrate to rounding
-_NODES, _FEW_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 7, 200))
+_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 200))
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,9 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
     it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
     and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
-    Newton's method does the rest, at the nodes of `rank_sums` where these give the likelihood to rounding. The boundary
-    gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is the answer.
+    Newton's method does the rest, at the places of `places_of` where these give the likelihood to rounding. The
+    boundary gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is
+    the answer.
 
     Args:
         rank: ranks, shape [R], whole numbers >= 1 in any order.
@@ -124,8 +124,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
-    nodes = rank_nodes(int(rank_R[-1]))
-    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
+    places = places_of(int(rank_R[-1]))
+    x_Q, n_Q = places.x_Q[1:], places.moved(rank_R, n_R)[1:]  # rank 1 is a place of its own
     theta, converged, status = _maximum(x_Q, n_Q)
     loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
@@ -142,7 +142,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     beta, gamma = float(theta[0]), float(theta[1])
     mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
     params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
-    return scored("lognormal_paper", params, loglik, 2, distance, status)
+    return scored("lognormal_paper", params, theta, loglik, distance, status)
 
 
 def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
@@ -176,7 +176,7 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
     """
     rank_R = np.asarray(rank, dtype=np.float64)
     slopes_R6, covered_R = np.zeros((len(rank_R), 6)), rank_R >= 2
-    theta = np.array([fit.params["beta"], fit.params["gamma"]], np.float64)
+    theta = np.array(fit.theta)
     _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], theta)
     slopes_R6[covered_R] = np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
     return slopes_R6
@@ -193,7 +193,7 @@ def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
         (mu, sigma), shape [B, 2]; NaN where a replicate has too few different ranks for a step.
 
     """
-    beta, gamma = float(fit.params["beta"] or 0.0), float(fit.params["gamma"] or 0.0)
+    beta, gamma = fit.theta
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
     concave_B = (np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)
     hessian_B22[~concave_B] = -np.eye(2)
@@ -212,22 +212,17 @@ def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
 
 def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
     """Log of P(R = x | R >= 2), its gradient and its Hessian in (beta, gamma), for each rank >= 2."""
-    cell = _Moments(np.empty(len(rank_R)), np.empty((len(rank_R), 2)), np.empty((len(rank_R), 2, 2)))
-    wide_R = rank_R < _NARROW
-    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
-        part = _moments(*_cells(rank_R[at_R], theta, nodes))
-        cell.ln_z[at_R], cell.mean_2[at_R], cell.cov_22[at_R] = part.ln_z, part.mean_2, part.cov_22
-    tail = _tail(theta)
+    cell, tail = _moments(*_cells(rank_R, theta)), _tail(theta)
     # d/d theta of ln of the integral of exp(t - theta . (t, t^2)) is minus the mean of (t, t^2).
     return cell.ln_z - tail.ln_z, tail.mean_2 - cell.mean_2, cell.cov_22 - tail.cov_22
 
 
-def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _cells(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """Where t from ln(x - 1/2) to ln(x + 1/2) of each rank is summed at, and the logarithms of the weights there."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
     half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
-    t_RQ = lo_R1 + half_R1 * (1.0 + nodes[0])
-    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1])
+    t_RQ = lo_R1 + half_R1 * (1.0 + _NODES[0])
+    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(_NODES[1])
 
 
 def _tail(theta: Floats) -> _Moments:

@@ -12,7 +12,7 @@ Shapes: any leading axes "..." of sets of parameters, Q nodes, R ranks that occu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -29,69 +29,87 @@ _RATIO: Final = 1.5  # last rank of a block over its first
 _N_NODES: Final = 16  # of a block
 
 
+Shares = tuple[Floats, Floats]
+"""Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
+
+
 @dataclass(frozen=True, eq=False)
-class RankNodes:
-    """Where to evaluate a function of the rank in order to sum it over 1..V.
+class Places:
+    """Where to evaluate functions of the rank in order to sum them over 1..V: at nodes, or at every rank.
 
     Attributes:
         x_Q: ascending; ranks as they are where a block has few of them, real numbers elsewhere.
         weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
-        first_B: index of the first node of each block, ascending from 0.
+        V: width of the vocabulary.
+        upto_K: how many places lie up to each k.
+        first_B: index of the first place of each block, ascending from 0.
         last_rank_B: the last rank of each block; the last is V.
     """
 
     x_Q: Floats
     weight_Q: Floats
+    V: int
+    upto_K: NDArray[np.intp]
     first_B: NDArray[np.intp]
     last_rank_B: NDArray[np.int64]
 
-    def upto(self, ranks: NDArray[np.int64]) -> NDArray[np.intp]:
-        """How many nodes lie in the blocks up to each of some ranks, each of which has to be the end of a block."""
-        ends_B = np.append(self.first_B[1:], len(self.x_Q))
-        return np.asarray(ends_B[np.searchsorted(self.last_rank_B, ranks)])
+    @cached_property
+    def ln_x_Q(self) -> Floats:
+        """Logarithms of the places."""
+        return np.log(self.x_Q)
+
+    @cached_property
+    def ln_ranks_Q(self) -> Floats:
+        """Logarithm of how many ranks each stands for."""
+        with np.errstate(divide="ignore"):  # one where a function is evaluated, and that is in no sum, stands for none
+            return np.log(self.weight_Q)
+
+    def one(self, ln_weight_Q: Floats) -> Shares:
+        """A form without kinds: ln of shares from ln of weights up to a factor, [..., Q]."""
+        ln_p_Q = self.normalised(ln_weight_Q)
+        return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
+
+    def normalised(self, ln_weight_Q: Floats) -> Floats:
+        """Ln of shares that sum to 1 over the ranks, in the last axis."""
+        return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
 
     def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
-        """Counts of ranks at the nodes, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some are negative."""
+        """Counts of ranks at the places, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some are negative."""
         at_R = np.searchsorted(self.x_Q, rank_R).clip(max=len(self.x_Q) - 1)
         is_node_R = self.x_Q[at_R] == rank_R
         n_Q = np.bincount(at_R[is_node_R], n_R[is_node_R], len(self.x_Q)).astype(np.float64)
         rank_R, n_R = rank_R[~is_node_R], n_R[~is_node_R]
-        block_R = np.searchsorted(self.last_rank_B, rank_R)
-        ends_B = np.append(self.first_B[1:], len(self.x_Q))
+        block_R, ends_B = np.searchsorted(self.last_rank_B, rank_R), np.append(self.first_B[1:], len(self.x_Q))
         for block in np.unique(block_R):
-            at = slice(self.first_B[block], ends_B[block])
-            here = block_R == block
+            at, here = slice(self.first_B[block], ends_B[block]), block_R == block
             n_Q[at] += _interpolation(self.x_Q[at], rank_R[here]) @ n_R[here]
         return n_Q
 
 
-def every_rank(V: int) -> RankNodes:
-    """Each rank of 1..V a node, for functions that are not smooth enough for fewer."""
-    ranks = np.arange(1, V + 1)
-    return RankNodes(ranks.astype(np.float64), np.ones(V), ranks - 1, ranks)
+def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
+    """The nodes of the ranks 1..V, with a block that ends at each k."""
+    return _nodes(V, tuple(min(k, V) for k in k_grid))
+
+
+def every_place(V: int, k_grid: Sequence[int] = ()) -> Places:
+    """Each rank a place, for functions that are not smooth enough for fewer."""
+    rank_V = np.arange(1, V + 1)
+    return Places(rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V)
 
 
 @lru_cache(maxsize=64)
-def rank_nodes(V: int, breaks: tuple[int, ...] = ()) -> RankNodes:
-    """The nodes of the ranks 1..V, with a block that ends at each of `breaks`, ranks below V.
-
-    Args:
-        V: width of the vocabulary.
-        breaks: for sums up to some ranks.
-    """
-    ends = sorted({*(k for k in breaks if 0 < k < V), V})
-    x, weight, first, last = [], [], [], []
-    begin, n = 1, 0
+def _nodes(V: int, k_grid: tuple[int, ...]) -> Places:
+    ends = sorted({*k_grid, V})
+    blocks, last, begin = list[tuple[Floats, Floats]](), list[int](), 1
     while begin <= V:
-        block_end = begin if begin <= _EACH else int(_RATIO * begin)
-        block_end = min(block_end, next(end for end in ends if end >= begin))
-        x_q, weight_q = _block(begin, block_end)
-        first.append(n)
-        last.append(block_end)
-        x.append(x_q)
-        weight.append(weight_q)
-        begin, n = block_end + 1, n + len(x_q)
-    return RankNodes(np.concatenate(x), np.concatenate(weight), np.array(first), np.array(last))
+        end = begin if begin <= _EACH else int(_RATIO * begin)
+        last.append(min(end, next(end for end in ends if end >= begin)))
+        blocks.append(_block(begin, last[-1]))
+        begin = last[-1] + 1
+    x_B, weight_B = zip(*blocks, strict=True)
+    upto_B = np.cumsum([len(x_q) for x_q in x_B])
+    upto_K = upto_B[np.searchsorted(last, k_grid)]
+    return Places(np.concatenate(x_B), np.concatenate(weight_B), V, upto_K, np.append(0, upto_B[:-1]), np.array(last))
 
 
 def _block(begin: int, end: int) -> tuple[Floats, Floats]:
@@ -123,53 +141,6 @@ def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
     difference_qr[:, exact_r] = np.where(difference_qr[:, exact_r] == 0, 1.0, np.inf)
     terms_qr = barycentric_q[:, None] / difference_qr
     return np.asarray(terms_qr / terms_qr.sum(axis=0))
-
-
-Shares = tuple[Floats, Floats]
-"""Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where forms are evaluated: the nodes of the ranks 1..V.
-
-    Attributes:
-        x_Q: the ranks, or places between them.
-        ln_x_Q: their logarithms.
-        ln_ranks_Q: logarithm of how many ranks each stands for.
-        V: width of the vocabulary.
-        upto_K: how many places lie up to each k.
-        nodes: the nodes themselves.
-    """
-
-    x_Q: Floats
-    ln_x_Q: Floats
-    ln_ranks_Q: Floats
-    V: int
-    upto_K: NDArray[np.intp]
-    nodes: RankNodes
-
-    def one(self, ln_weight_Q: Floats) -> Shares:
-        """A form without kinds: ln of shares from ln of weights up to a factor, [..., Q]."""
-        ln_p_Q = self.normalised(ln_weight_Q)
-        return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
-
-    def normalised(self, ln_weight_Q: Floats) -> Floats:
-        """Ln of shares that sum to 1 over the ranks, in the last axis."""
-        return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
-
-
-def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """The places of the ranks 1..V, with an end at each k."""
-    upto = np.minimum(np.asarray(k_grid, dtype=np.int64), V)
-    nodes = rank_nodes(V, tuple(upto.tolist()))
-    return Places(nodes.x_Q, np.log(nodes.x_Q), np.log(nodes.weight_Q), V, nodes.upto(upto), nodes)
-
-
-def every_place(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """Each rank a place, for functions that are not smooth enough for fewer."""
-    nodes, upto = every_rank(V), np.minimum(np.asarray(k_grid, dtype=np.int64), V)
-    return Places(nodes.x_Q, np.log(nodes.x_Q), np.zeros(V), V, upto, nodes)
 
 
 def curve_of(ln_p_Q: Floats, places: Places) -> Floats:

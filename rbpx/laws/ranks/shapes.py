@@ -5,7 +5,7 @@ the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy o
 that knows which kind a token is of, and no more. A form without kinds says that both are the same. A new entry of
 `RANK_FORMS` is a new row of closure in `ranks`.
 
-Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
+Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places,
 K values of k.
 """
 

@@ -29,7 +29,7 @@ from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
-LEVELS: Final = (0.1, 0.5, 0.9)
+SHARES: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
 POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
@@ -48,7 +48,7 @@ class Emergence:
             correlation of two hits at each of `LAGS`, NaN where no two tokens are so far apart.
         fits: the law of each window length.
         laws: rows of these, then of the law with one exponent for all lengths and a constant for each (pooled), and of
-            that with C N for a constant, if tokens were independent (joint). Each has where it reaches `LEVELS`, by
+            that with C N for a constant, if tokens were independent (joint). Each has where it reaches `SHARES`, by
             window length; over forms outside the sizes, except for the joint law.
     """
 
@@ -112,10 +112,10 @@ def _emergence(
 
     @cache
     def reached(at: int) -> list[Reached] | None:
-        return reach_over_forms(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in LEVELS])
+        return reach_over_forms(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in SHARES])
 
     def crossings(law: WindowsLaw, at: int, extrapolates: bool = True) -> list[Record]:
-        found = [crossing(law, lengths[at], level) for level in LEVELS]
+        found = [crossing(law, lengths[at], level) for level in SHARES]
         far = [extrapolates and outside(each["ln_S"], law.fit.S) > 0 for each in found]
         over = reached(at) if any(far) else None
         each_of = zip(found, far, over or (), strict=False)

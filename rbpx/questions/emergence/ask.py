@@ -16,7 +16,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, with_ends
 from rbpx.display.vocabulary import AXES, rough
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.questions.emergence.analysis import JOINT, POOLED, Emergence, windows_of
+from rbpx.questions.emergence.analysis import JOINT, POOLED, SHARES, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -33,6 +33,11 @@ def _windows(row: Record) -> Cell:
     return Cell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
 
 
+def _size(at: Record) -> Estimate:
+    """Where a law reaches a level."""
+    return Estimate(at.get("S"), at.get("lo"), at.get("hi"))
+
+
 WINDOWS: Final = Column[Record]("windows", ("k", "n"), _windows)
 LAWS: Final = View[Record](
     "laws",
@@ -46,13 +51,14 @@ LAWS: Final = View[Record](
     decimal("R² of p", "r2_p", digits=3, spare=9),
     backtest(spare=6),
     points_of(spare=7),
+    with_ends("{x} at p = 0.5", "{x}_at_0.5", lambda row: _size(row.get("half") or {}), rough, spare=4),
     state(),
 )
 LEVELS: Final = View[Record](
     "levels",
     WINDOWS,
     decimal("p", "share", digits=1),
-    with_ends("{x}", "{x}_at_share", lambda row: Estimate(row["S"], row["lo"], row["hi"]), rough),
+    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough),
     state(),
 )
 
@@ -78,12 +84,13 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
     for of in found:
         for row, least, most in zip(of.laws, of.windows[0], of.windows[-1], strict=False):
             shares = {"p_smallest": least["p"], "p_largest": most["p"], "p_independent": most["p_independent"]}
-            laws.append({**row, **shares})
+            reached = row["params"]["crossings"]
+            laws.append({**row, **shares, "half": reached[SHARES.index(0.5)]})
             levels += [
                 {"kind": "law", "k": of.k, "n": row["n"], **at, "reasons": [at["status"], *far]}
-                for at in row["params"]["crossings"]
+                for at in reached
                 for far in [[Status.beyond] if at["is_beyond"] else []]
-                if (len(found) == 1 or at["share"] == 0.5) and {at["S"], at["lo"], at["hi"]} != {None}
+                if {at["S"], at["lo"], at["hi"]} != {None}
             ]
         laws += of.laws[len(of.fits) :]
     if len(found) == 1:
@@ -91,10 +98,13 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
     note = (
         f"p: share of windows of N consecutive tokens whose ranks are all at most k; ties {group.ties.value}. "
         f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
-        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent."
+        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent. "
+        f"{x} at p: by the law within the sizes, over forms outside them."
     )
     yield LAWS.table("Laws of windows of N tokens in a row", laws, *about, note)
-    note = "Levels: by the law within the sizes, over forms outside them, as in predict; – for an unbounded end."
+    if len(found) > 1:
+        return
+    note = "Levels: as in predict outside the sizes; – for an unbounded end."
     yield LEVELS.table("Where p reaches a level", levels, *about, note)
 
 

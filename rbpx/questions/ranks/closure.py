@@ -132,7 +132,7 @@ def closure_of(
     names = group.names() | {"run_ids": list(group.run_ids)}
 
     places = places_of(V, k_grid)
-    seen_NQ = np.array([places.nodes.moved(each.rank_R, each.n_R) for each in counted])
+    seen_NQ = np.array([places.moved(each.rank_R, each.n_R) for each in counted])
 
     def fitted(form: RankForm, at_N: npt.NDArray[np.bool_]) -> FormFit:
         return fit_form(form, places, S_N[at_N], seen_NQ[at_N])
@@ -299,13 +299,8 @@ def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
 
 def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     """Ln of the share of some ranks, [R]: normalised at the places, evaluated at the ranks."""
-    places = fit.places
-    at = replace(
-        places,
-        x_Q=np.concatenate([places.x_Q, rank_R]),
-        ln_x_Q=np.concatenate([places.ln_x_Q, np.log(rank_R)]),
-        ln_ranks_Q=np.concatenate([places.ln_ranks_Q, np.full(len(rank_R), -np.inf)]),
-    )
+    places, none_R = fit.places, np.zeros(len(rank_R))
+    at = replace(places, x_Q=np.append(places.x_Q, rank_R), weight_Q=np.append(places.weight_Q, none_R))
     return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
 
 
