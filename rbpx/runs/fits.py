@@ -320,7 +320,8 @@ def _pins_of(record: Record) -> dict[str, Record]:
 def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
     """A row of the relation `rank_fits`; `implied` is what its params have beside those of the distribution."""
     return {
-        **{"run_id": run.run_id, "ties": ties.value, **vars(fit), "created_at": now()},
+        **{name: each for name, each in vars(fit).items() if name != "theta"},
+        **{"run_id": run.run_id, "ties": ties.value, "created_at": now()},
         "params": fit.params | implied,
     }
 

@@ -87,12 +87,3 @@ def test_the_corrected_entropy_removes_most_of_the_bias() -> None:
     bias = float(plug_in.mean()) - truth
     assert bias < -0.02
     assert abs(float(entropy_miller_madow(counts).mean()) - truth) < 0.1 * abs(bias)
-
-
-@pytest.mark.parametrize(
-    ("n_tokens", "sum_logprob"),
-    [([0, 0], [0.0, 0.0]), ([1, -1], [0.0, 0.0]), ([1, 2], [0.0]), ([1, 2], [0.0, -np.inf]), ([1, np.nan], [0.0, 0.0])],
-)
-def test_counts_that_cannot_be_are_a_mistake_of_the_caller(n_tokens: list[float], sum_logprob: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"n_tokens|sum_logprob"):
-        decompose(n_tokens, sum_logprob)

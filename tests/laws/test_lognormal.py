@@ -10,9 +10,9 @@ from scipy.special import log_ndtr
 
 from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper
+from rbpx.laws.ranks.lognormal import derived_approximation, fit_paper
 from rbpx.status import Status
-from tests.support.singly import derived, replicates_of_paper
+from tests.support.singly import derived, derived_power_law, replicates_of_paper
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia.
 PUBLISHED_MU = [1.19, -3.49, -9.32, -14.29]
@@ -43,8 +43,8 @@ def number(fit: RankFit, name: str) -> float:
 
 def test_the_paper_s_approximation_gives_its_numbers() -> None:
     approximate = derived_approximation(PUBLISHED_MU, PUBLISHED_SIGMA)
-    assert np.round(approximate.neg_ln_rbp_1, 4).tolist() == [1.8876, 1.3250, 1.0502, 0.9374]
-    assert np.round(approximate.cross_entropy_nats, 4).tolist() == [5.3734, 4.1434, 3.4561, 3.1660]
+    assert np.round(approximate[0], 4).tolist() == [1.8876, 1.3250, 1.0502, 0.9374]
+    assert np.round(approximate[1], 4).tolist() == [5.3734, 4.1434, 3.4561, 3.1660]
 
 
 def test_the_exact_sums_give_the_recomputed_numbers() -> None:
@@ -79,12 +79,6 @@ def test_many_parameters_at_once_give_the_same_as_one_at_a_time() -> None:
     alone = derived(float(mu[2, 69]), float(sigma[2, 69]), 50304)
     assert together.neg_ln_rbp_1[2, 69] == pytest.approx(float(alone.neg_ln_rbp_1), rel=1e-13)
     assert together.cross_entropy_nats[2, 69] == pytest.approx(float(alone.cross_entropy_nats), rel=1e-13)
-
-
-@pytest.mark.parametrize(("mu", "sigma"), [(0.0, 0.0), (math.nan, 1.0), (0.0, math.inf), (0.0, -1.0)])
-def test_impossible_parameters_are_a_mistake_of_the_caller(mu: float, sigma: float) -> None:
-    with pytest.raises(ValueError, match="sigma"):
-        derived_approximation(mu, sigma)
 
 
 def test_the_paper_fit_recovers_parameters_from_noise_free_counts() -> None:
@@ -248,9 +242,3 @@ def test_resamples_near_the_limit_stay_finite() -> None:
     assert np.isfinite(mu_sigma_B2).all()
     assert (mu_sigma_B2[:, 1] > 0).all()
     assert np.isfinite(derived(mu_sigma_B2[:, 0], mu_sigma_B2[:, 1], 5000).cross_entropy_nats).all()
-
-
-def test_a_fit_without_mu_and_sigma_cannot_be_resampled() -> None:
-    limit = fit_paper([2, 3, 4, 300], [1000, 100, 50, 80])
-    with pytest.raises(ValueError, match="power_law_limit"):
-        replicates_of_paper(limit, [2, 3, 4, 300], np.ones((5, 4)))

@@ -8,11 +8,9 @@ from rbpx.laws.ranks.distribution import (
     RankSample,
     fit_distribution,
     fit_sample,
-    fitted,
-    holds_at_nodes,
     rank_curve,
 )
-from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, plain_ln_p
 
@@ -25,7 +23,7 @@ def fit_of(name: str, sample: str) -> tuple[RankFit, RankSample, RankCurve]:
     order = np.argsort(rank[seen])
     rank_sample = RankSample(rank[seen][order].astype(float), n_tokens[seen][order].astype(float), 400, K)
     (fit,) = fit_sample([name], rank_sample)
-    return fit, rank_sample, rank_curve(fit, rank_sample, K)
+    return fit, rank_sample, rank_curve(fit, rank_sample)
 
 
 def plain_curve(name: str, fit: RankFit, V: int) -> np.ndarray:
@@ -66,10 +64,10 @@ def test_a_family_too_steep_for_nodes_is_summed_at_every_rank() -> None:
     rank_R = np.arange(200.0, 260)
     sample = RankSample(rank_R, np.rint(1000 * np.exp(-(((rank_R - 230) / 8) ** 2) / 2)) + 1, 3000, (220, 240))
     (fit,) = fit_sample(["lognormal_full"], sample)
-    family, theta = fitted(fit, 3000)
-    assert not holds_at_nodes(family, theta, sample, float(fit.loglik or 0)), "a family that nodes miss was meant"
+    family = FAMILIES[fit.distribution]
+    assert not sample.holds_at_nodes(family, np.array(fit.theta)), "a family that nodes miss was meant"
     plain = plain_ln_p("lognormal_full", fit.params, 3000)
     p = np.exp(plain)
-    found = rank_curve(fit, sample, (220, 240))
+    found = rank_curve(fit, sample)
     assert found.curve == pytest.approx([-np.log(p[:220].sum()), -np.log(p[:240].sum()), -p @ plain], rel=1e-9)
     assert found.ln_share == pytest.approx(plain[199:259], rel=1e-9)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rbpx.laws.ranks.closure import fit_form
-from rbpx.laws.ranks.family import FAMILIES
-from rbpx.laws.ranks.shapes import RANK_FORMS, derive, mixed, places_of
+from rbpx.laws.ranks.places import places_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, derive, mixed
 from tests.support.draws import fewest
 from tests.support.rank_ladders import AT, K, S, V, at_places, counts, every, held_out_sizes, ladder
 
@@ -50,7 +50,7 @@ def test_a_family_alone_is_fitted_as_the_verb_ranks_does() -> None:
         fit = fit_form(RANK_FORMS[name], places, S[-1:], at_places(places, seen_V[None]))
         assert own.loglik is not None
         assert fit.loglik == pytest.approx(own.loglik, rel=1e-8)
-        np.testing.assert_allclose(fit.theta(S[-1:])[0], FAMILIES[name].theta(own.params, V), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(fit.theta(S[-1:])[0], own.theta, rtol=1e-3, atol=1e-4)
 
 
 def test_the_interval_of_a_held_out_size_holds_it_where_the_form_is_right_alone() -> None:

@@ -50,10 +50,3 @@ def test_a_resample_without_a_token_is_unknown() -> None:
     )
     for name in NAMES:
         assert np.isfinite(getattr(found, name)).tolist() == [True, False]
-
-
-def test_scores_too_small_for_a_number_beside_the_largest_keep_theirs() -> None:
-    """exp(-2000) is 0: where the likelier document is not drawn, the scores of the other are all there is."""
-    document, rank = np.array([0, 1, 1]), np.array([0, 0, 1])
-    weights_BD = np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    assert_as_defined(document, rank, np.array([1.0, 2.0, 1.0]), np.array([-0.5, -4000.0, -2001.0]), weights_BD)

@@ -5,35 +5,24 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.prediction.prediction import predict_batch
-from rbpx.questions.emergence.crossing import Extrapolation, windows_crossing
-from rbpx.questions.emergence.law import fit_windows
+from rbpx.laws.prediction.prediction import predict_batch, reach_over_forms
+from rbpx.questions.emergence.laws import crossing, fit_windows, over_forms, windows_law
 from rbpx.status import Status
 from tests.support.asking import Asked, Rows, ask, imported
 
 S = np.geomspace(1e6, 1e9, 7)
-LEVELS = (0.1, 0.5, 0.9)
 P = np.exp(-40 * S**-0.2 * np.exp(0.02 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5])))
 
 
-def test_within_the_sizes_the_law_answers_and_outside_all_forms_do() -> None:
-    extrapolated, fit = Extrapolation(S, P, LEVELS), fit_windows(S, P)
-    law = [windows_crossing(fit, level) for level in LEVELS]
-    found = [extrapolated.of(crossing, fit.status) for crossing in law]
-    assert [crossing.method for crossing in found] == ["law", "law", "combined"]
-    assert found[:2] == law[:2]
-    assert found[2].law == law[2]
-    assert law[2].ln_lo is not None
-    # An offset that the points allow keeps the level from being reached, which the law alone cannot know.
-    assert (law[2].ln_hi is None, found[2].ln_hi) == (False, None)
-    assert found[2].ln_lo is not None
-    assert found[2].status is Status.beyond
-
-
-def test_shares_of_0_leave_the_law_alone() -> None:
-    fit = fit_windows(S, P)
-    law = windows_crossing(fit, 0.9)
-    assert Extrapolation(S, [0.0, *P[1:]], LEVELS).of(law, fit.status) == law
+def test_outside_the_sizes_all_forms_answer_and_the_law_stands_beside_it() -> None:
+    """An offset that the points allow keeps the level from being reached, which the law alone cannot know."""
+    law, level = windows_law(fit_windows(S, P), 1), 0.9
+    alone = crossing(law, 1, level)
+    (reached,) = reach_over_forms(S, -np.log(P), [-math.log(level)]) or ()
+    found = over_forms(alone, law, reached)
+    assert (found["method"], found["law"], found["status"]) == ("combined", alone, Status.beyond)
+    assert None not in (alone["ln_lo"], alone["ln_hi"], found["ln_lo"])
+    assert found["ln_hi"] is None
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +38,12 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
 @pytest.fixture(scope="module")
 def rows(asked: Asked) -> Rows:
     return [row for row in asked.rows if row["kind"].endswith("law")]
+
+
+def test_within_the_sizes_the_law_answers(rows: Rows) -> None:
+    of_1 = next(row for row in rows if row["n"] == 1 and row["kind"] == "law")["params"]["crossings"]
+    assert [each["method"] for each in of_1] == ["law", "law", "combined"]
+    assert [each["law"] for each in of_1[:2]] == [None, None]
 
 
 def test_a_row_has_the_crossing_over_forms_and_that_of_its_law(rows: Rows) -> None:

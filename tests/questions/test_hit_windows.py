@@ -1,38 +1,36 @@
 """Windows of hits and their correlation, against loops over every window and every pair, and against closed forms."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.questions.emergence.correlation import (
-    Windows,
-    adjacent_correlation,
-    autocorrelation,
-    beta_binomial_share,
-    count_windows,
-    effective_tokens,
-    streaks,
-    window_share,
-)
+from rbpx.questions.emergence import windows as of
 
 LENGTHS = [1, 2, 5, 10, 50, 100]
 
 
-def streaks_of(documents: list[list[bool]]) -> list[tuple[int, int]]:
-    """(doc_id, length) of each streak, by its ends."""
-    found = []
-    for doc_id, hits in enumerate(documents):
-        ends = [-1, *(i for i, hit in enumerate(hits) if not hit), len(hits)]
-        found += [(doc_id, after - before - 1) for before, after in pairwise(ends) if after - before > 1]
-    return found
+def windows_of(documents: list[list[bool]], lengths: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    hits, n_D = np.array([hit for each in documents for hit in each], dtype=bool), np.array([*map(len, documents)])
+    return of.count_windows(hits, np.repeat(np.arange(len(n_D)), n_D), n_D, lengths)
 
 
-def windows_of(documents: list[list[bool]], lengths: list[int]) -> Windows:
-    found = streaks_of(documents)
-    return count_windows([len(hits) for hits in documents], [d for d, _ in found], [n for _, n in found], lengths)
+def autocorrelation(documents: list[list[bool]], max_lag: int) -> np.ndarray:
+    hits, n_D = np.array([hit for each in documents for hit in each], dtype=bool), np.array([*map(len, documents)])
+    return of.autocorrelation(hits, n_D, max_lag)
+
+
+def window_share(windows: tuple[np.ndarray, np.ndarray], weights_BD: np.ndarray | None = None) -> np.ndarray:
+    return of.window_share(*windows, weights_BD)
+
+
+def beta_binomial_share(rbp: float, rho_L: np.ndarray, lengths: list[int]) -> np.ndarray:
+    return np.array([of.dependent_hits(rbp, rho_L, N)[0] for N in lengths])
+
+
+def effective_tokens(rho_L: np.ndarray, lengths: list[int]) -> np.ndarray:
+    return np.array([of.dependent_hits(0.5, rho_L, N)[1] for N in lengths])
 
 
 def random_documents(seed: int, n: int = 12, p: float = 0.7) -> list[list[bool]]:
@@ -49,35 +47,27 @@ def markov_hits(n: int, p: float, rho: float, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.7, 1.0])
-def test_streaks_end_at_a_miss_and_where_their_document_does(p: float) -> None:
-    documents = random_documents(7, p=p)
-    doc_T = [d for d, hits in enumerate(documents) for _ in hits]
-    doc_R, length_R = streaks([hit for hits in documents for hit in hits], doc_T)
-    assert list(zip(doc_R.tolist(), length_R.tolist(), strict=True)) == streaks_of(documents)
-
-
-def test_windows_are_those_that_a_loop_over_all_of_them_counts() -> None:
-    documents = random_documents(0)
-    windows = windows_of(documents, LENGTHS)
-    assert windows.hit_DN.dtype == windows.total_DN.dtype == np.int64
+def test_windows_are_those_that_a_loop_over_all_of_them_counts(p: float) -> None:
+    documents = random_documents(0, p=p)
+    hit_DN, total_DN = windows_of(documents, LENGTHS)
     for d, hits in enumerate(documents):
         for n, N in enumerate(LENGTHS):
             seen = [all(hits[i : i + N]) for i in range(len(hits) - N + 1)]
-            assert (windows.hit_DN[d, n], windows.total_DN[d, n]) == (sum(seen), len(seen))
+            assert (hit_DN[d, n], total_DN[d, n]) == (sum(seen), len(seen))
 
 
 def test_a_document_of_exactly_n_tokens_gives_one_window() -> None:
     windows = windows_of([[True] * 5, [True] * 4 + [False], [True] * 4], [5])
-    assert windows.total_DN.tolist() == [[1], [1], [0]]
-    assert windows.hit_DN.tolist() == [[1], [0], [0]]
+    assert windows[1].tolist() == [[1], [1], [0]]
+    assert windows[0].tolist() == [[1], [0], [0]]
     assert window_share(windows).tolist() == [0.5]
 
 
 def test_a_window_longer_than_every_document_has_no_share() -> None:
     windows = windows_of([[True] * 5, [True] * 4, []], [5, 6])
-    assert windows.total_DN[:, 1].tolist() == [0, 0, 0]
+    assert windows[1][:, 1].tolist() == [0, 0, 0]
     assert np.isnan(window_share(windows)).tolist() == [False, True]
-    weights_BD = [[1, 1, 1], [0, 1, 2]]  # the second draws no document of five tokens
+    weights_BD = np.array([[1, 1, 1], [0, 1, 2]])  # the second draws no document of five tokens
     assert np.isnan(window_share(windows, weights_BD)).tolist() == [[False, True], [True, True]]
 
 
@@ -93,30 +83,6 @@ def test_a_resample_is_the_share_of_the_documents_it_draws() -> None:
 def test_a_share_of_all_documents_is_that_of_weights_of_one() -> None:
     windows = windows_of(random_documents(3), LENGTHS)
     np.testing.assert_array_equal(window_share(windows), window_share(windows, np.ones((1, 12)))[0])
-
-
-@pytest.mark.parametrize(
-    ("n_scored", "doc_id", "length", "lengths", "said"),
-    [
-        ([5], [0], [5], [0], "at least 1 token"),
-        ([5], [0], [5], [], "at least 1 token"),
-        ([5], [1], [5], [1], "documents 0 to 0"),
-        ([5], [0], [0], [1], "a length of at least 1"),
-        ([5], [0], [6], [1], "document 0 need 6 tokens, it has 5"),
-        ([5, 5], [1, 1, 1], [2, 2, 2], [1], "document 1 need 8 tokens, it has 5"),
-        ([5], [0, 0], [1], [1], "do not go together"),
-    ],
-)
-def test_impossible_streaks_are_refused(
-    n_scored: list[int], doc_id: list[int], length: list[int], lengths: list[int], said: str
-) -> None:
-    with pytest.raises(ValueError, match=said):
-        count_windows(n_scored, doc_id, length, lengths)
-
-
-def test_weights_for_other_documents_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 documents"):
-        window_share(windows_of([[True]], [1]), [[1, 1, 1]])
 
 
 # --------------------------------------------------------------------------------------------------- correlation
@@ -199,24 +165,3 @@ def test_beta_binomial_at_the_edges_of_correlation() -> None:
     assert beta_binomial_share(0.5, np.full(9, -1 / 3), [2, 3]) == pytest.approx([1 / 6, 0], abs=1e-15)
     assert np.isnan(beta_binomial_share(0.5, np.full(9, -1 / 3), [5])).all()
     assert np.isnan(effective_tokens(np.full(9, -1 / 3), [5])).all()
-
-
-def test_lags_that_are_not_there_and_shares_that_are_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="one more than the lags"):
-        effective_tokens([0.1, 0.1], [4])
-    with pytest.raises(ValueError, match="share from 0 to 1"):
-        beta_binomial_share(1.1, [0.1], [2])
-    with pytest.raises(ValueError, match="max_lag"):
-        autocorrelation([[True, False]], 0)
-    with pytest.raises(ValueError, match="0 tokens"):
-        autocorrelation([[], []], 3)
-
-
-def test_the_correlation_of_adjacent_hits_in_each_resample_is_that_of_the_documents_drawn() -> None:
-    rng, n_D = np.random.default_rng(0), np.array([5, 1, 30, 12])
-    documents = np.split(rng.random(n_D.sum()) < 0.4, np.cumsum(n_D)[:-1])
-    weights_BD = np.array([[1, 1, 1, 1], [2, 0, 1, 1], [0, 4, 0, 0]])
-    drawn = [[doc for doc, times in zip(documents, of, strict=True) for _ in range(times)] for of in weights_BD]
-    expected = [autocorrelation(each, 1)[0] for each in drawn]
-    found = adjacent_correlation(np.concatenate(documents), n_D, weights_BD)
-    assert found.tolist() == pytest.approx(expected, nan_ok=True)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
-from rbpx.questions.ranks.words import FORMS
+from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.render import tables
 from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
@@ -95,15 +95,16 @@ def test_the_verdict_is_said_first(ranks: Asked) -> None:
     summed = {name: sum(r["aic"] for r in found if r["distribution"] == name) for name in NAMES}
     verdict = ranks.results[0].sentences[0]
     best = min(summed, key=summed.__getitem__)
-    assert f"{FORMS[best]} describes them best" in verdict
+    assert f"{RANK_FORMS[best].label} describes them best" in verdict
     assert best == "lognormal_full" or f"lognormal loses {min(behind):.3f} to {max(behind):.3f} nats" in verdict
     for name in {best, "lognormal_paper"}:
         laws = [row["params"] for row in closures if row["distribution"] == name]
+        name_of = "published fit" if name == "lognormal_paper" else RANK_FORMS[name].label
         met = [
             law["level_lo"] <= 1 <= law["level_hi"] and law["alpha_more_lo"] <= 0 <= law["alpha_more_hi"]
             for law in laws
         ]
-        assert f"in {sum(met)} of {len(met)} laws that {FORMS[name]} implies" in verdict
+        assert f"in {sum(met)} of {len(met)} laws that {name_of} implies" in verdict
 
 
 def test_what_a_power_law_derives_is_its_plain_sum(said: Rows) -> None:

@@ -1,13 +1,14 @@
 """How often the interval of a crossing size holds the truth, over laws and documents that are drawn."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.questions.emergence.correlation import Windows, window_share
-from rbpx.questions.emergence.crossing import Crossing, joint_crossing, windows_crossing
-from rbpx.questions.emergence.law import fit_joint, fit_windows
+from rbpx.laws.power.law import PowerLaw
+from rbpx.questions.emergence.laws import crossing, fit_joint, fit_windows, windows_law
+from rbpx.questions.emergence.windows import window_share
 from rbpx.status import Status
 
 S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])
@@ -19,13 +20,18 @@ def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarra
     return np.exp(-C * np.array(LENGTHS) * S[:, None] ** -alpha * np.exp(noise_MN))
 
 
-def documents(rng: np.random.Generator, alpha: float) -> list[Windows]:
-    """Windows of 80 documents at each size; a document has the same ease at every size, hits within are independent."""
+def crossing_of(fit: PowerLaw, share: float) -> dict[str, Any]:
+    """Where the law of one window length reaches a share."""
+    return crossing(windows_law(fit, 10), 10, share)
+
+
+def documents(rng: np.random.Generator, alpha: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Windows of hits and all windows of 80 documents at each size, of an ease that is the same at every size."""
     tokens_D, ease_D = rng.integers(150, 512, size=80), rng.normal(0, 0.3, size=80)
     total_DN = np.maximum(0, tokens_D[:, None] - np.array([1, 5, 10]) + 1)
     scale = np.exp(-(0.3**2) / 2)
     p_MDN = np.exp(-scale * 0.4 * (S[:, None, None] / 1e6) ** -alpha * np.exp(ease_D)[:, None] * np.array([1, 5, 10]))
-    return [Windows(rng.binomial(total_DN, p_DN), total_DN) for p_DN in p_MDN]
+    return [(rng.binomial(total_DN, p_DN), total_DN) for p_DN in p_MDN]
 
 
 def over_noise(sd: float, n_draws: int) -> tuple[list[bool], list[bool], int]:
@@ -40,10 +46,10 @@ def over_noise(sd: float, n_draws: int) -> tuple[list[bool], list[bool], int]:
     for _ in range(n_draws):
         noise_MN = rng.normal(0, sd / 2**0.5, (6, 1)) + rng.normal(0, sd / 2**0.5, (6, 5))
         p_MN = law(C, alpha, noise_MN)
-        singles.append(windows_crossing(fit_windows(S, p_MN[:, 2]), share))
-        joints.append(joint_crossing(fit_joint(S, LENGTHS, p_MN), N, share))
-    singles, joints = ([each for each in of if each.status is not Status.never_crosses] for of in (singles, joints))
-    unbounded = sum(each.size.hi is None for each in singles)
+        singles.append(crossing_of(fit_windows(S, p_MN[:, 2]), share))
+        joints.append(crossing(fit_joint(S, LENGTHS, p_MN), N, share))
+    singles, joints = ([each for each in of if each["status"] is not Status.never_crosses] for of in (singles, joints))
+    unbounded = sum(each["hi"] is None for each in singles)
     return [_holds(each, ln_S) for each in singles], [_holds(each, ln_S) for each in joints], unbounded
 
 
@@ -54,19 +60,20 @@ def over_documents(n_draws: int, n_truth: int) -> tuple[list[bool], list[bool]]:
     """
     alpha, share, rng = 0.2, 0.5, np.random.default_rng(8)
     many = [documents(np.random.default_rng(seed), alpha) for seed in range(n_truth)]
-    pooled_M2N = sum(np.array([[run.hit_DN.sum(axis=0), run.total_DN.sum(axis=0)] for run in runs]) for runs in many)
-    truth = windows_crossing(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share).ln_S
+    pooled_M2N = sum(np.array([[of.sum(axis=0) for of in run] for run in runs]) for runs in many)
+    truth = crossing_of(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share)["ln_S"]
     assert truth is not None
     covered, without = [], []
     for seed in range(n_draws):
         runs, weights_BD = documents(rng, alpha), document_weights(80, 100, seed)
-        p_BM = np.stack([window_share(windows, weights_BD)[:, 1] for windows in runs], axis=1)
-        p_M = np.stack([window_share(windows)[1] for windows in runs])
-        covered.append(_holds(windows_crossing(fit_windows(S, p_M, p_BM), share), truth))
-        without.append(_holds(windows_crossing(fit_windows(S, p_M), share), truth))
+        p_BM = np.stack([window_share(*windows, weights_BD)[:, 1] for windows in runs], axis=1)
+        p_M = np.stack([window_share(*windows)[1] for windows in runs])
+        covered.append(_holds(crossing_of(fit_windows(S, p_M, p_BM), share), truth))
+        without.append(_holds(crossing_of(fit_windows(S, p_M), share), truth))
     return covered, without
 
 
-def _holds(found: Crossing, ln_S: float) -> bool:
-    assert found.status in (Status.ok, Status.beyond)
-    return (found.ln_lo is None or found.ln_lo <= ln_S) and (found.ln_hi is None or ln_S <= found.ln_hi)
+def _holds(found: dict[str, Any], ln_S: float) -> bool:
+    assert found["status"] in (Status.ok, Status.beyond)
+    lo, hi = found["ln_lo"], found["ln_hi"]
+    return (lo is None or lo <= ln_S) and (hi is None or ln_S <= hi)

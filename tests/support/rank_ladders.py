@@ -4,8 +4,8 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import half_width
 from rbpx.laws.ranks.closure import fit_form, scatter_half_width
-from rbpx.laws.ranks.family import every_rank
-from rbpx.laws.ranks.shapes import RANK_FORMS, Places, mixed, places_of
+from rbpx.laws.ranks.places import Places, every_place, places_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
 
 V, K = 3000, (1, 7, 100, 1000)
 S = np.geomspace(1e3, 1e6, 7)
@@ -17,8 +17,7 @@ AT = {  # a line in ln S for each parameter: at the smallest size, at the larges
 
 def every() -> Places:
     """Each rank a place: the plain way."""
-    nodes = every_rank(V)
-    return Places(nodes.x_Q, np.log(nodes.x_Q), np.zeros(V), V, np.array(K), nodes)
+    return every_place(V, K)
 
 
 def ladder(name: str) -> np.ndarray:
@@ -33,7 +32,7 @@ def counts(rng: np.random.Generator, name: str, theta_NP: np.ndarray, n: int = 2
 
 def at_places(places: Places, seen_NV: np.ndarray) -> np.ndarray:
     x_V = np.arange(1, V + 1, dtype=float)
-    return np.stack([places.nodes.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
+    return np.stack([places.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
 
 
 def held_out_sizes(n_draws: int) -> tuple[int, int]:

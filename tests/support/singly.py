@@ -1,5 +1,7 @@
 """One at a time, or in other parameters, what the package computes for many: what tests of numbers ask."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -7,18 +9,37 @@ from rbpx.laws.forms.candidates import fit_forms
 from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import Derived, derived_curve, derived_power_law, paper_slopes, step_paper
+from rbpx.laws.ranks.lognormal import derived_curve, paper_slopes, step_paper
+
+
+class Derived(NamedTuple):
+    """-ln RBP_1 and cross-entropy of a rank model, nats."""
+
+    neg_ln_rbp_1: Floats
+    cross_entropy_nats: Floats
+
+
+def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
+    """Those of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, of the shape of both."""
+    curve = _curve(beta, gamma, V, [1])
+    return Derived(curve[..., 0], curve[..., 1])
 
 
 def derived(mu: ArrayLike, sigma: ArrayLike, V: int) -> Derived:
-    """-ln RBP_1 and cross-entropy of ranks that are lognormal with mu and sigma, over 1..V."""
+    """Those of ranks that are lognormal with mu and sigma, over 1..V."""
     mu_f64, variance = np.asarray(mu, np.float64), np.asarray(sigma, np.float64) ** 2
     return derived_power_law(1 - mu_f64 / variance, 0.5 / variance, V)
 
 
 def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: ArrayLike) -> Floats:
     """RBP_k alone of p_x = x^(-beta) exp(-gamma ln^2 x) / Z."""
-    return derived_curve(beta, gamma, V, list(np.asarray(k)))[0]
+    return np.exp(-_curve(beta, gamma, V, list(np.asarray(k)))[..., :-1])
+
+
+def _curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: list[int]) -> Floats:
+    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
+    curve = derived_curve(beta_f64.ravel(), gamma_f64.ravel(), V, k)
+    return curve.reshape((*beta_f64.shape, len(k) + 1))
 
 
 def replicates_of_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -> Floats:

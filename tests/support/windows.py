@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbpx.questions.emergence.law import fit_joint
+from rbpx.questions.emergence.laws import fit_joint
 from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.status import Status
 
@@ -74,11 +74,10 @@ def pooled_intervals(n_sizes: int, shared: float, n_draws: int) -> tuple[list[bo
     rng, covered, bends = np.random.default_rng([n_sizes, int(10 * shared)]), [], []
     for _ in range(n_draws):
         drawn = draw(rng, n_sizes, model_sd=0.02, shared=shared, resamples=40)
-        fit = fit_pooled(sizes(n_sizes), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-        assert fit.alpha.lo is not None
-        assert fit.alpha.hi is not None
-        covered.append(fit.alpha.lo <= ALPHA <= fit.alpha.hi)
-        bends.append(Status.bends in fit.reasons)
+        law = fit_pooled(sizes(n_sizes), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
+        assert law.fit.alpha.ends is not None
+        covered.append(law.fit.alpha.ends[0] <= ALPHA <= law.fit.alpha.ends[1])
+        bends.append(Status.bends in law.reasons)
     return covered, bends
 
 
@@ -87,10 +86,10 @@ def joint_intervals(n_draws: int) -> tuple[list[bool], list[bool]]:
     rng, covered, alone = np.random.default_rng(5), [], []
     for _ in range(n_draws):
         drawn = draw(rng, 7, model_sd=0.02, resamples=40, constants=[0.5 * N for N in (1, 2, 5)], counted=False)
-        fit = fit_joint(sizes(7), [1, 2, 5], drawn.p_MN, drawn.p_BMN)
-        assert fit.alpha.value is not None
-        assert fit.alpha.lo is not None
-        assert fit.alpha.hi is not None
-        covered.append(fit.alpha.lo <= ALPHA <= fit.alpha.hi)
-        alone.append(abs(fit.alpha.value - ALPHA) <= 1.96 * fit.document_22[1, 1] ** 0.5)
+        law = fit_joint(sizes(7), [1, 2, 5], drawn.p_MN, drawn.p_BMN)
+        assert law.fit.alpha.value is not None
+        assert law.fit.alpha.ends is not None
+        assert law.text_variance is not None
+        covered.append(law.fit.alpha.ends[0] <= ALPHA <= law.fit.alpha.ends[1])
+        alone.append(abs(law.fit.alpha.value - ALPHA) <= 1.96 * law.text_variance**0.5)
     return covered, alone

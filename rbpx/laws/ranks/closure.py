@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.ranks.shapes import Places, RankForm, derive, mixed
+from rbpx.laws.ranks.places import Places
+from rbpx.laws.ranks.shapes import RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
@@ -62,7 +63,7 @@ def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> Form
         form: the form.
         places: of `places_of`.
         S: sizes, shape [N]; two at least for a line.
-        seen_NQ: tokens at the places, `places.nodes.moved`.
+        seen_NQ: tokens at the places, `places.moved`.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())

@@ -27,7 +27,6 @@ SOURCE: Final = "arXiv 2510.04067"
 Indices = NDArray[np.intp]
 _DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix
 _REPLICATES, _RANKS = 256, 128  # at a time: 256 KiB
-_TOO_SMALL: Final = 1e-250  # a sum of scores, relative to the largest score of any document, that may have underflowed
 
 
 @dataclass(frozen=True)
@@ -57,18 +56,10 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
     Returns:
         Terms with arrays of shape [...].
 
-    Raises:
-        ValueError: if shapes differ, a row has no tokens, a count is negative or a number is not finite.
-
     Source:
         arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
     """
-    n_E = rank_counts(n_tokens)
-    sum_logprob_E = np.asarray(sum_logprob, dtype=np.float64)
-    if n_E.shape != sum_logprob_E.shape:
-        raise ValueError(f"n_tokens has shape {n_E.shape}, sum_logprob {sum_logprob_E.shape}")
-    if not np.all(np.isfinite(sum_logprob_E)):
-        raise ValueError("sum_logprob must be finite")
+    n_E, sum_logprob_E = np.asarray(n_tokens, dtype=np.float64), np.asarray(sum_logprob, dtype=np.float64)
     n = n_E.sum(axis=-1, keepdims=True)
     occurs_E = n_E > 0
     ln_score_E = np.divide(sum_logprob_E, n_E, out=np.full(n_E.shape, -np.inf), where=occurs_E)
@@ -83,20 +74,6 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
         confidence=-ln_total[..., 0],
         cross_entropy_nats=-np.sum(np.where(occurs_E, sum_logprob_E, 0.0), axis=-1) / n[..., 0],
     )
-
-
-def rank_counts(n_tokens: ArrayLike) -> Floats:
-    """Counts of ranks as float64, ranks along the last axis.
-
-    Raises:
-        ValueError: if a count is negative or not finite, or a row has no tokens.
-    """
-    n_E = np.asarray(n_tokens, dtype=np.float64)
-    if n_E.ndim < 1 or not np.all(np.isfinite(n_E)) or np.any(n_E < 0):
-        raise ValueError("n_tokens must be finite counts >= 0 with ranks along the last axis")
-    if np.any(n_E.sum(axis=-1) <= 0):
-        raise ValueError("every row of n_tokens needs at least one token")
-    return n_E
 
 
 def replicate_terms(
@@ -139,14 +116,8 @@ def replicate_terms(
         )
         n_ln_n_B, score_B = n_ln_n_B + shared_B2[:, 0], score_B + shared_B2[:, 1]
     with np.errstate(divide="ignore"):
-        entropy_B, confidence_B = np.log(n_B) - n_ln_n_B / n_B, -(top + np.log(score_B))
-    terms_B3 = np.column_stack([entropy_B, cross_entropy_B - confidence_B - entropy_B, confidence_B])
-    rare_B = np.isfinite(n_B) & (score_B < _TOO_SMALL)
-    if rare_B.any():
-        terms_B3[rare_B] = _plainly(document_N, rank_N, n_tokens_N, sum_logprob_N, weights_BD[rare_B])
-    terms_B3[np.isnan(n_B)] = np.nan
-    entropy_B, alignment_B, confidence_B = terms_B3.T
-    return Terms(entropy_B, alignment_B, confidence_B, cross_entropy_B)
+        entropy_B, confidence_B = np.log(n_B) - n_ln_n_B / n_B, -(top + np.log(score_B)) + 0 * n_B
+    return Terms(entropy_B, cross_entropy_B - confidence_B - entropy_B, confidence_B, cross_entropy_B)
 
 
 def _shared_ranks(
@@ -180,13 +151,3 @@ def _sums(n_rb: Floats, logprob_rb: Floats) -> Floats:
     occurs_rb = np.minimum(n_rb, 1.0)  # counts are whole
     scores_b = np.einsum("rb,rb->b", logprob_rb, occurs_rb)
     return np.column_stack([np.einsum("rb,rb->b", n_rb, np.log(divisor_rb, out=divisor_rb)), scores_b])
-
-
-def _plainly(document_N: Indices, rank_N: Indices, n_N: Floats, logprob_N: Floats, weights_BD: Floats) -> Floats:
-    """The terms [B, 3] by their definition."""
-    shape = (int(rank_N.max()) + 1, weights_BD.shape[1])
-    n_BR, logprob_BR = (
-        np.asarray(weights_BD @ csr_array((v_N, (rank_N, document_N)), shape).T) for v_N in (n_N, logprob_N)
-    )
-    terms = decompose(n_BR, logprob_BR)
-    return np.column_stack([terms.error_entropy, terms.self_alignment, terms.confidence])

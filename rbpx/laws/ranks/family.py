@@ -1,134 +1,22 @@
-"""Families of rank distributions over 1..V, and sums over all ranks at a few hundred of them.
+"""Families of rank distributions over 1..V, and what fits of them are.
 
 A family gives p_x = w_x / sum w; its w is a smooth function of x, so that it can be evaluated between the ranks too.
-Beyond the first few ranks it is a polynomial of degree 15 to rounding in a block whose last rank is at most 1.5 times
-its first. So the sum over a block is Gaussian quadrature for the measure that counts its ranks, and a sum with any
-counts n_x is one with the counts moved to the nodes by Lagrange's interpolation.
 
-Source: the polynomials that are orthogonal over N equidistant points, of Chebyshev and Gram, have the recurrence
-p_(n+1) = y p_n - b_n p_(n-1), b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1)); Golub and Welsch, Math. Comp. 23 (1969), 221.
-
-Shapes: P parameters, X places, ranks or not, Q nodes, R ranks that occur.
+Shapes: P parameters, X places, ranks or not, R ranks that occur.
 """
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.status import Status
-
-STEEPEST: Final = 50.0
-"""Of d ln f / d ln x beyond the first ranks: sums of functions up to there are right to 1e-13, of steeper ones they may
-be wrong."""
-
-_EACH: Final = 32  # the first ranks, each a node
-_RATIO: Final = 1.5  # last rank of a block over its first
-_N_NODES: Final = 16  # of a block
-
-
-@dataclass(frozen=True, eq=False)
-class RankNodes:
-    """Where to evaluate a function of the rank in order to sum it over 1..V.
-
-    Attributes:
-        x_Q: ascending; ranks as they are where a block has few of them, real numbers elsewhere.
-        weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
-        first_B: index of the first node of each block, ascending from 0.
-        last_rank_B: the last rank of each block; the last is V.
-    """
-
-    x_Q: Floats
-    weight_Q: Floats
-    first_B: NDArray[np.intp]
-    last_rank_B: NDArray[np.int64]
-
-    def upto(self, ranks: NDArray[np.int64]) -> NDArray[np.intp]:
-        """How many nodes lie in the blocks up to each of some ranks, each of which has to be the end of a block."""
-        ends_B = np.append(self.first_B[1:], len(self.x_Q))
-        return np.asarray(ends_B[np.searchsorted(self.last_rank_B, ranks)])
-
-    def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
-        """Counts of ranks at the nodes, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some are negative."""
-        at_R = np.searchsorted(self.x_Q, rank_R).clip(max=len(self.x_Q) - 1)
-        is_node_R = self.x_Q[at_R] == rank_R
-        n_Q = np.bincount(at_R[is_node_R], n_R[is_node_R], len(self.x_Q)).astype(np.float64)
-        rank_R, n_R = rank_R[~is_node_R], n_R[~is_node_R]
-        block_R = np.searchsorted(self.last_rank_B, rank_R)
-        ends_B = np.append(self.first_B[1:], len(self.x_Q))
-        for block in np.unique(block_R):
-            at = slice(self.first_B[block], ends_B[block])
-            here = block_R == block
-            n_Q[at] += _interpolation(self.x_Q[at], rank_R[here]) @ n_R[here]
-        return n_Q
-
-
-def every_rank(V: int) -> RankNodes:
-    """Each rank of 1..V a node, for functions that are not smooth enough for fewer."""
-    ranks = np.arange(1, V + 1)
-    return RankNodes(ranks.astype(np.float64), np.ones(V), ranks - 1, ranks)
-
-
-@lru_cache(maxsize=64)
-def rank_nodes(V: int, breaks: tuple[int, ...] = ()) -> RankNodes:
-    """The nodes of the ranks 1..V, with a block that ends at each of `breaks`, ranks below V.
-
-    Args:
-        V: width of the vocabulary.
-        breaks: for sums up to some ranks.
-    """
-    ends = sorted({*(k for k in breaks if 0 < k < V), V})
-    x, weight, first, last = [], [], [], []
-    begin, n = 1, 0
-    while begin <= V:
-        block_end = begin if begin <= _EACH else int(_RATIO * begin)
-        block_end = min(block_end, next(end for end in ends if end >= begin))
-        x_q, weight_q = _block(begin, block_end)
-        first.append(n)
-        last.append(block_end)
-        x.append(x_q)
-        weight.append(weight_q)
-        begin, n = block_end + 1, n + len(x_q)
-    return RankNodes(np.concatenate(x), np.concatenate(weight), np.array(first), np.array(last))
-
-
-def _block(begin: int, end: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of the ranks from `begin` to `end`."""
-    n_ranks = end - begin + 1
-    if n_ranks <= _N_NODES:
-        return np.arange(begin, end + 1, dtype=np.float64), np.ones(n_ranks)
-    y_q, weight_q = _gauss(n_ranks)
-    return (begin + end) / 2 + y_q, weight_q
-
-
-@lru_cache(maxsize=1024)
-def _gauss(n_ranks: int) -> tuple[Floats, Floats]:
-    """Gaussian quadrature for the sum over `n_ranks` points one apart about 0."""
-    n = np.arange(1, _N_NODES, dtype=np.float64)
-    beside = np.sqrt(n**2 * (float(n_ranks) ** 2 - n**2) / (4 * (4 * n**2 - 1)))
-    y_q, vectors = np.linalg.eigh(np.diag(beside, -1))  # of the lower triangle
-    return y_q, n_ranks * vectors[0] ** 2
-
-
-def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
-    """Lagrange's polynomials of the nodes of one block at some ranks, shape [q, r], in the barycentric form."""
-    scale = max(float(x_q[-1] - x_q[0]), 1.0) / 4  # the capacity of the interval, which keeps the products near 1
-    apart_qq = (x_q[:, None] - x_q) / scale
-    np.fill_diagonal(apart_qq, 1.0)
-    barycentric_q = 1 / apart_qq.prod(axis=1)
-    difference_qr = (rank_r - x_q[:, None]) / scale
-    exact_r = (difference_qr == 0).any(axis=0)
-    difference_qr[:, exact_r] = np.where(difference_qr[:, exact_r] == 0, 1.0, np.inf)
-    terms_qr = barycentric_q[:, None] / difference_qr
-    return np.asarray(terms_qr / terms_qr.sum(axis=0))
-
 
 Params = dict[str, float | int | None]
 
@@ -143,7 +31,7 @@ class RankFit:
     ..._unconstrained. loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up, given that R >= 2, for
     lognormal_paper; 1..V for all others. So they compare models of the same coverage only. Parameters at an edge were
     fitted too, and count. distance is the largest difference between the fitted and the observed CDF over those ranks
-    (Kolmogorov).
+    (Kolmogorov). theta are the parameters as the search sees them.
     """
 
     distribution: str
@@ -153,13 +41,14 @@ class RankFit:
     bic: float | None = None
     distance: float | None = None
     status: Status = Status.ok
+    theta: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
 
-def scored(name: str, params: Params, loglik: float, n_parameters: int, distance: float, status: Status) -> RankFit:
+def scored(name: str, params: Params, theta: Floats, loglik: float, distance: float, status: Status) -> RankFit:
     """A fit with its information criteria: AIC = 2 m - 2 ln L, BIC = m ln n - 2 ln L, n the params["n_tokens"]."""
-    n = params["n_tokens"] or 0
-    aic, bic = 2.0 * n_parameters - 2 * loglik, n_parameters * math.log(n) - 2 * loglik
-    return RankFit(name, params, loglik, aic, bic, distance, status)
+    n, m = params["n_tokens"] or 0, len(theta)
+    aic, bic = 2.0 * m - 2 * loglik, m * math.log(n) - 2 * loglik
+    return RankFit(name, params, loglik, aic, bic, distance, status, tuple(theta.tolist()))
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
@@ -218,10 +107,6 @@ class Family(ABC):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """The parameters as people write them; `share_1` is p_1, where a family has it among its own."""
 
-    @abstractmethod
-    def theta(self, params: Params, V: int) -> Floats:
-        """The other way round."""
-
 
 @dataclass(frozen=True)
 class Exponential(Family):
@@ -258,11 +143,6 @@ class Exponential(Family):
             params["share_1"] = share_1
         return params
 
-    def theta(self, params: Params, V: int) -> Floats:
-        """By name."""
-        values = {name: float(params[name] or 0.0) for name in self.names}
-        return np.array([value * (V if name == "rate" else 1) for name, value in values.items()])
-
 
 _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
 
@@ -284,10 +164,6 @@ class ZipfMandelbrot(Family):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Beta and q."""
         return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
-
-    def theta(self, params: Params, V: int) -> Floats:
-        """Beta and ln(1 + q)."""
-        return np.array([float(params["beta"] or 0.0), np.log1p(float(params["q"] or 0.0))])
 
 
 @dataclass(frozen=True)
@@ -321,10 +197,6 @@ class Weibull(Family):
         level, shape = (float(value) for value in np.exp(theta))
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
-    def theta(self, params: Params, V: int) -> Floats:
-        """From the hazard, since the scale may be too small for a number."""
-        return np.log([float(params["hazard"] or 0.0), float(params["shape"] or 0.0)])
-
 
 @dataclass(frozen=True)
 class NegativeBinomial(Family):
@@ -344,10 +216,6 @@ class NegativeBinomial(Family):
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """Dispersion r, and q."""
         return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
-
-    def theta(self, params: Params, V: int) -> Floats:
-        """Ln r and -V ln q."""
-        return np.array([np.log(float(params["r"] or 0.0)), -V * np.log(float(params["q"] or 0.0))])
 
 
 def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:

@@ -9,120 +9,52 @@ K values of k.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
-from rbpx.laws.numeric import Floats, ln_sum_exp
-from rbpx.laws.ranks.family import STEEPEST, Params, RankFit, RankNodes, checked_counts, every_rank, rank_nodes, scored
+from rbpx.laws.numeric import Floats
+from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
+from rbpx.laws.ranks.places import STEEPEST, curve_of, every_place, places_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
 _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 
 
-@dataclass(frozen=True)
-class Derived:
-    """What a rank model says about the two measured curves, in nats; arrays of the shape of its parameters.
+def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
+    """-ln RBP_k at each k, then the entropy, nats, of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
 
-    neg_ln_rbp_1 is -ln p_1; cross_entropy_nats is -sum_x p_x ln p_x, the entropy of the rank model.
-    """
-
-    neg_ln_rbp_1: Floats
-    cross_entropy_nats: Floats
-
-
-def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
-    """-ln RBP_1 and cross-entropy of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, for any real beta and gamma.
-
-    -ln p_1 = ln Z, CE = ln Z + beta E[ln x] + gamma E[ln^2 x].
+    The entropy is what the rank model says of cross-entropy.
 
     Args:
-        beta: any shape.
-        gamma: a shape that broadcasts with beta; 0 is the truncated power law.
+        beta: any real numbers, shape [B]; NaN where one is.
+        gamma: likewise; 0 is the truncated power law.
         V: width of the vocabulary.
-
-    Returns:
-        Derived, nats, arrays of the broadcast shape.
-
-    Raises:
-        ValueError: if a number is not finite.
+        k: whole numbers from 1; from V on the share is 1.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
     """
-    return derived_curve(beta, gamma, V, ())[1]
-
-
-def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> tuple[Floats, Derived]:
-    """RBP_k = Pr(R <= k), a last axis [K], and the rest as `derived_power_law`, from the same exact sums.
-
-    Args:
-        beta: any shape.
-        gamma: a shape that broadcasts with beta; 0 is the truncated power law.
-        V: width of the vocabulary.
-        k: whole numbers from 1, in any order; from V on the share is 1.
-
-    Raises:
-        ValueError: if a number is not finite, or a k is below 1.
-    """
-    if len(k) and min(k) < 1:
-        raise ValueError(f"k must be whole numbers from 1, got {list(k)}")
-    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
-    if not np.all(np.isfinite(beta_f64) & np.isfinite(gamma_f64)):
-        raise ValueError("beta and gamma must be finite")
-    theta_B2 = np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
-    upto, where_K = np.unique(np.minimum(np.asarray(k, np.int64), V), return_inverse=True)
-    rbp_BK, out_B2 = np.empty((len(theta_B2), len(k))), np.empty((len(theta_B2), 2))
-    for block, nodes, top_b, weight_bQ in _weights(theta_B2, V, tuple(upto.tolist())):
-        t_Q = np.log(nodes.x_Q)
-        sums_b3 = weight_bQ @ np.column_stack([np.ones(len(t_Q)), t_Q, t_Q**2])
-        ln_z_b = top_b + np.log(sums_b3[:, 0])
-        mean_b2 = sums_b3[:, 1:] / sums_b3[:, :1]
-        out_B2[block] = np.column_stack([ln_z_b, ln_z_b + np.sum(theta_B2[block] * mean_b2, axis=1)])
-        if len(upto):
-            ends = nodes.upto(upto)
-            sums = np.cumsum(np.add.reduceat(weight_bQ, np.concatenate([[0], ends[upto < V]]), axis=1), axis=1)
-            rbp_BK[block] = (sums[:, : len(upto)] / sums[:, -1:])[:, where_K]
-    ln_z_B, entropy_B = out_B2.T
-    rest = Derived(ln_z_B.reshape(beta_f64.shape), entropy_B.reshape(gamma_f64.shape))
-    return rbp_BK.reshape((*beta_f64.shape, len(k))), rest
-
-
-def _weights(
-    theta_B2: Floats, V: int, breaks: tuple[int, ...] = ()
-) -> Iterator[tuple[NDArray[np.intp], RankNodes, Floats, Floats]]:
-    """Blocks of pairs: which, the nodes of their sums, the logarithm of their largest weight and their weights over it.
-
-    Shapes [b] and [b, Q]; a weight is multiplied by how many ranks its node stands for. Pairs too steep for nodes are
-    summed at every rank.
-    """
+    theta_B2 = np.column_stack([np.asarray(beta, np.float64), np.asarray(gamma, np.float64)])
+    curve_BK = np.full((len(theta_B2), len(k) + 1), np.nan)
     ends_2 = np.log([1.0, max(V, 2)])
-    steep_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1) > STEEPEST
-    for which_B, nodes_of in ((~steep_B, partial(rank_nodes, breaks=breaks)), (steep_B, every_rank)):
-        if not which_B.any():
-            continue
-        at_B, nodes = np.flatnonzero(which_B), nodes_of(V)
-        t_Q = np.log(nodes.x_Q)
-        t_2Q = np.stack([t_Q, t_Q**2])
-        rows = max(1, _BLOCK_BYTES // (8 * len(t_Q)))
-        for begin in range(0, len(at_B), rows):
-            block = at_B[begin : begin + rows]
-            weight_bQ = -(theta_B2[block] @ t_2Q)
-            top_b = weight_bQ.max(axis=1)
-            weight_bQ -= top_b[:, None]
-            np.exp(weight_bQ, out=weight_bQ)
-            weight_bQ *= nodes.weight_Q
-            yield block, nodes, top_b, weight_bQ
+    steepness_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1)  # NaN is neither
+    for which_B, places in ((steepness_B <= STEEPEST, places_of(V, k)), (steepness_B > STEEPEST, every_place(V, k))):
+        t_2Q = np.stack([places.ln_x_Q, places.ln_x_Q**2])
+        rows = max(1, _BLOCK_BYTES // t_2Q.nbytes)
+        for begin in range(0, int(which_B.sum()), rows):
+            block = np.flatnonzero(which_B)[begin : begin + rows]
+            curve_BK[block] = curve_of(places.normalised(-(theta_B2[block] @ t_2Q)), places)
+    return curve_BK
 
 
-def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:
-    """-ln RBP_1 and cross-entropy of the rank model as the paper approximates them.
+def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
+    """-ln RBP_1 and cross-entropy of the rank model, nats, as the paper approximates them.
 
     a = -mu / sigma, P = Phi(mu / sigma), c ~ P + phi(a) / (2 sigma),
     -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
@@ -132,25 +64,15 @@ def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:
         mu: of ln R, any shape.
         sigma: of ln R, positive, a shape that broadcasts with mu.
 
-    Returns:
-        Derived, nats, arrays of the broadcast shape.
-
-    Raises:
-        ValueError: if a number is not finite or a sigma is not positive.
-
     Source:
         RBP paper (arXiv 2510.20387), eq. 22 (its eq. 19 has a misprint).
     """
-    mu_f64, sigma_f64 = np.asarray(mu, dtype=np.float64), np.asarray(sigma, dtype=np.float64)
-    if not (np.all(np.isfinite(mu_f64)) and np.all((sigma_f64 > 0) & np.isfinite(sigma_f64))):
-        raise ValueError("mu must be finite and sigma positive and finite")
-    share = ndtr(mu_f64 / sigma_f64)
-    phi = np.exp(-(mu_f64**2) / (2 * sigma_f64**2)) / math.sqrt(2 * math.pi)
-    c = share + phi / (2 * sigma_f64)
-    neg_ln_p_1 = np.log(c) + np.log(math.sqrt(2 * math.pi) * sigma_f64) + mu_f64**2 / (2 * sigma_f64**2)
-    body = share * ((sigma_f64**2 - mu_f64**2) / (2 * sigma_f64**2) + mu_f64)
-    edge = phi * (sigma_f64 - mu_f64 / (2 * sigma_f64))
-    return Derived(np.asarray(neg_ln_p_1), np.asarray(neg_ln_p_1 + (body + edge) / c))
+    m, s = np.asarray(mu, dtype=np.float64), np.asarray(sigma, dtype=np.float64)
+    share, phi = ndtr(m / s), np.exp(-(m**2) / (2 * s**2)) / math.sqrt(2 * math.pi)
+    c = share + phi / (2 * s)
+    neg_ln_p_1 = np.log(c) + np.log(math.sqrt(2 * math.pi) * s) + m**2 / (2 * s**2)
+    body, edge = share * ((s**2 - m**2) / (2 * s**2) + m), phi * (s - m / (2 * s))
+    return np.asarray(neg_ln_p_1), np.asarray(neg_ln_p_1 + (body + edge) / c)
 
 
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"
@@ -158,8 +80,7 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
 
 _UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)
-_NARROW: Final = 16.0  # from this rank on a cell is so narrow in t that few nodes integrate to rounding
-_NODES, _FEW_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 7, 200))
+_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 200))
 
 
 @dataclass(frozen=True)
@@ -178,8 +99,9 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
     it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
     and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
-    Newton's method does the rest, at the nodes of `rank_sums` where these give the likelihood to rounding. The boundary
-    gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is the answer.
+    Newton's method does the rest, at the places of `places_of` where these give the likelihood to rounding. The
+    boundary gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is
+    the answer.
 
     Args:
         rank: ranks, shape [R], whole numbers >= 1 in any order.
@@ -202,14 +124,14 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
-    nodes = rank_nodes(int(rank_R[-1]))
-    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
+    places = places_of(int(rank_R[-1]))
+    x_Q, n_Q = places.x_Q[1:], places.moved(rank_R, n_R)[1:]  # rank 1 is a place of its own
     theta, converged, status = _maximum(x_Q, n_Q)
-    loglik = float(n_R @ _ln_per_rank(rank_R, theta))
-    at_nodes = float(n_Q @ _ln_per_rank(x_Q, theta))
+    loglik = float(n_R @ _per_rank(rank_R, theta)[0])
+    at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
     if not (converged and abs(at_nodes - loglik) <= 1e-12 * abs(loglik)):  # too steep for nodes
         theta, converged, status = _maximum(rank_R, n_R)
-        loglik = float(n_R @ _ln_per_rank(rank_R, theta))
+        loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     if not converged:
         return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.not_converged)
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
@@ -220,7 +142,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     beta, gamma = float(theta[0]), float(theta[1])
     mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
     params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
-    return scored("lognormal_paper", params, loglik, 2, distance, status)
+    return scored("lognormal_paper", params, theta, loglik, distance, status)
 
 
 def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
@@ -251,11 +173,10 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
     Returns:
         Two of the gradient, then four of the Hessian in (beta, gamma), shape [R, 6].
 
-    Raises:
-        ValueError: if the fit has no mu and sigma.
     """
     rank_R = np.asarray(rank, dtype=np.float64)
-    slopes_R6, covered_R, theta = np.zeros((len(rank_R), 6)), rank_R >= 2, _theta_of(fit)
+    slopes_R6, covered_R = np.zeros((len(rank_R), 6)), rank_R >= 2
+    theta = np.array(fit.theta)
     _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], theta)
     slopes_R6[covered_R] = np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
     return slopes_R6
@@ -271,10 +192,8 @@ def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
     Returns:
         (mu, sigma), shape [B, 2]; NaN where a replicate has too few different ranks for a step.
 
-    Raises:
-        ValueError: if the fit has no mu and sigma.
     """
-    beta, gamma = _theta_of(fit)
+    beta, gamma = fit.theta
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
     concave_B = (np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)
     hessian_B22[~concave_B] = -np.eye(2)
@@ -291,39 +210,19 @@ def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
     return mu_sigma_B2
 
 
-def _theta_of(fit: RankFit) -> Floats:
-    beta, gamma = fit.params.get("beta"), fit.params.get("gamma")
-    if fit.distribution != "lognormal_paper" or fit.status is not Status.ok or beta is None or gamma is None:
-        raise ValueError(f"needs a lognormal_paper fit with status ok, got {fit.distribution} with {fit.status}")
-    return np.array([beta, gamma])
-
-
 def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
     """Log of P(R = x | R >= 2), its gradient and its Hessian in (beta, gamma), for each rank >= 2."""
-    cell = _Moments(np.empty(len(rank_R)), np.empty((len(rank_R), 2)), np.empty((len(rank_R), 2, 2)))
-    wide_R = rank_R < _NARROW
-    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
-        part = _moments(*_cells(rank_R[at_R], theta, nodes))
-        cell.ln_z[at_R], cell.mean_2[at_R], cell.cov_22[at_R] = part.ln_z, part.mean_2, part.cov_22
-    tail = _tail(theta)
+    cell, tail = _moments(*_cells(rank_R, theta)), _tail(theta)
     # d/d theta of ln of the integral of exp(t - theta . (t, t^2)) is minus the mean of (t, t^2).
     return cell.ln_z - tail.ln_z, tail.mean_2 - cell.mean_2, cell.cov_22 - tail.cov_22
 
 
-def _ln_per_rank(rank_R: Floats, theta: Floats) -> Floats:
-    """Log of P(R = x | R >= 2) alone, as in `_per_rank`."""
-    ln_z_R, wide_R = np.empty(len(rank_R)), rank_R < _NARROW
-    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
-        ln_z_R[at_R] = ln_sum_exp(_cells(rank_R[at_R], theta, nodes)[1], axis=-1)[:, 0]
-    return ln_z_R - _tail(theta).ln_z
-
-
-def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _cells(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """Where t from ln(x - 1/2) to ln(x + 1/2) of each rank is summed at, and the logarithms of the weights there."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
     half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
-    t_RQ = lo_R1 + half_R1 * (1.0 + nodes[0])
-    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1])
+    t_RQ = lo_R1 + half_R1 * (1.0 + _NODES[0])
+    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(_NODES[1])
 
 
 def _tail(theta: Floats) -> _Moments:

@@ -5,62 +5,23 @@ the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy o
 that knows which kind a token is of, and no more. A form without kinds says that both are the same. A new entry of
 `RANK_FORMS` is a new row of closure in `ranks`.
 
-Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
+Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places,
 K values of k.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
-from rbpx.laws.ranks.family import FAMILIES, Family, RankNodes, rank_nodes
+from rbpx.laws.ranks.family import FAMILIES, Family
+from rbpx.laws.ranks.places import Places, Shares, curve_of, entropy_of
 
 _AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
 _LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())
-Shares = tuple[Floats, Floats]
-"""Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where forms are evaluated: the nodes of the ranks 1..V.
-
-    Attributes:
-        x_Q: the ranks, or places between them.
-        ln_x_Q: their logarithms.
-        ln_ranks_Q: logarithm of how many ranks each stands for.
-        V: width of the vocabulary.
-        upto_K: how many places lie up to each k.
-        nodes: the nodes themselves.
-    """
-
-    x_Q: Floats
-    ln_x_Q: Floats
-    ln_ranks_Q: Floats
-    V: int
-    upto_K: NDArray[np.intp]
-    nodes: RankNodes
-
-    def one(self, ln_weight_Q: Floats) -> Shares:
-        """A form without kinds: ln of shares from ln of weights up to a factor, [..., Q]."""
-        ln_p_Q = self.normalised(ln_weight_Q)
-        return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
-
-    def normalised(self, ln_weight_Q: Floats) -> Floats:
-        """Ln of shares that sum to 1 over the ranks, in the last axis."""
-        return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
-
-
-def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """The places of the ranks 1..V, with an end at each k."""
-    upto = np.minimum(np.asarray(k_grid, dtype=np.int64), V)
-    nodes = rank_nodes(V, tuple(upto.tolist()))
-    return Places(nodes.x_Q, np.log(nodes.x_Q), np.log(nodes.weight_Q), V, nodes.upto(upto), nodes)
 
 
 @dataclass(frozen=True)
@@ -100,21 +61,10 @@ def derive(shares: Shares, places: Places) -> Floats:
 
     H(P) = -sum_x p_x ln p_x; CE = -sum_c w_c sum_x p_cx ln p_cx.
     """
-    ln_p_Q = mixed(shares)
-    p_Q = np.exp(ln_p_Q + places.ln_ranks_Q)
-    upto_Q = np.minimum(np.cumsum(p_Q, axis=-1), 1.0)
     ln_weight_C, ln_p_CQ = shares
-    own_C = -_times(np.exp(ln_p_CQ + places.ln_ranks_Q), ln_p_CQ)
+    own_C = entropy_of(ln_p_CQ, np.exp(ln_p_CQ + places.ln_ranks_Q))
     cross_entropy = (np.exp(ln_weight_C) * own_C).sum(axis=-1)
-    entropy = -_times(p_Q, ln_p_Q)
-    with np.errstate(divide="ignore"):  # a share too small for a number
-        curve_K = -np.log(upto_Q[..., places.upto_K - 1])
-    return np.concatenate([curve_K, entropy[..., None], cross_entropy[..., None]], axis=-1)
-
-
-def _times(p_Q: Floats, ln_p_Q: Floats) -> Floats:
-    """Sum of p ln p; a share too small for a number counts as 0."""
-    return np.asarray(np.where(p_Q > 0, p_Q * np.where(np.isfinite(ln_p_Q), ln_p_Q, 0.0), 0.0).sum(axis=-1))
+    return np.concatenate([curve_of(mixed(shares), places), cross_entropy[..., None]], axis=-1)
 
 
 def _of_family(family: Family) -> RankForm:
@@ -126,7 +76,7 @@ def _of_family(family: Family) -> RankForm:
         return places.one(ln_weight.reshape(*theta.shape[:-1], len(places.x_Q)))
 
     names = tuple(f"theta_{n}" for n in range(family.n_parameters))
-    return RankForm(family.name.replace("_", " "), family.equation, names, family.starts, shares)
+    return RankForm(family.name.replace("_full", "").replace("_", " "), family.equation, names, family.starts, shares)
 
 
 # ---------------------------------------------------------------------------------------------- what shapes are made of

@@ -3,97 +3,36 @@
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from functools import cache
+from typing import Any, Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Recipe, by_name, estimate
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.verdict import judged, trend_doubts
-from rbpx.questions.emergence.correlation import (
-    Integers,
-    Windows,
-    adjacent_correlation,
-    autocorrelation,
-    beta_binomial_share,
-    count_windows,
-    effective_tokens,
-    streaks,
-    window_share,
-)
-from rbpx.questions.emergence.crossing import Crossing, Extrapolation, joint_crossing, pooled_crossing, windows_crossing
-from rbpx.questions.emergence.law import JointFit, fit_joint, fit_windows
-from rbpx.questions.emergence.pooled import PooledFit, fit_pooled
+from rbpx.laws.prediction.prediction import Reached, reach_over_forms
+from rbpx.laws.prediction.verdict import trend_doubts
+from rbpx.questions.emergence.laws import WindowsLaw, crossing, fit_joint, fit_windows, outside, over_forms, windows_law
+from rbpx.questions.emergence.pooled import fit_pooled
+from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
 from rbpx.runs.documents import text_ranks
-from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
+from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
-LEVELS: Final = (0.1, 0.5, 0.9)
+SHARES: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
-_OfAll = TypeVar("_OfAll", PooledFit, JointFit)
-AnyFit = PowerLaw | PooledFit | JointFit
-Fit = TypeVar("Fit", bound=AnyFit, covariant=True)
 POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
-
-
-class Hits(NamedTuple):
-    """The hits of one run: its windows, how they depend on each other, and what that predicts.
-
-    Attributes:
-        windows: how many there are of each length, and how many are of hits.
-        share: RBP_k.
-        rows: for each length the share of windows of hits as predicted from mean and autocorrelation of the hits, the
-            number of independent tokens that vary as much as such a window, and the correlation of two hits at each of
-            `LAGS`, NaN where no two tokens are so far apart.
-        adjacent: correlation of adjacent tokens with its interval over documents; none with a single document.
-        n_pairs: pairs of adjacent tokens that are both hits.
-        n_pairs_alone: as many as independent tokens would have.
-    """
-
-    windows: Windows
-    share: float
-    rows: list[Record]
-    adjacent: Estimate
-    n_pairs: int
-    n_pairs_alone: float
-
-
-@dataclass(frozen=True, eq=False)
-class ShownLaw(Generic[Fit]):
-    """A law of one window length, or of all.
-
-    Attributes:
-        n: the length; None for a law of all.
-        fit: its numbers.
-        crossings: where it reaches each of `LEVELS`, by window length; over forms outside the sizes, except for the
-            joint law, which says what independent tokens would show.
-        kind: its name in rows for programs.
-    """
-
-    n: int | None
-    fit: Fit
-    crossings: dict[int, tuple[Crossing, ...]]
-    kind: str = "law"
-
-    def row(self, group: Group, k: int) -> Record:
-        """Its row of `fits`, with its kind and n."""
-        crossings: Any = {str(n): [one.record() for one in each] for n, each in self.crossings.items()}
-        params = self.fit.record() | {"n": self.n, "crossings": crossings.get(str(self.n), crossings)}
-        method, n = (MLE, "pooled") if self.kind == POOLED else (Method.ols, self.n)
-        record = record_of(group, "emergence", self.fit, group.run_ids, method, k=k, n=n, params=params)
-        return {"kind": self.kind, "n": self.n, **record}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,28 +41,21 @@ class Emergence:
 
     Attributes:
         k: a hit has at most this rank.
-        by_run: for each run a row for each window length: p, the share of windows of hits, NaN where no document is so
-            long; RBP_k^N, the share if tokens were independent, NaN where RBP_k is not known; and what is known of the
-            dependence of hits where there are tokens.
-        laws: one for each window length.
-        pooled: the law with one exponent for all lengths and a constant for each.
-        joint: the law for all lengths if tokens were independent, C N S^-alpha.
-        shares_N: of the largest run, the shares with their intervals over documents; none of imported shares.
-        hits: of the largest run; None of imported shares.
+        windows: for each run a row for each window length: p, the share of windows of hits, with its interval over
+            documents and how many windows it is of, NaN where no document is so long; RBP_k^N, the share if tokens were
+            independent, NaN where RBP_k is not known; and where there are tokens, the share as mean and autocorrelation
+            of the hits predict it, the number of independent tokens that vary as much as such a window, and the
+            correlation of two hits at each of `LAGS`, NaN where no two tokens are so far apart.
+        fits: the law of each window length.
+        laws: rows of these, then of the law with one exponent for all lengths and a constant for each (pooled), and of
+            that with C N for a constant, if tokens were independent (joint). Each has where it reaches `SHARES`, by
+            window length; over forms outside the sizes, except for the joint law.
     """
 
     k: int
-    by_run: list[list[Record]]
-    laws: tuple[ShownLaw[PowerLaw], ...]
-    pooled: ShownLaw[PooledFit]
-    joint: ShownLaw[JointFit]
-    shares_N: list[Estimate]
-    hits: Hits | None
-
-    @property
-    def all_laws(self) -> list[ShownLaw[AnyFit]]:
-        """The law of each length, then the pooled and the joint one."""
-        return [*self.laws, self.pooled, self.joint]
+    windows: list[list[Record]]
+    fits: list[PowerLaw]
+    laws: list[Record]
 
 
 def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
@@ -132,32 +64,29 @@ def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
         yield from _imported(group, request)
         return
     lengths, k_grid = request.n.listed(DEFAULT_N), request.k.grid(group.vocab_size, DEFAULT_K)
-    weights_BD = None if group.n_resampled == 1 else group.weights(request)
+    weights_BD = group.weights(request)[: 0 if group.n_resampled == 1 else None]
     tokens = (text_ranks(connection, run.run_id, group.ties) for run in group.runs)
-    hits = [[_hits(group, *of_run, k, lengths, weights_BD) for k in k_grid] for of_run in tokens]
-    for k, of_k in zip(k_grid, zip(*hits, strict=True), strict=True):
-        windows = [each.windows for each in of_k]
-        p_BMN = None if weights_BD is None else np.stack([window_share(each, weights_BD) for each in windows], axis=1)
-        yield _emergence(group, k, lengths, np.array([*map(window_share, windows)]), p_BMN, of_k)
+    counted = [[_counted(group.n_documents, *of_run, k, lengths) for k in k_grid] for of_run in tokens]
+    for k, of_k in zip(k_grid, zip(*counted, strict=True), strict=True):
+        windows, predicted = zip(*of_k, strict=True)
+        p_MN = np.array([window_share(hit_DN, total_DN) for hit_DN, total_DN in windows])
+        p_BMN = np.stack([window_share(hit_DN, total_DN, weights_BD) for hit_DN, total_DN in windows], axis=1)
+        total_MN = np.array([total_DN.sum(axis=0) for _, total_DN in windows])
+        yield _emergence(group, k, lengths, p_MN, predicted, total_MN, p_BMN)
 
 
-def _hits(
-    group: Group, doc_T: Integers, rank_T: Floats, k: int, lengths: Sequence[int], weights_BD: Floats | None
-) -> Hits:
-    n_scored, hit_T = np.bincount(doc_T, minlength=group.n_documents), rank_T <= k
-    found, rbp = streaks(hit_T, doc_T), float(hit_T.mean())
-    windows, pairs = (count_windows(n_scored, *found, of) for of in (lengths, [2]))
-    rho_L = autocorrelation(np.split(hit_T, np.cumsum(n_scored)[:-1]), max(*lengths, *LAGS))
+def _counted(
+    n_documents: int, doc_T: Integers, rank_T: Floats, k: int, lengths: Sequence[int]
+) -> tuple[tuple[Floats, Floats], list[Record]]:
+    """Windows of hits and all windows, by document; for each length what their dependence predicts."""
+    n_D, hit_T = np.bincount(doc_T, minlength=n_documents), rank_T <= k
+    rho_L, rbp = autocorrelation(hit_T, n_D, max(*lengths, *LAGS)), float(hit_T.mean())
     at = {f"autocorrelation_{lag}": float(rho_L[lag - 1]) for lag in LAGS}
-    predicted = zip(beta_binomial_share(rbp, rho_L, lengths), effective_tokens(rho_L, lengths), strict=True)
-    rows = [{"p_corrected": float(p), "n_effective": float(n), **at} for p, n in predicted]
-    rho_B = None if weights_BD is None else adjacent_correlation(hit_T, n_scored, weights_BD)
-    adjacent = _with_interval(float(rho_L[0]), rho_B, group.n_resampled)
-    return Hits(windows, rbp, rows, adjacent, int(pairs.hit_DN.sum()), float(rbp**2 * pairs.total_DN.sum()))
-
-
-def _with_interval(value: float, of_B: Floats | None, n_documents: int) -> Estimate:
-    return estimate(value, np.empty(0) if of_B is None else of_B, n_documents, Recipe.percentile)
+    rows = []
+    for N in lengths:
+        p, n_effective = dependent_hits(rbp, rho_L, N)
+        rows.append({"p_independent": rbp**N, "p_corrected": p, "n_effective": n_effective, **at})
+    return count_windows(hit_T, doc_T, n_D, lengths), rows
 
 
 def _imported(group: Group, request: Request) -> Iterator[Emergence]:
@@ -166,75 +95,76 @@ def _imported(group: Group, request: Request) -> Iterator[Emergence]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
         lengths = [n for n in request.n.listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
-        yield _emergence(group, k, lengths, p_MN)
+        alone = [[{"p_independent": run.observed.get((k, 1), np.nan) ** n} for n in lengths] for run in group.runs]
+        yield _emergence(group, k, lengths, p_MN, alone)
 
 
 def _emergence(
-    group: Group, k: int, lengths: Sequence[int], p_MN: Floats, p_BMN: Floats | None = None, hits: Sequence[Hits] = ()
+    group: Group,
+    k: int,
+    lengths: Sequence[int],
+    p_MN: Floats,
+    predicted: Sequence[Sequence[Record]],
+    windows_MN: Floats | None = None,
+    p_BMN: Floats | None = None,
 ) -> Emergence:
-    S, n_documents = [run.x for run in group.runs if run.x is not None], group.n_resampled
-    extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
+    S, n_documents = np.array([run.x for run in group.runs if run.x is not None]), group.n_resampled
 
-    def reached(n: int, status: Status, crossing: Callable[[float], Crossing]) -> tuple[Crossing, ...]:
-        return tuple(extrapolated[n].of(crossing(level), status) for level in LEVELS)
+    @cache
+    def reached(at: int) -> list[Reached] | None:
+        return reach_over_forms(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in SHARES])
 
-    laws = []
+    def crossings(law: WindowsLaw, at: int, extrapolates: bool = True) -> list[Record]:
+        found = [crossing(law, lengths[at], level) for level in SHARES]
+        far = [extrapolates and outside(each["ln_S"], law.fit.S) > 0 for each in found]
+        over = reached(at) if any(far) else None
+        each_of = zip(found, far, over or (), strict=False)
+        return [over_forms(each, law, of) if is_far else each for each, is_far, of in each_of] or found
+
+    fits, laws = list[PowerLaw](), list[Record]()
     for at, n in enumerate(lengths):
-        p_BM = None if p_BMN is None else p_BMN[:, :, at]
-        fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM, n_documents)))
-        fit = of_dependent_documents(group, fit)
-        laws.append(ShownLaw(n, fit, {n: reached(n, first_of([fit.status]), partial(windows_crossing, fit))}))
-    windows_MN = np.array([each.windows.total_DN.sum(axis=0) for each in hits]) if hits else None
-    pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
-    joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
-    if group.n_resampled == 1:
-        pooled, joint = _without_interval(pooled), _without_interval(joint)
-    pooled = _of_dependent_documents(group, pooled)
-    joint = _judged_joint(joint, pooled)
-    by_pooled = {n: reached(n, pooled.status, partial(pooled_crossing, pooled, n)) for n in lengths}
-    by_joint = {n: tuple(joint_crossing(joint, n, level) for level in LEVELS) for n in lengths}
-    rbp_M = np.array([each.share for each in hits] or [run.observed.get((k, 1), np.nan) for run in group.runs])
-    by_run = [
-        [
-            {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k, "p": float(p_MN[m, at])}
-            | {"p_independent": float(rbp_M[m] ** n), **(hits[m].rows[at] if hits else {})}
-            for at, n in enumerate(lengths)
-        ]
-        for m, run in enumerate(group.runs)
-    ]
-    shares_N = [
-        _with_interval(float(p), None if p_BMN is None else p_BMN[:, -1, at], n_documents)
-        for at, p in enumerate(p_MN[-1])
-    ]
-    shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
-    return Emergence(k, by_run, *shown, shares_N, hits[-1] if hits else None)
+        fit = fit_windows(S, p_MN[:, at], None if p_BMN is None else p_BMN[:, :, at], n_documents)
+        law = _doubted(group, windows_law(fit, n))
+        fits.append(replace(fit, status=law.fit.status))
+        laws.append(_row(group, k, "law", n, law, crossings(law, at)))
+    pooled = _doubted(group, fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents))
+    joint, departs = fit_joint(S, lengths, p_MN, p_BMN, n_documents), pooled.params.get("bent")
+    departs = departs or pooled.params.get("dependent")
+    joint = _doubted(group, joint, [Status.bends] if departs else [])
+    by_pooled, by_joint = (
+        {str(n): crossings(law, at, law is pooled) for at, n in enumerate(lengths)} for law in (pooled, joint)
+    )
+    laws += [_row(group, k, POOLED, None, pooled, by_pooled), _row(group, k, JOINT, None, joint, by_joint)]
+    windows = [[dict[str, Any]() for _ in lengths] for _ in group.runs]
+    for m, run in enumerate(group.runs):
+        for at, n in enumerate(lengths):
+            of_B = np.empty(0) if p_BMN is None else p_BMN[:, m, at]
+            p = by_name(p=estimate(float(p_MN[m, at]), of_B, n_documents, Recipe.percentile))
+            n_windows = None if windows_MN is None else int(windows_MN[m, at])
+            of_run = {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k}
+            windows[m][at] = {**of_run, **p, "n_windows": n_windows, **predicted[m][at]}
+    return Emergence(k, windows, fits, laws)
 
 
-def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
-    """The pooled law, with a status where documents depend on each other more than its interval allows for."""
-    if group.documents is None or pooled.found is None or pooled.alpha.lo is None or pooled.alpha.hi is None:
-        return pooled
-    variance = float(pooled.found.scatter.sequences_PP[-1, -1])
-    if not group.documents.leave_too_narrow((pooled.alpha.hi - pooled.alpha.lo) / 2, variance):
-        return pooled
-    reasons = in_order([*pooled.reasons, Status.dependent_documents])
-    return replace(pooled, status=first_of(reasons), reasons=reasons)
+def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> WindowsLaw:
+    """A law that has numbers with every doubt about its exponent and the documents."""
+    alpha, reasons = law.fit.alpha, [law.fit.status, *law.reasons]
+    if alpha.value is not None:
+        reasons += [*more, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]
+        reasons += [Status.one_document] if group.n_resampled == 1 else []
+        if group.documents is not None and alpha.ends is not None and law.text_variance is not None:
+            narrow = group.documents.leave_too_narrow((alpha.ends[1] - alpha.ends[0]) / 2, law.text_variance)
+            reasons += [Status.dependent_documents] if narrow else []
+    status = first_of(reasons)
+    return replace(law, fit=replace(law.fit, status=status), reasons=in_order(reasons))
 
 
-def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
-    """The joint law with every doubt: it bends where the pooled law does, or where the constants do not grow as N."""
-    if joint.alpha.value is None:
-        return replace(joint, reasons=in_order([joint.status]))
-    reasons = [joint.status, *trend_doubts(joint.alpha.value, joint.alpha.lo, joint.alpha.hi)]
-    reasons += [Status.bends] if pooled.bent or pooled.dependent else []
-    reasons += [status for status in pooled.reasons if status is Status.dependent_documents]
-    return replace(joint, status=first_of(reasons), reasons=in_order(reasons))
-
-
-def _without_interval(fit: _OfAll) -> _OfAll:
-    """The law of a single document, which cannot be resampled, so that there is no interval."""
-    if fit.alpha.value is None:
-        return fit
-    reasons = (Status.one_document, *([Status.bends] if Status.bends in fit.reasons else []))
-    alpha, C = replace(fit.alpha, lo=None, hi=None), Estimate(fit.C.value)
-    return replace(fit, alpha=alpha, C=C, interval=None, status=first_of(reasons), reasons=in_order(reasons))
+def _row(group: Group, k: int, kind: str, n: int | None, law: WindowsLaw, crossings: Any) -> Record:
+    """A row of `fits`, with its kind and n."""
+    params = law.params | {"reasons": [reason.value for reason in law.reasons], "n": n, "crossings": crossings}
+    method, of = (MLE, "pooled") if kind == POOLED else (Method.ols, n)
+    return {
+        "kind": kind,
+        "n": n,
+        **record_of(group, "emergence", law.fit, group.run_ids, method, k=k, n=of, params=params),
+    }

@@ -4,7 +4,6 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -12,15 +11,13 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, place, state, text, with_ends
+from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
+from rbpx.display.section import interval_of
+from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, with_ends
 from rbpx.display.vocabulary import AXES, rough
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.prediction.verdict import FAR
-from rbpx.questions.emergence.analysis import JOINT, POOLED, Emergence, windows_of
-from rbpx.questions.emergence.crossing import Crossing
-from rbpx.questions.emergence.figures import figures
-from rbpx.questions.emergence.words import sentences
+from rbpx.questions.emergence.analysis import JOINT, POOLED, SHARES, Emergence, windows_of
+from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
@@ -29,7 +26,6 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 _NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
-_OF_LEVELS: Final = "by the law within the sizes, over forms outside them, as in predict; – for an unbounded end"
 
 
 def _windows(row: Record) -> Cell:
@@ -37,23 +33,14 @@ def _windows(row: Record) -> Cell:
     return Cell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
 
 
-def _reached(level: float, spare: int) -> Sequence[Column[Record]]:
-    """Where a law reaches a level, with a star where that is far outside the sizes."""
-
-    def marked(row: Record) -> Cell:
-        cell, at = value.cell(row), row["reached"].get(level)
-        is_far = at is not None and at.is_beyond and at.has_numbers
-        return replace(cell, texts=(f"{cell.text}*",), doubts=(Status.beyond,)) if is_far else cell
-
-    def size(row: Record) -> Estimate | None:
-        return row["reached"][level].size if level in row["reached"] else None
-
-    value, ends = with_ends(f"{{x}} at p = {level}", f"{{x}}_at_{level}", size, rough, spare=spare)
-    return replace(value, cell=marked), ends
+def _size(at: Record) -> Estimate:
+    """Where a law reaches a level."""
+    return Estimate(at.get("S"), at.get("lo"), at.get("hi"))
 
 
 WINDOWS: Final = Column[Record]("windows", ("k", "n"), _windows)
-NUMBERS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
+LAWS: Final = View[Record](
+    "laws",
     WINDOWS,
     magnitude("smallest", "p_smallest", means="p at the smallest {x}, then at the largest"),
     magnitude("largest", "p_largest"),
@@ -64,14 +51,14 @@ NUMBERS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
     decimal("R² of p", "r2_p", digits=3, spare=9),
     backtest(spare=6),
     points_of(spare=7),
+    with_ends("{x} at p = 0.5", "{x}_at_0.5", lambda row: _size(row.get("half") or {}), rough, spare=4),
+    state(),
 )
-LAWS: Final = View[Record]("laws", NUMBERS, _reached(0.5, 1), _reached(0.1, 4), _reached(0.9, 4), state())
-LAWS_OF_ONE: Final = View[Record]("laws", NUMBERS, state())
-LEVELS_OF_ONE: Final = View[Record](
+LEVELS: Final = View[Record](
     "levels",
     WINDOWS,
     decimal("p", "share", digits=1),
-    with_ends("{x}", "{x}_at_share", lambda row: row["size"], rough),
+    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough),
     state(),
 )
 
@@ -79,70 +66,66 @@ LEVELS_OF_ONE: Final = View[Record](
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Count or read the windows at each k, and fit their laws."""
     found = [*windows_of(connection, group, request)]
-    laws = [[law.row(group, of.k) for law in of.all_laws] for of in found]
+    says = [_sentence(group.runs[-1].size, of) for of in found]
     return Result(
         [group],
-        [row for of, rows in zip(found, laws, strict=True) for row in (*chain(*of.by_run), *rows)],
-        [*_tables(group, found, laws)],
-        [*sentences(found, group)],
+        [row for of in found for row in (*chain(*of.windows), *of.laws)],
+        [*_tables(group, found)] if found else [],
+        [*filter(None, says)] if found else ["The store has no windows of more than one token."],
         partial(figures, group, found),
-        [*chain(*laws)],
+        [row for of in found for row in of.laws],
     )
 
 
-def _tables(group: Group, found: Sequence[Emergence], laws: Sequence[Sequence[Record]]) -> Iterator[Table]:
-    """The laws of a group and where they reach a level; for a single k in two tables, and every window."""
-    x, c = group.axis.value, AXES[group.axis].constant
-    title, about = "Laws of windows of N tokens in a row", (group.title, group.axis)
+def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
+    """The laws of a group and where they reach a level; for a single k every window and every level."""
+    x, c, about = group.axis.value, AXES[group.axis].constant, (group.title, group.axis)
+    laws, levels = list[Record](), list[Record]()
+    for of in found:
+        for row, least, most in zip(of.laws, of.windows[0], of.windows[-1], strict=False):
+            shares = {"p_smallest": least["p"], "p_largest": most["p"], "p_independent": most["p_independent"]}
+            reached = row["params"]["crossings"]
+            laws.append({**row, **shares, "half": reached[SHARES.index(0.5)]})
+            levels += [
+                {"kind": "law", "k": of.k, "n": row["n"], **at, "reasons": [at["status"], *far]}
+                for at in reached
+                for far in [[Status.beyond] if at["is_beyond"] else []]
+                if {at["S"], at["lo"], at["hi"]} != {None}
+            ]
+        laws += of.laws[len(of.fits) :]
+    if len(found) == 1:
+        yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
     note = (
         f"p: share of windows of N consecutive tokens whose ranks are all at most k; ties {group.ties.value}. "
         f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
-        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent."
+        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent. "
+        f"{x} at p: by the law within the sizes, over forms outside them."
     )
-    rows = [row for of, each in zip(found, laws, strict=True) for row in _shown(of, each)]
-    if len(found) == 1:
-        yield _every_window(group, found[0])
-        yield LAWS_OF_ONE.table(title, rows, *about, note)
-        levels = [_level(row, at) for row in rows for at in row["reached"].values() if at.has_numbers]
-        yield LEVELS_OF_ONE.table("Where p reaches a level", levels, *about, f"Levels: {_OF_LEVELS}.")
-    elif rows:
-        far = f"* more than {FAR:g} times outside. A single k, as in k=10, is shown with every window and level."
-        yield LAWS.table(title, rows, *about, f"{note} {x} at p: {_OF_LEVELS}; {far}")
+    yield LAWS.table("Laws of windows of N tokens in a row", laws, *about, note)
+    if len(found) > 1:
+        return
+    note = "Levels: as in predict outside the sizes; – for an unbounded end."
+    yield LEVELS.table("Where p reaches a level", levels, *about, note)
 
 
-def _shown(of: Emergence, laws: Sequence[Record]) -> list[Record]:
-    """The rows of laws with shares at the ends of the sizes, and where those of one length reach each level."""
-    rows = []
-    for law, row, least, most in zip(of.laws, laws, of.by_run[0], of.by_run[-1], strict=False):
-        shares = {"p_smallest": least["p"], "p_largest": most["p"], "p_independent": most["p_independent"]}
-        reached = {at.share: at for each in law.crossings.values() for at in each}
-        rows.append({**row, **shares, "reached": reached})
-    return [*rows, *({**row, "reached": {}} for row in laws[len(rows) :])]
-
-
-def _level(row: Record, at: Crossing) -> Record:
-    """Where a law reaches one level."""
-    reasons = [at.status, *([Status.beyond] if at.is_beyond else [])]
-    named = {name: row[name] for name in ("kind", "k", "n")}
-    return {**named, "share": at.share, "size": at.size, "reasons": reasons}
-
-
-def _every_window(group: Group, of: Emergence) -> Table:
-    """The share of windows of each length at each size, and what would be expected of the largest."""
-    last, largest = of.by_run[-1], group.runs[-1]
-    shares = [(run, run.size, windows, "p") for run, windows in zip(group.runs, of.by_run, strict=True)]
-    names = {"p_independent": "independent", "p_corrected": "corrected", "n_effective": "N effective"}
-    known = {name for row in last for name in row}
-    shares += [(largest, f"{largest.size} {what}", last, name) for name, what in names.items() if name in known]
-    rows = [
-        {"size": size, "non_embedding_params": run.non_embedding_params, "x": run.x}
-        | {f"p_{row['n']}": row[name] for row in windows}
-        for run, size, windows, name in shares
-    ]
-    lengths: list[Column[Record]] = [magnitude(f"p_{row['n']}", f"p_{row['n']}") for row in last]
-    view = View[Record]("windows", text("size", "size"), place(spare=1), lengths)
-    note = "Corrected: beta-binomial with the measured mean and autocorrelation of hits."
-    return view.table(f"Windows at k = {of.k:,}", rows, group.title, group.axis, note)
+def _sentence(size: str, of: Emergence) -> str:
+    """How far the largest model is from independent tokens, at the second length above 1 or the only one; alpha."""
+    says = []
+    known = [row for row in of.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
+    for row in known[:2][-1:]:
+        p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
+        counted = "" if n is None else f"{round(p * n):,} of {n:,}, "
+        over = "no interval" if ends is None else f"95 %: {ends[0]:.3g} to {ends[1]:.3g}"
+        apart = ", which these windows do not tell apart" if ends is not None and ends[0] <= alone <= ends[1] else ""
+        says.append(
+            f"{size} gets a share of {p:.3g} of the windows of {row['n']} tokens right ({counted}{over}), "
+            f"{rough(p / alone)} times as many as the {alone:.3g} of independent tokens{apart}."
+        )
+    pooled = of.laws[len(of.fits)]
+    if pooled["alpha"] is not None:
+        alpha, status = interval_of(estimate_in(pooled, "alpha")), Status(pooled["status"]).label
+        says.append(f"With a constant for each N, one α for all is {alpha}, {status}.")
+    return f"k = {of.k:,}: {' '.join(says)}" if says else ""
 
 
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import (
@@ -18,7 +18,8 @@ from rbpx.display.chart.figure import (
     scale_of,
     spread,
 )
-from rbpx.display.view import Cell, Column, View, magnitude, place, text
+from rbpx.display.view import Cell, Column, Table, View, magnitude, place, text, whole, with_ends
+from rbpx.display.vocabulary import short
 from rbpx.questions.emergence.analysis import Emergence
 from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
@@ -26,14 +27,28 @@ from rbpx.store.store import Record
 
 WINDOWS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
     text("size", "size"),
-    place(),
+    place(spare=2),
     Column(
-        "windows", ("windows", "n"), lambda row: Cell((f"N = {row['n']}",), (row["windows"], row["n"]), is_number=False)
+        "windows", ("windows", "n"), lambda row: Cell((row["windows"],), (row["windows"], row["n"]), is_number=False)
     ),
-    magnitude("measured", "p"),
-    magnitude("if independent", "p_independent"),
+    with_ends("measured", "p", None, short, ends_spare=1),
+    whole("of", "n_windows", means="windows, overlapping", spare=3),
+    magnitude("if independent", "p_independent", means="RBP_k^N"),
     magnitude("corrected", "p_corrected", means="beta-binomial with the measured mean and autocorrelation of hits"),
+    magnitude("N effective", "n_effective", means="independent tokens that vary as much", spare=4),
 )
+
+
+def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
+    """Every share at one k, beside what is expected."""
+    doubts = [f": {fit.status.label}" if fit.status and fit.alpha.value is None else "" for fit in of.fits]
+    rows = [
+        {key: None if value != value else value for key, value in row.items()}  # not NaN
+        | {"windows": f"N = {row['n']}{doubt}", "x": run.x}
+        for run, of_run in zip(group.runs, of.windows, strict=True)
+        for row, doubt in zip(of_run, doubts, strict=True)
+    ]
+    return View[Record](name, WINDOWS).table(title, rows, group.title, group.axis)
 
 
 def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undrawn]:
@@ -46,45 +61,27 @@ def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undra
 
 def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     name, title, x = f"k{of.k}", f"N tokens in a row of rank at most {of.k:,}", scale_of(group.axis)
-    series = [
-        f"N = {law.n}" + (f": {law.fit.status.label}" if law.fit.status and law.fit.alpha.value is None else "")
-        for law in of.laws
-    ]
-    rows = [
-        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
-        | {"windows": windows, "x": run.x}
-        for run, of_run in zip(group.runs, of.by_run, strict=True)
-        for windows, row in zip(series, of_run, strict=True)
-    ]
-    values = View[Record](name, WINDOWS).table(title, rows, axis=group.axis)
-    seen = [row for row in values.records() if row["p"]]
+    values = windows(group, of, name, title)
+    rows: list[Any] = values.records()
+    seen = [row for row in rows if row["p"]]
     if not seen:
         return Undrawn(name, title, "No size has a window of hits: choose a smaller n or a larger k.")
-    least = min(row["p"] for row in rows if row["p"]) / 10  # less would squeeze the others
-    alone = [
-        {"windows": row["windows"], x.key: row["x"], "p": row["p_independent"]}
-        for row in rows
-        if row["p_independent"] is not None and row["p_independent"] > least
-    ]
+    least = min(row["p"] for row in seen) / 10  # less would squeeze the others
+    alone = [{**row, "p": row["p_independent"]} for row in rows if (row["p_independent"] or 0.0) > least]
     laws = [
         {**at, "p": math.exp(-float(at["p"] or 0.0))}
-        for windows, law in zip(series, of.laws, strict=True)
-        if law.fit.alpha.value is not None
-        for at in curve(law.fit, x.key, "p", windows=windows)
+        for row, fit in zip(rows, of.fits, strict=False)
+        if fit.alpha.value is not None
+        for at in curve(fit, x.key, "p", windows=row["windows"])
     ]
     marks = (line(alone, look={"strokeDash": [4, 4]}), line(laws, look={"strokeDash": [1, 0]}), points(rows=seen))
-    says = "; ".join(
-        f"N = {row['n']}: {row['p']:.3g} measured, {row['p_independent']:.3g} if tokens were independent"
-        for row in rows[-len(series) :]
-        if row["p"] is not None and row["p_independent"] is not None
-    )
-    left_out = " A logarithmic axis cannot show shares of 0." if any(row["p"] == 0 for row in rows) else ""
+    says = "; ".join(f"{row['windows']}: {row['p']:.3g}" for row in rows[-len(of.fits) :] if row["p"] is not None)
     return drawn(
         values,
         Chart(x, Scale("p", "share of windows", log=True), marks, "windows"),
         f"Share of windows that are all hits for {group.title}; at {group.runs[-1].size} {says}.",
-        "Points: share of windows of N consecutive scored tokens that are all hits. Solid: the law of each N. "
-        f"Dashed: RBP_k^N, if tokens were independent.{left_out}",
+        "Points: share of windows of N consecutive scored tokens that are all hits, without those of 0. Solid: the law "
+        "of each N. Dashed: RBP_k^N, if tokens were independent.",
         _origin(group, of),
     )
 
@@ -92,10 +89,8 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
 def _origin(group: Group, of: Emergence) -> Origin:
     run_ids = tuple(group.run_ids)
     if group.is_measured:
-        asked = spelled(
-            "window_shares", run_ids=run_ids, ties=group.ties.value, k=[of.k], n=[row["n"] for row in of.by_run[0]]
-        )
-        return Origin(asked, run_ids)
+        n = [row["n"] for row in of.windows[0]]
+        return Origin(spelled("window_shares", run_ids=run_ids, ties=group.ties.value, k=[of.k], n=n), run_ids)
     listed = ", ".join(f"'{run_id}'" for run_id in run_ids)
     chosen = f"SELECT size, k, n, rbp, run_id FROM observations WHERE run_id IN ({listed}) AND k = {of.k}"
     return Origin(f"{chosen} ORDER BY size, n", run_ids)

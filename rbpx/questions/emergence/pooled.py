@@ -4,233 +4,347 @@ p_{N,k} = exp(-C_N S^(-alpha)). Hits that depend on each other make C_N grow slo
 S^(-alpha) takes for a steeper exponent where the small sizes lack their long windows. Counts are fitted rather than
 logarithms: a size at which no window of N tokens is all hits says much about the law, but has no ln(-ln p).
 
-Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (the constants, then
-alpha), B resamples of the documents.
+The search. A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: d_N is how many times as
+much as independent windows the documents make it vary, from the replicates, one for each window length, at least 1; tau
+is the standard deviation of the models in ln(-ln p), by moments. Parameters and tau are found in turns. The weights
+need not be right for the estimate or its interval, which takes the documents from refits to their replicates (one
+Newton step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.passing`).
+
+The tests. Each is a linear function of the values ln(-ln p) of the cells. Errors at one size belong together, because
+windows of different N are windows of the same model over the same tokens, and nobody knows how closely. So errors are
+summed within a size first, and only these sums are taken to be independent. Sums of residuals are smaller than sums of
+errors, by different factors where sizes weigh differently; a guess of the covariance within a size gives these factors
+and the degrees of freedom. For one window length that is Student's t of least squares.
+
+Source: Bell and McCaffrey, Survey Methodology 28 (2002), 169; Satterthwaite, Biometrics Bulletin 2 (1946), 110.
+Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (ln C_N at the middle of
+the sizes, then alpha), B replicates of the documents.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+from scipy.special import stdtr
 
-from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, slopes
-from rbpx.laws.intervals.estimate import Estimate, around, from_half_width
+from rbpx.laws.counts.passing import Scatter, Tally, climb, model_scatter, separated, slopes
+from rbpx.laws.intervals.estimate import (
+    LEVEL,
+    MIN_REPLICATES,
+    Estimate,
+    few_documents,
+    from_half_width,
+    half_width,
+    student_t,
+)
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.uncertainty import as_plain
+from rbpx.laws.power.intervals import holm
+from rbpx.laws.power.law import LawFit
 from rbpx.laws.prediction.verdict import trend_doubts
-from rbpx.questions.emergence.law import WindowsFit, doubt_of_sizes, listed
-from rbpx.questions.emergence.quasi_likelihood import (
-    Contrast,
-    MeasuredShares,
-    curvature,
-    drift,
-    exponents,
-    growth,
-    measured_shares,
-    points_of,
-    search,
-    significant,
-    tally_of,
-)
+from rbpx.questions.emergence.laws import WindowsLaw, listed
 from rbpx.status import Status, first_of, in_order
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each N; Wedderburn, Biometrika 1974"
+_ALIKE: Final = 0.5  # the guess: correlation of the errors of a size
+_LEAST_SEEN: Final = 0.5  # of the error of one size: with less left in the residuals nothing is known about it
+_ROUNDING: Final = 1e-8  # of ln(-ln p): values that lie this close to the law say nothing against it
+_LEAST_CELLS: Final = 3  # of a window length whose exponent is compared
+_ROUNDS: Final = 30  # of fit and variances, each from the other
+_SETTLED: Final = 1e-4  # relative change of the variance of the models
+_LARGEST_COUNT: Final = 1e6  # counts are scaled to it: only their proportions matter to the estimate
 
 
 @dataclass(frozen=True, eq=False)
-class PooledConstants:
-    """The constants of a pooled law at the middle of the sizes.
+class Cells:
+    """The shares that are fitted.
 
     Attributes:
-        S_ref: the geometric mean of the sizes.
-        counts_MN: weight of each share in the likelihood, in proportion to independent windows; NaN where left out.
-        ln_C_ref: ln C_N at S_ref, by window length.
-        scatter: of these constants, then alpha.
+        x_C: ln(S / S_ref).
+        size_C: which size, from 0.
+        length_C: which of the window lengths that are fitted, from 0.
+        p_C: the share.
+        windows_C: how many windows it is of; None where that is unknown.
+        p_BC: under replicates of the documents; None where there are none, or too few.
+        n_documents: how many were resampled; None where they are not counted.
     """
 
-    S_ref: float
-    counts_MN: Floats
-    ln_C_ref: dict[int, float]
-    scatter: Scatter
+    x_C: Floats
+    size_C: NDArray[np.intp]
+    length_C: NDArray[np.intp]
+    p_C: Floats
+    windows_C: Floats | None
+    p_BC: Floats | None
+    n_documents: int | None
+
+    @cached_property
+    def design_CP(self) -> Floats:
+        """Derivatives of ln(-ln p) by the constants and the one exponent."""
+        return np.column_stack([np.eye(int(self.length_C.max()) + 1)[self.length_C], -self.x_C])
+
+    def law(self, theta_P: Floats) -> tuple[Floats, Floats]:
+        """Fitted shares, and their change with ln(-ln p)."""
+        y_C = np.exp(self.design_CP @ theta_P)
+        return np.exp(-y_C), -y_C * np.exp(-y_C)
+
+    def tally(self, p_BC: Floats, count_C: Floats) -> Tally:
+        """Shares as counts of independent windows, `count_C` in each cell."""
+        count_BC = np.broadcast_to(count_C, p_BC.shape)
+        return Tally(self.x_C, np.ones(len(count_C)), p_BC * count_C, count_BC, np.zeros_like(p_BC), self.length_C)
+
+    @cached_property
+    def excess_C(self) -> Floats:
+        """By cell, how many times as much as shares of independent windows those of its length vary over documents.
+
+        Where the number of windows is unknown: the variance of ln(-ln p) over documents, 0 without documents.
+        """
+        excess_C = np.zeros(len(self.p_C)) if self.windows_C is None else np.ones(len(self.p_C))
+        if self.p_BC is None:
+            return excess_C
+        variance_C = few_documents(self.n_documents) * self.p_BC.var(axis=0, ddof=1)
+        if self.windows_C is None:
+            return np.asarray(variance_C / (self.p_C * np.log(self.p_C)) ** 2)
+        independent_C = self.p_C * (1 - self.p_C) / self.windows_C
+        of_documents_N, independent_N = (np.bincount(self.length_C, of_C) for of_C in (variance_C, independent_C))
+        times_N = np.ones(len(independent_N))  # shares that are all 0 or 1 vary neither way
+        np.divide(of_documents_N, independent_N, out=times_N, where=independent_N > 0)
+        return np.maximum(times_N, 1.0)[self.length_C]
+
+    def values(self, theta_P: Floats, tau2: float) -> "Values":
+        """Ln(-ln p) about the law, to first order in p, which exists for a share of 0 too."""
+        p_C, change_C = self.law(theta_P)
+        if self.windows_C is None:
+            variance_C = (self.excess_C + tau2) * change_C**2
+        else:
+            variance_C = p_C * (1 - p_C) * self.excess_C / self.windows_C + tau2 * change_C**2
+        change_BC = None if self.p_BC is None else (self.p_BC - self.p_C) / change_C
+        return Values(self, self.design_CP @ theta_P, (self.p_C - p_C) / change_C, change_C**2 / variance_C, change_BC)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PooledFit(WindowsFit):
-    """A law -ln p_N = C_N * S^(-alpha) with one exponent; numbers are None where the status says that there is no fit.
+Contrasts = dict[str, dict[str, float | None]]  # numbers that are 0 if the law holds, with ends and p, by their names
 
-    The interval of alpha includes document sampling (where documents are known) and the
-    scatter of the models: the windows of one size count as one observation of its model. It is centred on alpha.
+
+def significant(contrasts: Contrasts, questions: int = 1) -> list[str]:
+    """Those that differ from 0, when all are tested at once and each question has an equal part of the level."""
+    adjusted = holm([one["p"] or 0.0 for one in contrasts.values()])
+    return [name for name, p in zip(contrasts, adjusted, strict=True) if p <= (1 - LEVEL) / questions]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values of ln(-ln p) of the cells, and the tests of the law that they were fitted by.
 
     Attributes:
-        constants: C_N at S = 1 by window length, None where it is outside the range of a float. A window length of
-            which no window is all hits, or every one, has none.
-        alphas: exponent of each window length by itself, from the same counts.
-        contrasts: numbers that would be 0 if one exponent served all and the points lay on lines, by question: does
-            the exponent drift with N, does that of one N differ, do the points curve. Those that differ from 0 are in
-            `bent`.
-        growth: ln C_N against ln N plus one constant; those that differ from 0 are in `dependent`, and say that the
-            joint law C N S^-alpha does not hold.
-        windows_MN: how many windows each share is of; None where they are unknown.
-        found: None without a fit.
+        cells: the shares.
+        fitted_C: by the law.
+        residual_C: measured minus fitted.
+        weight_C: one over the variance that each value is taken to have.
+        change_BC: under each replicate of the documents; None without.
     """
 
-    constants: dict[int, Estimate] = field(default_factory=dict)
-    alphas: dict[int, Estimate] = field(default_factory=dict)
-    contrasts: tuple[tuple[Contrast, ...], ...] = ()
-    growth: tuple[Contrast, ...] = ()
-    windows_MN: Floats | None
-    found: PooledConstants | None = None
+    cells: Cells
+    fitted_C: Floats
+    residual_C: Floats
+    weight_C: Floats
+    change_BC: Floats | None
 
-    @property
-    def models_sd(self) -> float | None:
-        """Standard deviation in ln(-ln p) of a model about its law."""
-        variance = None if self.found is None else self.found.scatter.variance
-        return None if variance is None else math.sqrt(variance)
+    def sensitivity(self, J_CP: Floats) -> Floats:
+        """Change of each parameter for a change of each value: (J' W J)^-1 J' W."""
+        return np.asarray(np.linalg.solve((J_CP.T * self.weight_C) @ J_CP, J_CP.T * self.weight_C))
 
-    @property
-    def bent(self) -> list[Contrast]:
-        """The contrasts that differ from 0: one exponent does not serve all, or the points do not lie on lines."""
-        return [one for each in self.contrasts for one in significant(each, len(self.contrasts))]
+    def left(self, J_CP: Floats) -> Floats:
+        """What a regression leaves of each value in each residual, [C, C]."""
+        return np.asarray(np.eye(len(J_CP)) - J_CP @ self.sensitivity(J_CP))
 
-    @property
-    def dependent(self) -> list[Contrast]:
-        """The constants that do not grow as N."""
-        return significant(self.growth)
+    def models_variance(self, tau2: float) -> float:
+        """tau^2 by moments: how much the squares about the law exceed what the documents explain.
 
-    def record(self) -> dict[str, Any]:
-        """What reproduces the fit, and its constants, as JSON takes it."""
-        record: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": self.interval}
-        record |= {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
-        record |= {"reasons": [reason.value for reason in self.reasons]}
-        record |= {"windows": None if self.windows_MN is None else listed(self.windows_MN)}
-        record |= {name: getattr(self, name) for name in ("models_sd", "n_left_out", "n_sizes")}
-        record |= {"C": {str(n): constant.record() for n, constant in self.constants.items()}}
-        if (found := self.found) is None:
-            return record
-        return record | {
-            "S_ref": found.S_ref,
-            "counts": listed(found.counts_MN),
-            "ln_C_ref": {str(n): ln_C for n, ln_C in found.ln_C_ref.items()},
-            "uncertainty": as_plain(found.scatter),
-            "equal": {one.name: {**one.estimate.record(), "p": one.p} for each in self.contrasts for one in each},
-            "bent": [one.name for one in self.bent],
-            "independent": {one.name: {**one.estimate.record(), "p": one.p} for one in self.growth},
-            "alphas": {str(n): one.record() for n, one in self.alphas.items()},
-        }
+        Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177.
+        """
+        w_C, left_CC = self.weight_C, self.left(self.cells.design_CP)
+        observed, expected = float(w_C @ self.residual_C**2), float(w_C @ left_CC**2 @ (1 / w_C - tau2))
+        return max((observed - expected) / float((w_C @ left_CC**2).sum()), 0.0)
+
+    def exponents(self, lengths: Sequence[int]) -> Contrasts:
+        """By how much the exponent of each window length with 3 sizes or more differs from the pooled exponent."""
+        J_CP, x_C = self.cells.design_CP, self.cells.x_C
+        at_CN = J_CP[:, :-1]
+        compared = np.flatnonzero(at_CN.sum(axis=0) >= _LEAST_CELLS).tolist()
+        own_CP = np.column_stack([at_CN, -x_C[:, None] * at_CN[:, compared]])
+        if len(compared) < len(lengths):
+            own_CP = np.column_stack([own_CP, -x_C * (1 - at_CN[:, compared].sum(axis=1))])
+        apart_PC = self.sensitivity(own_CP)[len(lengths) :] - self.sensitivity(J_CP)[-1]
+        names = [f"alpha at N = {lengths[at]}" for at in compared] if len(compared) > 1 else []
+        return {name: self.contrast(own_CP, of_C) for name, of_C in zip(names, apart_PC, strict=False)}
+
+    def bends(self, lengths: Sequence[int]) -> list[Contrasts]:
+        """Changes of the exponent per unit of ln N, and half of those per unit of ln S; none without enough of these.
+
+        Each is the coefficient of one more column in the regression of the pooled law.
+        """
+        x_C, ln_N_C = self.cells.x_C, np.log(lengths)[self.cells.length_C]
+        columns = {"drift": -x_C * (ln_N_C - ln_N_C.mean())} if len(lengths) > 1 else {}
+        columns |= {"curvature": x_C**2} if len(np.unique(self.cells.size_C)) > 3 else {}
+        designs = {name: np.column_stack([self.cells.design_CP, column_C]) for name, column_C in columns.items()}
+        return [{name: self.contrast(J_CP, self.sensitivity(J_CP)[-1])} for name, J_CP in designs.items()]
+
+    def growth(self, lengths: Sequence[int]) -> Contrasts:
+        """How far each constant is from N times one constant: 0 at every N if tokens were independent."""
+        J_CP = self.cells.design_CP
+        of_constant_NC, total_N = self.sensitivity(J_CP)[:-1], self.weight_C @ J_CP[:, :-1]
+        share_N, ln_N_N = total_N / total_N.sum(), np.log(lengths)
+        each = zip(of_constant_NC - share_N @ of_constant_NC, ln_N_N - share_N @ ln_N_N, strict=True)
+        names = [f"constant at N = {N}" for N in lengths] if len(lengths) > 1 else []
+        return {name: self.contrast(J_CP, *of) for name, of in zip(names, each, strict=False)}
+
+    def contrast(self, J_CP: Floats, of_C: Floats, expected: float = 0.0) -> dict[str, float | None]:
+        """Sum of `of_C` times the values, minus what is expected; the residuals are those of the regression on J.
+
+        With its 95 % interval over documents and models, and the probability of one as far off.
+        """
+        size_C, n_documents, shared, own = self.cells.size_C, self.cells.n_documents, 0.0, 0.0
+        alike_CC = np.where(size_C[:, None] == size_C, _ALIKE, 0.0) + (1 - _ALIKE) * np.eye(len(J_CP))
+        guess_CC = alike_CC / np.sqrt(np.outer(self.weight_C, self.weight_C))
+        sums_MC = np.eye(int(size_C.max()) + 1)[size_C].T * of_C
+        variance_M = np.einsum("mc,cd,md->m", sums_MC, guess_CC, sums_MC)
+        known_M = variance_M > 0  # a size that the number does not depend on says nothing about its error
+        left_MC = sums_MC[known_M] / np.sqrt(variance_M[known_M, None]) @ self.left(J_CP)
+        seen_MM = left_MC @ guess_CC @ left_MC.T
+        seen, value = float(np.trace(seen_MM)), float(of_C @ (self.fitted_C + self.residual_C)) - expected
+        if seen < _LEAST_SEEN:  # the regression passes through the sums
+            return {**Estimate(value).record(), "p": 1.0}
+        scale, dof = float(variance_M.sum()) / seen, seen**2 / float(np.sum(seen_MM**2))
+        scatter = math.sqrt(scale * float(np.sum((left_MC @ self.residual_C) ** 2)))
+        if self.change_BC is not None:
+            centred_BC = math.sqrt(few_documents(n_documents)) * (self.change_BC - self.change_BC.mean(axis=0))
+            own = scale * float(np.mean(np.sum((centred_BC @ left_MC.T) ** 2, axis=1)))
+            shared = max(float(np.var(centred_BC @ of_C, ddof=1)) - own, 0.0)
+        half, p = half_width(shared, scatter, dof, math.sqrt(own), n_documents=n_documents), 1.0
+        if float(np.abs(self.residual_C).max()) >= _ROUNDING:
+            p = 2 * float(stdtr(dof, -abs(value) / half * student_t(dof))) if half > 0 else float(value == 0)
+        return {**from_half_width(value, half).record(), "p": p}
+
+
+def _cells(
+    S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_documents: int | None
+) -> tuple[Cells, NDArray[np.intp]]:
+    """The shares that can be fitted, and which window lengths they are of."""
+    fits_MN = np.isfinite(p_MN) if windows_MN is not None else (p_MN > 0) & (p_MN < 1)
+    used_N = (fits_MN & (p_MN > 0)).any(axis=0) & (fits_MN & (p_MN < 1)).any(axis=0)
+    used, (size_C, n_C) = np.flatnonzero(used_N), np.nonzero(fits_MN & used_N)
+    p_BC = None
+    if p_BMN is not None:
+        p_BC = p_BMN[:, size_C, n_C]
+        p_BC = p_BC[np.isfinite(p_BC).all(axis=1)]
+        p_BC = p_BC if len(p_BC) >= MIN_REPLICATES else None
+    windows_C = None if windows_MN is None else windows_MN[size_C, n_C]
+    x_C, length_C = (np.log(S) - np.log(S).mean())[size_C], np.searchsorted(used, n_C)
+    return Cells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_documents), used
+
+
+def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
+    """The parameters, tau^2, and the counts at which both agree; or why there are none."""
+    if len(np.unique(S)) < 3:
+        return Status.too_few_sizes
+    if len(np.unique(cells.x_C)) < 3:
+        return Status.not_positive
+    if separated(cells.tally(cells.p_C[None], np.ones(len(cells.p_C)))).all():
+        return Status.separated
+    mean_N = np.bincount(cells.length_C, cells.p_C) / np.bincount(cells.length_C)
+    theta_P, tau2 = np.append(np.log(-np.log(mean_N)), 0.0), 1.0 if cells.windows_C is None else 0.0
+    for _ in range(_ROUNDS):
+        p_C, change_C = cells.law(theta_P)
+        count_C = p_C * (1 - p_C) * cells.values(theta_P, tau2).weight_C / change_C**2
+        count_C *= _LARGEST_COUNT / count_C.max()
+        theta_P = climb(cells.tally(cells.p_C[None], count_C), theta_P[None]).theta_BP[0]
+        if not np.isfinite(theta_P).all():
+            return Status.not_converged
+        before, tau2 = tau2, cells.values(theta_P, tau2).models_variance(tau2)
+        if tau2 == 0 and cells.windows_C is None and cells.p_BC is None:
+            return theta_P, before, count_C  # the points lie on the law, so their weights do not matter
+        if abs(tau2 - before) <= _SETTLED * tau2:
+            break
+    return theta_P, tau2, count_C
+
+
+def _scatter(cells: Cells, theta_P: Floats, count_C: Floats) -> Scatter:
+    """How parameters scatter: over documents by refits to replicates, one Newton step each; over models by sizes."""
+    at = slopes(theta_P[None], cells.tally(cells.p_C[None], count_C))
+    fisher_PP = np.linalg.inv(at.information_BPP[0])
+    if cells.p_BC is None:  # nothing is known but the scatter, so all of it is that of models
+        return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
+    at_B = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), cells.tally(cells.p_BC, count_C))
+    replicates = at_B, np.cov(at_B.score_BP @ fisher_PP, rowvar=False)
+    return model_scatter(cells.x_C, at, fisher_PP, replicates, cells.n_documents)
 
 
 def fit_pooled(
-    S: ArrayLike,
+    S: Floats,
     lengths: Sequence[int],
-    p_MN: ArrayLike,
-    windows_MN: ArrayLike | None = None,
-    p_BMN: ArrayLike | None = None,
+    p_MN: Floats,
+    windows_MN: Floats | None = None,
+    p_BMN: Floats | None = None,
     n_documents: int | None = None,
-) -> PooledFit:
+) -> WindowsLaw:
     """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood to counts that vary more than those of independent windows.
 
-    A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: d_N is how many times as much as
-    independent windows the documents make it vary, from the resamples, one for each window length, at least 1; tau is
-    the standard deviation of the models in ln(-ln p), by moments. Fit and tau are found in turns. The weights need not
-    be right for the estimate or its interval, which takes the documents from refits to their resamples (one Newton
-    step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.passing`).
+    The interval of alpha includes the documents (where they are known) and the scatter of the models: the windows of
+    one size count as one observation of its model.
 
     Args:
-        S: non-embedding parameters, shape [M], positive; equal ones are replicates, models of one size.
-        lengths: window lengths N, tokens, all different.
-        p_MN: measured shares of windows of hits, shape [M, N]; NaN where there is no window.
-        windows_MN: how many windows each share is of, shape [M, N]; None where that is unknown, and then shares of 0
-            and 1 say nothing and are left out.
-        p_BMN: the shares under B resamples of the documents, shape [B, M, N]. A resample in which a share that was
-            fitted is NaN is left out.
+        S: sizes, shape [M]; equal ones are replicates, models of one size.
+        lengths: window lengths N.
+        p_MN: measured shares of windows of hits; NaN where there is no window.
+        windows_MN: how many windows each share is of; None where that is unknown, and then shares of 0 and 1 say
+            nothing and are left out.
+        p_BMN: the shares under B replicates of the documents. One in which a share that was fitted is NaN is left out.
         n_documents: how many were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
         hits or only others, or fewer than 3 sizes have a share, separated where any steep law fits, not_converged
-        where the search fails; with numbers no_trend, bends, barely_determined or ok. Its reasons are all that hold.
-
-    Raises:
-        ValueError: if shapes disagree, or a value is impossible.
+        where the search fails; with numbers no_trend, bends, barely_determined or ok. A window length of which no
+        window is all hits, or every one, has no constant. Of its params `C` are the constants at S = 1; `equal` has the
+        tests whether one exponent serves all and the points lie on lines, `bent` those that say no; `independent` those
+        whether the constants grow as N, `dependent` likewise.
     """
-    cells = measured_shares(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
-    without = PooledFit(
-        n_points=len(cells.p_C),
-        n_left_out=cells.p_MN.size - len(cells.p_C),
-        n_sizes=len(np.unique(cells.size_C)),
-        S=cells.S_M.tolist(),
-        lengths=lengths,
-        p_MN=cells.p_MN,
-        windows_MN=cells.windows_MN,
-        status=Status.not_converged,
-        reasons=(Status.not_converged,),
-    )
-    doubt = doubt_of_sizes(cells.S_M, cells.x_C)
-    if doubt is None and separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
-        doubt = Status.separated
-    if doubt is not None:
-        return replace(without, status=doubt, reasons=(doubt,))
-    found = search(cells)
-    if found is None:
-        return without
+    cells, at = _cells(S, p_MN, windows_MN, p_BMN, n_documents)
+    interval = ("models" if p_BMN is None else None) if cells.p_BC is None else "documents and models"
+    params: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": interval}
+    params |= {"S": S.tolist(), "lengths": list(lengths), "p": listed(p_MN)}
+    params |= {"windows": None if windows_MN is None else listed(windows_MN)}
+    params |= {"n_left_out": p_MN.size - len(cells.x_C), "n_sizes": len(np.unique(cells.size_C))}
+    found = _search(S, cells)
+    if isinstance(found, Status):
+        fit = LawFit(n_points=len(cells.x_C), status=found, S=S.tolist())
+        return WindowsLaw(fit, params | {"interval": None}, [found])
     theta_P, tau2, count_C = found
-    tally = tally_of(cells, cells.p_C[None], count_C)
-    at = slopes(theta_P[None], tally)
-    fisher_PP = np.linalg.inv(at.information_BPP[0])
-    scatter = _scatter(cells, at, theta_P, fisher_PP, count_C)
-    points, used = points_of(cells, theta_P, tau2), [lengths[n] for n in cells.used]
-    alphas, apart = exponents(points, used)
-    contrasts = [tuple(each) for each in (drift(points, used), apart, curvature(points)) if each]
-    bent = [one for each in contrasts for one in significant(each, len(contrasts))]
-    has_interval = p_BMN is None or cells.p_BC is not None
-    of_alpha_P = np.eye(len(theta_P))[-1]
-    half = scatter.half_width(of_alpha_P)
-    alpha = float(theta_P[-1])
-    lo, hi = around(alpha, half) if has_interval else (None, None)
-    ln_S_ref = float(np.log(cells.S_M).mean())
-    reasons = [*trend_doubts(alpha, lo, hi), *([Status.bends] if bent else [])]
-    ln_C_ref = dict(zip(used, theta_P[:-1].tolist(), strict=True))
-    return replace(
-        without,
-        alpha=Estimate(alpha, lo, hi, math.sqrt(scatter.variance_of(of_alpha_P))),
-        constants=_constants(theta_P, scatter if has_interval else None, ln_S_ref, used),
-        alphas=alphas,
-        contrasts=tuple(contrasts),
-        growth=tuple(growth(points, used)),
-        found=PooledConstants(math.exp(ln_S_ref), _table(cells, count_C), ln_C_ref, scatter),
-        interval=("models" if cells.p_BC is None else "documents and models") if has_interval else None,
-        status=first_of(reasons),
-        reasons=in_order(reasons),
-    )
+    scatter, of_PP, used = _scatter(cells, theta_P, count_C), np.eye(len(theta_P)), [lengths[n] for n in at]
 
+    def estimate(of_P: Floats) -> Estimate:
+        found = from_half_width(float(of_P @ theta_P), math.inf if interval is None else scatter.half_width(of_P))
+        return replace(found, stderr=math.sqrt(scatter.variance_of(of_P)))
 
-def _scatter(cells: MeasuredShares, at: Slopes, theta_P: Floats, fisher_PP: Floats, count_C: Floats) -> Scatter:
-    """How the parameters scatter: over documents by refits to resamples (one Newton step), over models by the sizes."""
-    if cells.p_BC is None:  # nothing is known but the scatter, so all of it is that of models
-        return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
-    again = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), tally_of(cells, cells.p_BC, count_C))
-    replicates_BP = again.score_BP @ fisher_PP
-    replicates = again, np.cov(replicates_BP, rowvar=False)
-    return model_scatter(cells.x_C, at, fisher_PP, replicates, cells.n_documents)
-
-
-def _constants(theta_P: Floats, scatter: Scatter | None, ln_S_ref: float, used: Sequence[int]) -> dict[int, Estimate]:
-    """C_N at S = 1 with its interval: ln C_ref,N + alpha ln S_ref."""
-    constants = {}
-    for at, n in enumerate(used):
-        of_P = np.eye(len(theta_P))[at] + ln_S_ref * np.eye(len(theta_P))[-1]
-        half = math.inf if scatter is None else scatter.half_width(of_P)
-        constants[n] = from_half_width(float(of_P @ theta_P), half).exp()
-    return constants
-
-
-def _table(cells: MeasuredShares, value_C: Floats) -> Floats:
-    """One value a cell by size and window length; NaN where there is no cell."""
-    table_MN = np.full(cells.p_MN.shape, np.nan)
-    table_MN[cells.size_C, np.asarray(cells.used)[cells.length_C]] = value_C
-    return table_MN
+    values, alpha = cells.values(theta_P, tau2), estimate(of_PP[-1])
+    contrasts, growth = [each for each in (*values.bends(used), values.exponents(used)) if each], values.growth(used)
+    bent = [name for each in contrasts for name in significant(each, len(contrasts))]
+    reasons = in_order([*trend_doubts(alpha.value, alpha.lo, alpha.hi), *([Status.bends] if bent else [])])
+    S_ref, counts_MN = math.exp(float(np.log(S).mean())), np.full(p_MN.shape, np.nan)
+    counts_MN[cells.size_C, at[cells.length_C]] = count_C
+    ln_C_N = dict(zip(used, theta_P[:-1].tolist(), strict=True))
+    constants = [estimate(of_P + math.log(S_ref) * of_PP[-1]).exp() for of_P in of_PP[:-1]]
+    params |= {"models_sd": None if scatter.variance is None else math.sqrt(scatter.variance), "S_ref": S_ref}
+    params |= {"counts": listed(counts_MN), "ln_C_ref": {str(N): ln_C for N, ln_C in ln_C_N.items()}}
+    params |= {"C": {str(N): C.record() for N, C in zip(used, constants, strict=True)}}
+    params |= {"equal": {name: one for each in contrasts for name, one in each.items()}, "bent": bent}
+    params |= {"independent": growth, "dependent": significant(growth)}
+    fit = LawFit(alpha=alpha, n_points=len(cells.x_C), status=first_of(reasons), S=S.tolist())
+    regions, region_PP = {}, scatter.region_PP()
+    if interval is not None:
+        regions = {N: region_PP[np.ix_([n, -1], [n, -1])] for n, N in enumerate(used)}
+    return WindowsLaw(fit, params, reasons, S_ref, ln_C_N, regions, float(scatter.sequences_PP[-1, -1]))

@@ -49,7 +49,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     rows = [*terms, *({"kind": "law", **fit} for fit in fits)]
     shown = [row | {"x": run.x} for row, run in zip(terms, group.runs, strict=True)]
     drawn = partial(figures, group, shown, [row["fit_id"] for row in fits])
-    return Result([group], rows, [*_tables(group, shown, fits)], [*_sentences(terms, fits)], drawn, fits)
+    return Result([group], rows, [*_tables(group, shown, fits)], [_sentence(terms, fits)], drawn, fits)
 
 
 def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> Record:
@@ -96,21 +96,10 @@ def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> It
         f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
     )
     yield NATS.table("Cross-entropy taken apart, and H(P) corrected", terms, *about, note)
-    note = (
-        "Shares are of CE, and may be below 0 or above 1. They are given minus the bias that resampled documents "
-        "show, with an interval over documents; and as counted, which satisfies the identity but has no interval."
-    )
+    note = "Shares are of CE, minus the bias that resampled documents show; they may be below 0 or above 1."
     yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, note)
     note = f"The law of a share is y = C {x}^−α for term / CE, both as counted; corrected: for the jackknife."
     yield LAWS.table(f"Laws of the terms in {x}", laws, *about, note)
-
-
-def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[Record]]:
-    """The share of a term, then the same as counted, which a narrow terminal leaves out."""
-    corrected: Sequence[Column[Record]] = with_ends(
-        heading, f"{name}_share_corrected", None, decimals(3), ends_spare=ends_spare
-    )
-    return *corrected, decimal(f"{heading} counted", f"{name}_share", digits=3, spare=spare)
 
 
 _SIZE: Final[Column[Record]] = text("size", "size")
@@ -120,24 +109,17 @@ NATS: Final = View[Record](
     place(spare=5),
     decimal("CE", "cross_entropy_nats"),
     [decimal(heading, f"{name}_nats") for name, heading in TERMS.items()],
-    decimal(
-        "jackknife", _JACKKNIFE,
-        means="H(P) minus the part of its bias that falls as 1/D with D documents; still too small",
-    ),
+    decimal("jackknife", _JACKKNIFE, means="H(P) minus a bias that falls as 1/documents; still too small"),
     decimal("stderr", "error_entropy_jackknife_stderr_nats"),
-    decimal(
-        "extrapolated", "error_entropy_extrapolated_nats",
-        means="H(P) extrapolated from halves and quarters of the documents; tends to be too large. Where it differs "
-        "from the jackknife by less than the standard error, the remaining bias cannot be resolved", spare=1,
-    ),
-)  # fmt: skip
+    decimal("extrapolated", "error_entropy_extrapolated_nats", means="from parts of them; may be too large", spare=1),
+)
 SHARES: Final = View[Record](
     "shares",
     _SIZE,
     place(spare=5),
-    _share_of("error_entropy", "H(P)", 2),
-    _share_of("self_alignment", "KL", 3),
-    _share_of("confidence", "−ln", 4, ends_spare=1),
+    with_ends("H(P)", "error_entropy_share_corrected", None, decimals(3)),
+    with_ends("KL", "self_alignment_share_corrected", None, decimals(3)),
+    with_ends("−ln", "confidence_share_corrected", None, decimals(3), ends_spare=1),
 )
 LAWS: Final = View[Record](
     "laws",
@@ -151,18 +133,15 @@ LAWS: Final = View[Record](
 )
 
 
-def _sentences(terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[str]:
+def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
     """The terms of the largest model, and the exponents of cross-entropy and error-entropy."""
-    last = terms[-1]
-    named = ", ".join(f"{law_title(name)} {last[f'{name}_nats']:.3f}" for name in TERMS)
-    yield f"At {last['size']}, cross-entropy is {last['cross_entropy_nats']:.3f} nats: {named}."
-    exponents = [
-        f"{law_title(law['law'])} {interval_of(estimate_in(law, 'alpha'))}"
-        for law in laws
-        if law["law"] in ("cross_entropy", "error_entropy") and law["alpha"] is not None
-    ]
-    if exponents:
-        yield f"Exponents: {'; '.join(exponents)}."
+    named = ", ".join(f"{law_title(name)} {terms[-1][f'{name}_nats']:.3f}" for name in TERMS)
+    of = [law for law in laws if law["law"] in ("cross_entropy", "error_entropy") and law["alpha"] is not None]
+    exponents = "; ".join(f"{law_title(law['law'])} {interval_of(estimate_in(law, 'alpha'))}" for law in of)
+    return (
+        f"At {terms[-1]['size']}, cross-entropy is {terms[-1]['cross_entropy_nats']:.3f} nats: {named}. Exponents: "
+        f"{exponents or 'none'}."
+    )
 
 
 DRAWN: Final = View[Record](
@@ -179,11 +158,7 @@ DRAWN: Final = View[Record](
 def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> Iterator[Figure]:
     """The share of each term in cross-entropy: minus its bias, or where that is not known as counted."""
     rows = [_drawn(row, name) for row in terms for name in TERMS]
-    ends = zip(rows[: len(TERMS)], rows[-len(TERMS) :], strict=True)
-    shares = [
-        f"{first['term']} {first['share']:.1%} at {first['size']}, {last['share']:.1%} at {last['size']}"
-        for first, last in ends
-    ]
+    shares = [f"{row['term']} {row['share']:.1%} at {row['size']}" for row in rows[-len(TERMS) :]]
     y = Scale("share", "share of cross-entropy", form=".0%")
     yield drawn(
         DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),

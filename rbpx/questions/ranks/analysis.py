@@ -8,15 +8,13 @@ Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.chart.figure import spread
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, reaching
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw, finite_or_none, fit_power_law
@@ -25,36 +23,18 @@ from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.questions.ranks.closure import LEAST_SIZES, closure_of
 from rbpx.questions.ranks.compare import PAPER, Counted, Rival, compare, counted
-from rbpx.runs.documents import document_ranks, rank_edges
+from rbpx.runs.documents import document_ranks
 from rbpx.runs.fits import power_law_of, rank_fit_record, record_of
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Curves, Points, size_points, weigh_group
 from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.ties import Ties
 
 DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
-_PER_DECADE: Final = 6  # bins that are drawn
+NOT_TESTED: Final = f"That needs {LEAST_SIZES} sizes, whole ranks, and a form with a likelihood."
 _MEASURED: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")  # of a law beside the derived one
 _DERIVED: Final = {"rbp": "derived_rbp", "cross_entropy": "derived_entropy", "error_entropy": "derived_error_entropy"}
-
-
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """A law in S as a distribution derives it, beside the one that was measured.
-
-    Attributes:
-        row: its row. params.quantity is "rbp", "cross_entropy", or "error_entropy", the entropy of the distribution
-            beside H(P); level is derived over measured, alpha_more the difference of the exponents.
-        measured: the law through what was measured.
-        derived: the law through what follows from the fitted distributions.
-        ratio: the law of their ratio.
-    """
-
-    row: Record
-    measured: PowerLaw
-    derived: PowerLaw
-    ratio: PowerLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +48,14 @@ class Ranks:
         rank_fits: the row of each in the relation of that name.
         totals: of each distribution with numbers for every run, in order of AIC: how far its criteria, summed over the
             runs, are above the least, and the number of runs for which it has the smallest AIC.
-        derived: the laws of the published fit and of the favoured distribution.
+        derived: the laws in S as the published fit and the favoured distribution derive them: the row of each, the law
+            through what was measured, and that through what follows from the fitted distributions. params.quantity is
+            "rbp", "cross_entropy", or "error_entropy", the entropy of the distribution beside H(P); level is derived
+            over measured, alpha_more the difference of the exponents.
         trends: rows of mu and sigma: the slope on ln S is -alpha of the law through exp(mu) or exp(sigma); empty where
             a run has neither.
-        edges: where bins of ranks begin, evenly spaced in ln rank; the last lies beyond V.
-        binned: the tokens of the smallest and the largest run in these bins.
-        closure: rows of forms that are fitted to all sizes at once; none where `without_closure` says why.
+        counted: the ranks of each run.
+        closure: rows of forms that are fitted to all sizes at once; none where `NOT_TESTED` says why.
     """
 
     group: Group
@@ -81,24 +63,15 @@ class Ranks:
     rivals: Sequence[Mapping[str, Rival]]
     rank_fits: Sequence[Record]
     totals: Sequence[Record]
-    derived: Sequence[Derived]
+    derived: Sequence[tuple[Record, PowerLaw, PowerLaw]]
     trends: Sequence[Record]
-    edges: Sequence[int]
-    binned: Sequence[Record]
+    counted: Sequence[Counted]
     closure: Sequence[Record]
 
     @property
     def fits(self) -> list[Record]:
         """The rows of its laws."""
-        return [*(law.row for law in self.derived), *self.trends]
-
-    @property
-    def without_closure(self) -> str:
-        """Why there is no closure, where there is none."""
-        if self.group.ties is Ties.mid:
-            return f"{Status.mid_ranks.label}. {Status.mid_ranks.remedy}"
-        few = self.group.n_sizes < LEAST_SIZES
-        return f"that needs {LEAST_SIZES} sizes." if few else "no form has a likelihood."
+        return [*(row for row, *_ in self.derived), *self.trends]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
@@ -120,7 +93,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         for rival in of.values()
     ]
     totals = _totals(rank_fits)
-    derived, trends, closure = list[Derived](), list[Record](), list[Record]()
+    derived, trends, closure = list[tuple[Record, PowerLaw, PowerLaw]](), list[Record](), list[Record]()
     if group.n_sizes >= 3:
         measured = size_points(group, evidence, request, k_grid, ("rbp", "cross_entropy", "error_entropy"))
         measured = [points for points in measured if points.doubt is not Status.beyond_vocabulary]
@@ -129,10 +102,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         trends = list(_trends([each[PAPER] for each in rivals], measured[0], group))
         if group.n_sizes >= LEAST_SIZES and group.ties is not Ties.mid:
             closure = list(closure_of(group, k_grid, evidence, measured, of_runs, weights_BD))
-    edges = rank_edges(max(run.vocab_size or 1 for run in spread(group.runs, 2)), _PER_DECADE)
-    drawn = zip(spread(group.runs, 2), spread(of_runs, 2), strict=True)
-    binned = [found for run, of in drawn for found in _binned(run, of, edges)]
-    return Ranks(group, k_grid, rivals, rank_fits, totals, derived, trends, edges, binned, closure)
+    return Ranks(group, k_grid, rivals, rank_fits, totals, derived, trends, of_runs, closure)
 
 
 def _measured(measured: Curves, k_grid: Sequence[int]) -> Record:
@@ -158,29 +128,24 @@ def _totals(rank_fits: Sequence[Record]) -> list[Record]:
     return totals
 
 
-def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
-    """The tokens of a run in bins, as `rank_shares` counts them, and their share of all over the number of ranks."""
-    in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
-    for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
-        if n > 0:
-            share_per_rank = float(n / of.n_R.sum() / (end - first))
-            ranks = {"first_rank": first, "last_rank": end - 1, "n_tokens": int(n)}
-            yield {"size": run.size, **ranks, "share_per_rank": share_per_rank}
+def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
+    """One number of a distribution at every size; None where a run has no numbers for it."""
+    known = [rival.curve[at] for rival in rivals if rival.curve is not None]
+    curves_B = [rival.curve_B[:, at] for rival in rivals if rival.curve_B is not None]
+    if len(known) < len(rivals) or not np.isfinite(known).all():
+        return None
+    return replace(like, y_N=np.array(known), y_BN=np.column_stack(curves_B) if len(curves_B) == len(rivals) else None)
 
 
 def _derived(
     rivals: Sequence[Rival], measured: Sequence[Points], k_grid: Sequence[int], group: Group
-) -> Iterator[Derived]:
+) -> Iterator[tuple[Record, PowerLaw, PowerLaw]]:
     """The laws that one distribution derives; none where a run has no numbers for it."""
-    curves = [rival.curve for rival in rivals if rival.curve is not None]
-    if len(curves) < len(rivals):
-        return
-    replicates = [rival.curve_B for rival in rivals if rival.curve_B is not None]
-    derived_NK, derived_BNK = np.array(curves), np.stack(replicates, axis=1) if len(replicates) == len(rivals) else None
     approximated, name = _approximated([rival.fit for rival in rivals]), rivals[0].fit.distribution
     for of in measured:
-        at = len(k_grid) if of.k is None else k_grid.index(of.k)
-        derived = replace(of, y_N=derived_NK[:, at], y_BN=None if derived_BNK is None else derived_BNK[:, :, at])
+        derived = _points(rivals, of, len(k_grid) if of.k is None else k_grid.index(of.k))
+        if derived is None:
+            return
         law, by_form, ratio = (power_law_of(group, points) for points in (of, derived, derived.over(of)))
         y_N = approximated.get((of.law, of.k))
         params = by_form.record() | {"distribution": name, "quantity": of.law}
@@ -190,7 +155,7 @@ def _derived(
         params |= {"equation": "y = C * S^(-alpha), y what the distribution derives"}
         more: Record = {"k": of.k, "n": name, "params": params}
         row = record_of(group, _DERIVED[of.law], by_form, group.run_ids, Method.ols, **more)
-        yield Derived({"kind": "closure", "distribution": name, **row}, law, by_form, ratio)
+        yield {"kind": "closure", "distribution": name, **row}, law, by_form
 
 
 def _level(ratio: PowerLaw) -> Estimate:
@@ -201,11 +166,8 @@ def _level(ratio: PowerLaw) -> Estimate:
     theta_P, about = ratio.theta_P, ratio.uncertainty
     if theta_P is None:
         return NO_ESTIMATE
-    level = float(np.exp(theta_P[0]))
-    if about is None or ratio.status is Status.one_document:
-        return Estimate(level)
-    lo, hi = np.exp(about.interval(float(theta_P[0]), np.array([1.0, 0.0]))).tolist()
-    return Estimate(level, *reaching(level, (lo, hi)))
+    ends = (None, None) if about is None or ratio.alpha.lo is None else about.interval(theta_P[0], np.array([1.0, 0.0]))
+    return Estimate(float(theta_P[0]), *ends).exp()
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
@@ -213,21 +175,16 @@ def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Float
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(None in pair for pair in pairs):
         return {}
-    approximation = derived_approximation(*np.array(pairs, float).T)
-    return {("rbp", 1): approximation.neg_ln_rbp_1, ("cross_entropy", None): approximation.cross_entropy_nats}
+    return dict(
+        zip((("rbp", 1), ("cross_entropy", None)), derived_approximation(*np.array(pairs, float).T), strict=True)
+    )
 
 
 def _trends(rivals: Sequence[Rival], like: Points, group: Group) -> Iterator[Record]:
     """The lines of mu and sigma on ln S, fitted as power laws of exp(mu) and exp(sigma)."""
-    if any(rival.fit.params.get("mu") is None for rival in rivals):
-        return
-    replicates = [rival.mu_sigma_B2 for rival in rivals if rival.mu_sigma_B2 is not None]
-    for at, name in enumerate(("mu", "sigma")):
-        y_N, y_BN = np.exp([float(rival.fit.params[name] or 0.0) for rival in rivals]), None
-        if len(replicates) == len(rivals):
-            with np.errstate(over="ignore"):  # a resample whose mu is beyond all sizes is infinite, and left out
-                y_BN = np.exp(np.column_stack([each[:, at] for each in replicates]))
-        trend = power_law_of(group, replace(like, y_N=y_N, y_BN=y_BN))
-        params = trend.record() | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
-        row = record_of(group, f"lognormal_{name}", trend, group.run_ids, Method.ols, params=params)
-        yield {"kind": "trend", **row}
+    for at, name in ((-2, "mu"), (-1, "sigma")):
+        if (points := _points(rivals, like, at)) is not None:
+            trend = power_law_of(group, points)
+            params = trend.record() | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
+            row = record_of(group, f"lognormal_{name}", trend, group.run_ids, Method.ols, params=params)
+            yield {"kind": "trend", **row}

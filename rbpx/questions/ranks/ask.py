@@ -1,15 +1,15 @@
-"""Answers how ranks are distributed: rival distributions, the published lognormal, the laws implied, and closure."""
+"""Answers how ranks are distributed: rival distributions, the laws that they imply, and whether one gives all laws."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.view import (
-    Cell,
     Column,
     Table,
     View,
@@ -20,182 +20,77 @@ from rbpx.display.view import (
     share,
     state,
     text,
+    value_of,
     whole,
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, short
+from rbpx.errors import number_of
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
-from rbpx.questions.ranks.analysis import Ranks, analyse
+from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
+from rbpx.questions.ranks.closure import off
 from rbpx.questions.ranks.compare import PAPER
-from rbpx.questions.ranks.figures import figures
-from rbpx.questions.ranks.forms import off
-from rbpx.questions.ranks.words import FORMS, form_label, sentences
+from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
-from rbpx.status import in_order
 from rbpx.store.store import Record
 
-
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Compare the distributions of the ranks of a group, and whether its laws follow from one."""
-    ranks = analyse(connection, group, request)
-    runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
-    fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]
-    rows, shown = [*fitted, *ranks.fits, *ranks.closure], [*_tables(ranks, fitted), *_closure(ranks)]
-    return Result([group], rows, shown, [*sentences(ranks)], partial(figures, ranks), ranks.fits, ranks.rank_fits)
-
-
-def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
-    """All distributions together and at each size, the published fit, then the laws implied."""
-    about = ranks.group.title
-    equations = "; ".join(f"{FORMS[name]}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
-    note = (
-        f"Ties {ranks.group.ties.value}. Fitted by maximum likelihood to the ranks 1..V; the published fit is to ranks "
-        f"from 2 up. The share of rank x is, up to a factor: {equations}."
-    )
-    yield TOGETHER.table("Distributions of the ranks, all sizes together", ranks.totals, about)
-    rivals = [row for row in fitted if row["distribution"] != PAPER]
-    yield RIVALS.table("Distributions of the ranks over 1..V", rivals, about, note=note)
-    gamma = {row["run_id"]: row["params"].get("gamma_unconstrained") for row in rivals if row["distribution"] == _FULL}
-    published = [row | {"gamma": gamma[row["run_id"]]} for row in fitted if row["distribution"] == PAPER]
-    yield PUBLISHED.table("Lognormal as published, ranks from 2 up", published, about)
-    for name in dict.fromkeys(law.row["distribution"] for law in ranks.derived):
-        laws = [law.row | {"ratio": law.ratio} for law in ranks.derived if law.row["distribution"] == name]
-        form = f"{FORMS[name]}{'' if name == PAPER else ', the smallest AIC'}"
-        table = LAWS.table(f"α of laws, measured and derived: {form}", laws, about)
-        yield replace(table, name=f"laws-{name.replace('_', '-')}")
-
-
-def _closure(ranks: Ranks) -> Iterator[Table]:
-    """What each form predicts of the largest size, then the chosen one in each quantity."""
-    about, runs = ranks.group.title, ranks.group.runs
-    forms, held = ([row for row in ranks.closure if row["kind"] == kind] for kind in ("form", "quantity"))
-    if not forms:
-        return
-    smaller = [run.size for run in runs if run.non_embedding_params < runs[-1].non_embedding_params]
-    note = (
-        "Each form is fitted to all sizes but the largest at once, with its parameters on lines in ln S. A form "
-        "without kinds of tokens takes CE to be H(P)."
-    )
-    errors: dict[str, Record] = {form["distribution"]: {} for form in forms}
-    for row in held:
-        errors[row["distribution"]][f"error_of_{row['quantity']}"] = row["error"]
-    title = f"Forms of the distribution of ranks: {runs[-1].size}, from {smaller[0]} to {smaller[-1]}"
-    yield CLOSURE.table(title, [form | errors[form["distribution"]] for form in forms], about, note=note)
-    name, of_chosen = forms[0]["distribution"], [row for row in held if row["distribution"] == forms[0]["distribution"]]
-    yield CHOSEN.table(f"The chosen form, {RANK_FORMS[name].label}: {RANK_FORMS[name].equation}", of_chosen, about)
+_FULL: Final = "lognormal_full"
+_NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
+_STATUS: Final[Column[Record]] = state(None, "converged")  # all that ok says of one that may be far behind another
 
 
 def _thousands(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
-def _difference_ends(row: Record) -> Cell:
-    """The interval of a difference, or the status that says why there is none."""
-    ratio = row["ratio"]
-    ends = ratio.alpha.lo, ratio.alpha.hi
-    if ratio.alpha.lo is None:
-        doubts = in_order([ratio.status])
-        return Cell((doubts[0].label if doubts else UNKNOWN,), ends, doubts=doubts)
-    return Cell(tuple(number(end, 3) for end in ends), ends)
-
-
-def _inside(form: Record) -> Cell:
-    return Cell((f"{form['n_inside']}/{form['n_scored']}",), (form["n_inside"], form["n_scored"]))
-
-
-def _own(held: Record) -> Estimate:
-    return Estimate(*(off(held, f"own{end}") for end in ("", "_lo", "_hi")))
-
-
-_FULL: Final = "lognormal_full"
-_CONVERGED: Final = "converged"  # all that ok says of a distribution, which may be thousands of AIC behind another
-_SIZE: Final[Column[Record]] = text("size", "size")
-_NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: FORMS[row["distribution"]])
-_LIKELY: Final[Sequence[Column[Record]]] = (
-    decimal("distance", "distance", means="largest difference of the two CDFs", spare=1),
-    written("AIC", "aic", None, _thousands, spare=2),
-)
-_STATUS: Final[Column[Record]] = state(None, _CONVERGED)
 TOGETHER: Final = View[Record](
     "together",
     _NAME,
     whole("parameters", "n_parameters"),
-    written(
-        "AIC", "aic_above_least", None, _thousands,
-        "summed over the sizes, minus the smallest; AIC and BIC treat tokens as independent, intervals do not",
-    ),
+    written("AIC", "aic_above_least", None, _thousands, "summed over the sizes, minus the smallest"),
     written("BIC", "bic_above_least", None, _thousands),
     whole("best at", "n_best", means="the number of sizes at which it has the smallest AIC"),
-)  # fmt: skip
-RIVALS: Final = View[Record](
-    "rivals",
-    _SIZE,
-    _NAME,
-    behind("nats_behind", means="nats per token that it loses to the most likely one"),
-    _LIKELY,
-    decimal("μ", "mu", digits=2, spare=3),
-    decimal("σ", "sigma", digits=2, spare=3),
-    _STATUS,
 )
-PUBLISHED: Final = View[Record](
-    "published",
-    _SIZE,
-    whole("S", "non_embedding_params", spare=3),
-    whole("tokens", "n_tokens", means="those with a rank from 2 up", spare=4),
-    with_ends("μ", "mu", None, decimals(2)),
-    with_ends("σ", "sigma", None, decimals(2)),
-    decimal("γ", "gamma", means="free curvature of the lognormal over all ranks; at 0 or below no lognormal fits"),
-    _LIKELY,
+EACH: Final = View[Record](
+    "rivals",
+    text("size", "size"),
+    _NAME,
+    behind("nats_behind", means="nats per token that it loses to the most likely one over 1..V"),
+    decimal("distance", "distance", means="largest difference of the two CDFs", spare=3),
+    written("AIC", "aic", None, _thousands, spare=4),
+    with_ends("μ", "mu", None, decimals(2), spare=1, ends_spare=5),
+    with_ends("σ", "sigma", None, decimals(2), spare=1, ends_spare=5),
+    decimal("γ", "gamma", lambda row: value_of(row, "gamma_unconstrained"), means="free curvature", spare=2),
     _STATUS,
 )
 LAWS: Final = View[Record](
     "laws",
+    _NAME,
     text("law", "quantity", lambda row: law_title(row["params"]["quantity"], row["k"])),
     decimal("measured", "alpha_measured", lambda row: row["params"]["measured"]["alpha"], 3),
     decimal("derived", "alpha", digits=3),
-    decimal(
-        "excess", "alpha_more", None, 3,
-        "α derived − α measured, below 0 where the derived law is flatter; interval over documents and models",
-    ),
-    Column("95 %", ("alpha_more_lo", "alpha_more_hi"), _difference_ends),
-    with_ends(
-        "level", "level", None, decimals(2),
-        "derived over measured at the geometric mean of the sizes; exact closure would be 1, and an excess of 0",
-    ),
-    decimal("approx.", "alpha_approximated", None, 3, "α by the paper's approximation of the sums", 1),
-)  # fmt: skip
+    with_ends("excess", "alpha_more", None, decimals(3), "α derived − α measured; interval over documents and models"),
+    with_ends("level", "level", None, decimals(2), "derived over measured at the geometric mean of the sizes", 1),
+    decimal("approx.", "alpha_approximated", None, 3, "α by the paper's approximation of the sums", 2),
+)
 CLOSURE: Final = View[Record](
     "forms",
-    text("form", "form", form_label),
-    whole("P", "n_parameters", means="parameters at one size", spare=5),
-    share(
-        "off", "error",
-        means="median error at the largest size, over −ln RBP_k up to the largest k whose law stands, H(P) and CE",
-    ),
-    share(
-        "choice", "error_choice",
-        means="median error of all quantities at the sizes that chose the first form, each predicted from those below",
-    ),
-    share("own fit", "error_own", means="off when fitted to that size itself", spare=3),
-    error("H(P)", "error_of_error_entropy", means="error of error-entropy", spare=1),
-    error("CE", "error_of_cross_entropy", means="error of cross-entropy", spare=1),
-    Column("inside", ("n_inside", "n_scored"), _inside, "how many of these quantities lie within their 95 % intervals"),
-    behind(
-        "behind", None,
-        "nats per token of the largest size that it loses to the most likely form; interval over documents", 2,
-    ),
-    decimal("α of −ln RBP_1", "alpha_rbp_1", None, 3, "exponent that it implies", 4),
-    decimal("α of CE", "alpha_cross_entropy", None, 3, spare=4),
+    text("form", "form", lambda row: label(row)),
+    whole("P", "n_parameters", means="parameters at one size", spare=3),
+    share("off", "error", means="median error at the largest size, of −ln RBP_k up to `reach`, H(P) and CE"),
+    share("choice", "error_choice", means="median error at the sizes that chose the first form"),
+    whole("inside", "n_inside", means="how many of these quantities lie within their 95 % intervals"),
+    whole("of", "n_scored"),
+    behind("behind", None, "nats per token of the largest size that it loses to the most likely form", 2),
     text("closes", "closes", lambda row: "yes" if row["closes"] else "no", "whether all are inside"),
     _STATUS,
-)  # fmt: skip
+)
 CHOSEN: Final = View[Record](
     "chosen",
     text("quantity", "quantity", lambda row: law_title(row["quantity"], row["k"])),
@@ -203,10 +98,86 @@ CHOSEN: Final = View[Record](
     with_ends("predicted", "predicted", None, short, "from the smaller sizes; interval over documents and models"),
     error("error", "error"),
     error("separate", "error_separate", lambda row: off(row, "separate"), "error of a law of this quantity alone", 1),
-    with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
-    text(
-        "inside", "inside", lambda row: ("{}" if row["scored"] else "({})").format("yes" if row["inside"] else "no"),
-        "in brackets where it does not count",
-    ),
-)  # fmt: skip
+    text("inside", "inside", lambda row: "yes" if row["inside"] else "no"),
+    text("scored", "scored", lambda row: "yes" if row["scored"] else "no", "whether it counts"),
+)
+
+
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Compare the distributions of the ranks of a group, and whether its laws follow from one."""
+    ranks = analyse(connection, group, request)
+    runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
+    fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]
+    rows = [*fitted, *ranks.fits, *ranks.closure]
+    says, shown = [*_sentences(ranks)], [*_tables(ranks, fitted)]
+    return Result([group], rows, shown, says, partial(figures, ranks), ranks.fits, ranks.rank_fits)
+
+
+def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
+    """All distributions together and at each size, the laws implied, the forms of closure, the chosen one."""
+    about, largest = ranks.group.title, ranks.group.runs[-1].size
+    equations = "; ".join(f"{RANK_FORMS[name].label}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
+    note = (
+        f"Ties {ranks.group.ties.value}. Fitted by maximum likelihood to the ranks 1..V; the published fit is to ranks "
+        f"from 2 up. The share of rank x is, up to a factor: {equations}."
+    )
+    yield TOGETHER.table("Distributions of the ranks, all sizes together", ranks.totals, about)
+    yield EACH.table("Distributions of the ranks at each size", fitted, about, note=note)
+    yield LAWS.table("α of laws, measured and derived", [row for row, *_ in ranks.derived], about)
+    forms, held = ([row for row in ranks.closure if row["kind"] == kind] for kind in ("form", "quantity"))
+    for chosen in forms[:1]:
+        title = f"Forms of the distribution of ranks: {largest} from smaller sizes"
+        note = "Each form is fitted to all sizes but the largest at once, with its parameters on lines in ln S."
+        yield CLOSURE.table(title, forms, about, note=note)
+        of_chosen = [row for row in held if row["distribution"] == chosen["distribution"]]
+        title = f"The chosen form, {label(chosen)}: {RANK_FORMS[chosen['distribution']].equation}"
+        yield CHOSEN.table(title, of_chosen, about)
+
+
+def _sentences(ranks: Ranks) -> Iterator[str]:
+    """The verdict, the trends of the published lognormal, then closure."""
+    if ranks.totals:
+        yield _verdict(ranks)
+    for row in ranks.trends:
+        name, change = {"lognormal_mu": "μ", "lognormal_sigma": "σ"}[row["law"]], estimate_in(row, "alpha").times(-1)
+        yield f"{name} of the published fit changes by {interval_of(change)} for each ln S."
+    if not ranks.closure:
+        yield f"Whether all laws follow from one distribution was not tested. {NOT_TESTED}"
+        return
+    forms = [row for row in ranks.closure if row["kind"] == "form"]
+    chosen, closing = forms[0], [label(form) for form in forms[1:] if form["closes"]]
+    if chosen["error"] is None:
+        return
+    separate = "" if chosen["error_separate"] is None else f", separate laws by {chosen['error_separate']:.1%}"
+    others = f" Of the other {len(forms) - 1}, {'; '.join(closing)} would have all within." if closing else ""
+    yield (
+        f"{'All' if chosen['closes'] else 'Not all'} laws follow from {label(chosen)}. Chosen by how it predicts "
+        f"{', '.join(chosen['chosen_on'])} from the sizes below, it has {chosen['n_inside']} of {chosen['n_scored']} "
+        f"quantities of {ranks.group.runs[-1].size}, which took no part in the choice, within their intervals and is "
+        f"off by {chosen['error']:.1%}{separate}.{others}"
+    )
+
+
+def _verdict(ranks: Ranks) -> str:
+    """Which distribution describes the ranks, how far off the lognormal is, and whether its laws are the measured."""
+    best = ranks.totals[0]
+    name = best["distribution"]
+    says = (
+        f"Of the distributions over all ranks, {label(best)} describes them best: it has the smallest AIC summed over "
+        f"all sizes, and the smallest at {best['n_best']} of {number_of(len(ranks.group.runs), 'size')}"
+    )
+    behind = [row["params"].get("nats_behind") for row in ranks.rank_fits if row["distribution"] == _FULL]
+    lost = [each for each in behind if each is not None]
+    if name != _FULL and lost:
+        says += f"; lognormal loses {number(min(lost), 3)} to {number(max(lost), 3)} nats per token to the best"
+    met: dict[str, list[bool]] = {name: [], PAPER: []}
+    for row, *_ in ranks.derived:
+        level, more = (estimate_in(row["params"], key).ends for key in ("level", "alpha_more"))
+        if level is not None and more is not None:
+            met[row["distribution"]].append(level[0] <= 1 <= level[1] and more[0] <= 0 <= more[1])
+    counted = {label({"distribution": name}): laws for name, laws in met.items() if laws}
+    of = ", and ".join(f"in {sum(laws)} of {len(laws)} laws that {name} implies" for name, laws in counted.items())
+    return says + (f". Exponent and level cannot be told from the measured ones {of}." if of else ".")
+
+
 QUESTION = of_each(answer, select=partial(in_size, along=False))

@@ -23,6 +23,7 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 PAPER: Final = "lognormal_paper"
+_LOGNORMAL: Final = ("mu", "sigma")
 _TOKENS: Final = "tokens"
 
 
@@ -60,16 +61,15 @@ class Rival:
         implied: what its row has beside its parameters. is_best, by AIC among those over all ranks; what its curve is;
             nats_behind: nats per token that it loses against the best, with a 95 % interval over documents, None for
             `lognormal_paper`, which leaves rank 1 out; of that the ends of mu and sigma, where they are known.
-        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
+        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers. Of
+            `lognormal_paper` also exp(mu) and exp(sigma), NaN where it has none.
         curve_B: the same of its refits to resampled documents; None where they are unknown.
-        mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
     """
 
     fit: RankFit
     implied: Record
     curve: Floats | None = None
     curve_B: Floats | None = None
-    mu_sigma_B2: Floats | None = None
 
 
 def compare(
@@ -87,7 +87,7 @@ def compare(
     rank_R, tokens_DR = of.rank_R, of.tokens_DR
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
-    curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
+    curves = {fit.distribution: rank_curve(fit, sample) for fit in fits if fit.loglik is not None}
     aics = {fit.distribution: fit.aic for fit in fits if fit.aic is not None}
     best = min(aics, key=aics.__getitem__, default=None)
     # All sums over documents, for all distributions at once, so that resampling is one product.
@@ -104,8 +104,8 @@ def compare(
     for fit in fits:
         name, implied = fit.distribution, {"is_best": fit.distribution == best}
         if name in curves:
-            of_D, of_B = ((sums[f"{name}_behind"], sums[_TOKENS]) for sums in (sums_D, sums_B or sums_D))
-            behind = by_name(nats_behind=ratio(of_D, of_B if sums_B else None, n_resampled))
+            lost = ratio(sums_D[f"{name}_behind"], sums_D[_TOKENS], weights_BD, n_resampled)
+            behind = by_name(nats_behind=lost)
             curve_B = None if sums_B is None else curves[name].curve + sums_B[name] @ curves[name].slopes
             derives = _derives(curves[name].curve, k_grid)
             rivals[name] = Rival(fit, implied | behind | derives, curves[name].curve, curve_B)
@@ -119,20 +119,14 @@ def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
     return {"derived_neg_ln_rbp": of_k, "derived_entropy_nats": float(curve[-1])}
 
 
-def ratio(sums_D: tuple[Any, Any], sums_B: tuple[Any, Any] | None, n_resampled: int, over: float = 1.0) -> Estimate:
-    """The ratio of two sums over documents, with its interval over resampled documents.
-
-    Args:
-        sums_D: what is summed, of each document.
-        sums_B: the two sums in each resample; None where there is only one document.
-        n_resampled: documents, or texts that several were cut from.
-        over: what the ratio is divided by.
-    """
-    value = float(sums_D[0].sum() / sums_D[1].sum() / over)
-    if sums_B is None:
+def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_resampled: int, over: float = 1.0) -> Estimate:
+    """The ratio of two sums over documents, divided by `over`, with its interval over resampled documents, if any."""
+    value = float(above_D.sum() / below_D.sum() / over)
+    if weights_BD is None:
         return Estimate(value)
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-        return estimate(value, np.ravel(sums_B[0] / sums_B[1] / over), n_resampled, Recipe.uncentred)
+        of_B = np.ravel((weights_BD @ above_D) / (weights_BD @ below_D) / over)
+    return estimate(value, of_B, n_resampled, Recipe.uncentred)
 
 
 def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
@@ -142,25 +136,20 @@ def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_grid: Sequence[int], V: int) -> Rival:
-    beta, gamma = fit.params["beta"], fit.params["gamma"]
-    if beta is None or gamma is None:
+    beta, gamma, *found = (
+        np.nan if (of := fit.params[name]) is None else of for name in ("beta", "gamma", *_LOGNORMAL)
+    )
+    if not np.isfinite(beta):
         return Rival(fit, {"is_best": False})
-    curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
-    implied = {"is_best": False, **_derives(curve, k_grid)}
-    if fit.status is not Status.ok or sums_B is None:
-        return Rival(fit, implied, curve)
-    mu_B, sigma_B = step_paper(fit, sums_B[PAPER]).T
-    usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
-    curve_B = np.full((len(mu_B), len(curve)), np.nan)
-    curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    found_B2 = np.column_stack([mu_B, sigma_B])
-    for at, name in enumerate(("mu", "sigma")):
-        value = float(fit.params[name] or 0.0)
-        ends = estimate(value, found_B2[usable_B, at], n_documents, Recipe.uncentred).ends
-        implied |= {} if ends is None else {f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
-    return Rival(fit, implied, curve, curve_B, found_B2)
-
-
-def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
-    rbp_BK, derived = derived_curve(beta_B, gamma_B, V, k_grid)
-    return np.column_stack([-np.log(rbp_BK), derived.cross_entropy_nats])
+    curve, curve_B = derived_curve(np.array([beta]), np.array([gamma]), V, k_grid)[0], None
+    implied: Record = {"is_best": False, **_derives(curve, k_grid)}
+    if fit.status is Status.ok and sums_B is not None:
+        found_B2 = step_paper(fit, sums_B[PAPER])
+        mu_B, sigma_B = found_B2.T
+        with np.errstate(over="ignore"):  # a resample whose mu is beyond all sizes is infinite, and left out
+            of_B = derived_curve(1 - mu_B / sigma_B**2, 0.5 / sigma_B**2, V, k_grid)
+            curve_B = np.column_stack([of_B, np.exp(found_B2)])
+        for name, value, of_B in zip(_LOGNORMAL, found, found_B2.T, strict=True):
+            ends = estimate(value, of_B, n_documents, Recipe.uncentred).ends
+            implied |= {} if ends is None else {f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
+    return Rival(fit, implied, np.append(curve, np.exp(found)), curve_B)

@@ -28,18 +28,21 @@ from rbpx.display.chart.figure import (
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.view import Column, Value, View, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import decimals, law_title, number
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.family import RankFit
-from rbpx.questions.ranks.analysis import Ranks
-from rbpx.questions.ranks.compare import PAPER
-from rbpx.questions.ranks.forms import off
-from rbpx.questions.ranks.words import FORMS, form_label
+from rbpx.laws.ranks.shapes import RANK_FORMS
+from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks
+from rbpx.questions.ranks.closure import off
+from rbpx.questions.ranks.compare import PAPER, Counted
+from rbpx.runs.documents import rank_edges
 from rbpx.runs.group import Run
 from rbpx.runs.origin import from_fits, from_shares, spelled
 from rbpx.store.store import Record
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
+_PER_DECADE: Final = 6  # bins of ranks
 _MOST: Final = 4  # forms whose errors are drawn
 _ERRORS: Final = View[Record](
     "errors",
@@ -67,32 +70,34 @@ def _middle(first: int, last: int) -> float:
     return float((first * last) ** 0.5)
 
 
+def label(row: Record) -> str:
+    """The name of the distribution that a row is about."""
+    return "published fit" if row["distribution"] == PAPER else RANK_FORMS[row["distribution"]].label
+
+
 def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
     """Cross-entropy and -ln RBP_1 measured and derived, how the ranks are distributed, and where closure fails."""
     yield _derived(ranks)
     yield _distribution(ranks)
-    if ranks.closure:
-        yield _errors(ranks)
-        yield _residuals(ranks)
-    else:
-        why = f"No form was fitted: {ranks.without_closure}"
-        yield from (Undrawn(name, title, why) for name, title in _TITLES.items())
+    for draw, (name, title) in zip((_errors, _residuals), _TITLES.items(), strict=True):
+        yield draw(ranks, title) if ranks.closure else Undrawn(name, title, NOT_TESTED)
 
 
 def _derived(ranks: Ranks) -> Figure | Undrawn:
     name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
-    two = [of for of in ranks.derived if (of.row["params"]["quantity"], of.row["k"]) in _DRAWN]
+    two = [each for each in ranks.derived if (each[0]["params"]["quantity"], each[0]["k"]) in _DRAWN]
     if not two:
         return Undrawn(name, title, "This needs three sizes, the published fit at each of them, and k = 1.")
-    laws = [(law_title(of.row["params"]["quantity"], of.row["k"]), FORMS[of.row["distribution"]], of) for of in two]
-    series = {f"{law}, measured": of.measured for law, _, of in laws}
-    series |= {f"{law}, {by}": of.derived for law, by, of in laws}
-    exponents = [
-        f"{law}: α {number(of.measured.alpha.value, 3)} measured, {number(of.derived.alpha.value, 3)} derived by {by}"
-        for law, by, of in laws
-    ]
-    says = f"Laws in size for {ranks.group.title}. {'; '.join(exponents)}."
-    words = (says, "Laws of the measured values, and of those derived from the fitted distributions.")
+    series, says = dict[str, PowerLaw](), list[str]()
+    for row, measured, derived in two:
+        law, by = law_title(row["params"]["quantity"], row["k"]), label(row)
+        series |= {f"{law}, measured": measured, f"{law}, {by}": derived}
+        alphas = (number(of.alpha.value, 3) for of in (measured, derived))
+        says.append(f"{law}: α {' measured, '.join(alphas)} derived by {by}")
+    words = (
+        f"Laws in size for {ranks.group.title}. {'; '.join(says)}.",
+        "Laws of the measured values, and of those derived from the fitted distributions.",
+    )
     sizes = {run.non_embedding_params: run.size for run in ranks.group.runs}
     x, y = scale_of(ranks.group.axis), Scale("nats", "nats", log=True)
     origin = from_fits([row["fit_id"] for row in ranks.fits], ranks.group)
@@ -101,27 +106,39 @@ def _derived(ranks: Ranks) -> Figure | Undrawn:
 
 def _distribution(ranks: Ranks) -> Figure:
     forms = dict.fromkeys([PAPER, *(total["distribution"] for total in ranks.totals[:1])])
-    least = min(row["share_per_rank"] for row in ranks.binned) / _SQUEEZED
-    ends = spread([*zip(ranks.group.runs, ranks.rivals, strict=True)], 2)
-    lines = [row for run, of in ends for form in forms for row in _curve(run, of[form].fit, ranks.edges, least)]
-    favoured = {row["run_id"]: FORMS[row["distribution"]] for row in ranks.rank_fits if row["params"]["is_best"]}
-    best = ", ".join(f"{run.size}: {favoured[run.run_id]}" for run, _ in ends if run.run_id in favoured)
-    by = " and, dashed, ".join(FORMS[form] for form in forms)
-    run_ids, ties = [run.run_id for run, _ in ends], ranks.group.ties.value
+    ends = spread([*zip(ranks.group.runs, ranks.rivals, ranks.counted, strict=True)], 2)
+    edges = rank_edges(max(run.vocab_size or 1 for run, *_ in ends), _PER_DECADE)
+    binned = [row for run, _, of in ends for row in _binned(run, of, edges)]
+    least = min(row["share_per_rank"] for row in binned) / _SQUEEZED
+    lines = [row for run, of, _ in ends for form in forms for row in _curve(run, of[form].fit, edges, least)]
+    by = " and, dashed, ".join(label({"distribution": form}) for form in forms)
+    run_ids, ties = [run.run_id for run, *_ in ends], ranks.group.ties.value
     x, y = Scale("rank", "rank", log=True), Scale("share_per_rank", "share of tokens per rank", log=True)
     return drawn(
-        _DISTRIBUTION.table("How the ranks are distributed", ranks.binned),
+        _DISTRIBUTION.table("How the ranks are distributed", binned),
         Chart(x, y, (line(lines, by="form"), points()), "size", "size", height=320),
-        f"Share of tokens of each rank for {ranks.group.title}, falling with rank; best by AIC: {best or 'none'}.",
+        f"Share of tokens of each rank for {ranks.group.title}, falling with rank.",
         f"Points: share of tokens in a bin of ranks, divided by the number of ranks in it. Lines: {by}; the published "
         "fit is to ranks from 2 up, the other has the smallest AIC over 1..V, summed over all sizes.",
-        Origin(spelled("rank_shares", run_ids=run_ids, ties=ties, edges=ranks.edges), tuple(run_ids)),
+        Origin(spelled("rank_shares", run_ids=run_ids, ties=ties, edges=edges), tuple(run_ids)),
     )
+
+
+def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
+    """The tokens of a run in bins, as `rank_shares` counts them, and their share of all over the number of ranks."""
+    in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
+    for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
+        if n > 0:
+            share_per_rank = float(n / of.n_R.sum() / (end - first))
+            yield {"size": run.size, "first_rank": first, "last_rank": end - 1} | {
+                "n_tokens": int(n),
+                "share_per_rank": share_per_rank,
+            }
 
 
 def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[dict[str, Value]]:
     """The mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
-    names: dict[str, Value] = {"size": run.size, "form": FORMS[fit.distribution]}
+    names: dict[str, Value] = {"size": run.size, "form": label({"distribution": fit.distribution})}
     if fit.loglik is None:
         return
     if fit.distribution == PAPER:  # over all ranks, as the paper draws it
@@ -135,38 +152,43 @@ def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterat
             yield {**names, "rank": _middle(first, last), "share_per_rank": share}
 
 
-def _errors(ranks: Ranks) -> Figure:
-    of_k = [row for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None]
-    group, chosen = ranks.group, form_label(ranks.closure[0])
-    names = list(dict.fromkeys(row["distribution"] for row in ranks.closure))[:_MOST]
-    held, *others = ([row | {"form": form_label(row)} for row in of_k if row["distribution"] == name] for name in names)
-    said = held + [row for rows in others for row in rows]
-    for row in (row for row in held if row["separate"] is not None):
-        said.append(row | {"form": "separate laws", "predicted": row["separate"], "error": off(row, "separate")})
+def _errors(ranks: Ranks, title: str) -> Figure:
+    of_k = [row | {"form": label(row)} for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None]
+    drawn_forms = list(dict.fromkeys(row["form"] for row in of_k))[:_MOST]
+    held = [row for row in of_k if row["form"] == drawn_forms[0]]
+    said = [row for row in of_k if row["form"] in drawn_forms]
+    said += [
+        row | {"form": "separate laws", "predicted": row["separate"], "error": off(row, "separate")}
+        for row in held
+        if row["separate"] is not None
+    ]
     band = [{"k": row["k"], "lo": off(row, "predicted_lo"), "hi": off(row, "predicted_hi")} for row in held]
     x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
     return drawn(
-        _ERRORS.table(_TITLES[_ERRORS.name], said),
+        _ERRORS.table(title, said),
         Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
-        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {chosen} and others.",
+        f"Error of -ln RBP_k of the largest size against k for {ranks.group.title}, by {drawn_forms[0]} and others.",
         "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
         "in S through the smaller sizes, and by a separate law at each k. Band: 95 % of the first form, chosen by the "
         "smaller sizes.",
-        from_shares(group, ranks.k_grid),
+        from_shares(ranks.group, ranks.k_grid),
     )
 
 
-def _residuals(ranks: Ranks) -> Figure:
+def _residuals(ranks: Ranks, title: str) -> Figure:
     group, largest = ranks.group, ranks.group.runs[-1]
     rows = [row for row in ranks.closure if row["kind"] == "residual"]
-    label, edges = form_label(rows[0]), [*(row["first_rank"] for row in rows), rows[-1]["last_rank"] + 1]
+    form, edges = label(rows[0]), [*(row["first_rank"] for row in rows), rows[-1]["last_rank"] + 1]
     sql = spelled("rank_shares", run_ids=largest.run_ids, ties=group.ties.value, edges=edges)
-    x, y = Scale("rank", "rank", log=True), Scale("ratio", "observed / expected")
     return drawn(
-        _RESIDUALS.table(_TITLES[_RESIDUALS.name], rows),
-        Chart(x, y, (rule(ratio=1.0), line(), bars("ratio_lo", "ratio_hi"), points())),
-        f"Tokens of each bin of ranks over those expected by {label}, at {largest.size} of {group.title}.",
-        f"Points: tokens of a bin of ranks over those that {label} expects there, fitted to the largest size itself; "
+        _RESIDUALS.table(title, rows),
+        Chart(
+            Scale("rank", "rank", log=True),
+            Scale("ratio", "observed / expected"),
+            (rule(ratio=1.0), line(), bars("ratio_lo", "ratio_hi"), points()),
+        ),
+        f"Tokens of each bin of ranks over those expected by {form}, at {largest.size} of {group.title}.",
+        f"Points: tokens of a bin of ranks over those that {form} expects there, fitted to the largest size itself; "
         "bars: 95 %, documents. 1 means as expected.",
         Origin(sql, largest.run_ids),
     )

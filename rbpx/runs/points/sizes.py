@@ -28,7 +28,7 @@ from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper, paper_slopes, step_paper
+from rbpx.laws.ranks.lognormal import derived_approximation, derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.runs.documents import distinct_ranks, document_ranks
 from rbpx.runs.group import Group, Run
 from rbpx.status import Status
@@ -109,11 +109,11 @@ def _whole(
     parts = {}
     if "lognormal" in names:
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
-        theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
+        beta_1, gamma_1 = (np.array([_parameter(paper, name)]) for name in ("beta", "gamma"))
         theta_B = _replicate_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
         parts["lognormal"] = Evidence(
-            {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)},
-            dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True)),
+            dict(zip(_LOGNORMAL, derived_curve(beta_1, gamma_1, vocab_size, [1])[0], strict=True)),
+            dict(zip(_LOGNORMAL, derived_curve(*theta_B, vocab_size, [1]).T, strict=True)),
             paper,
             full,
             _approximate(paper),
@@ -177,17 +177,6 @@ def _parameter(fit: RankFit, name: str) -> float:
     return np.nan if value is None else float(value)
 
 
-def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
-    """Derived (-ln RBP_1, CE) for each (beta, gamma); NaN where those are, for a fit that has no numbers."""
-    beta_B, gamma_B = np.atleast_1d(np.asarray(beta, float)), np.atleast_1d(np.asarray(gamma, float))
-    rbp1_B, cross_entropy_B = np.full(len(beta_B), np.nan), np.full(len(beta_B), np.nan)
-    known_B = np.isfinite(beta_B) & np.isfinite(gamma_B)
-    if known_B.any():
-        derived = derived_power_law(beta_B[known_B], gamma_B[known_B], vocab_size)
-        rbp1_B[known_B], cross_entropy_B[known_B] = derived.neg_ln_rbp_1, derived.cross_entropy_nats
-    return rbp1_B, cross_entropy_B
-
-
 def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
     """(beta, gamma) of each replicate; NaN where the fit itself has no mu and sigma to step from."""
     if paper.status is not Status.ok:
@@ -201,8 +190,8 @@ def _approximate(paper: RankFit) -> tuple[float, float] | None:
     mu, sigma = paper.params["mu"], paper.params["sigma"]
     if mu is None or sigma is None:
         return None
-    derived = derived_approximation(mu, sigma)
-    return float(derived.neg_ln_rbp_1), float(derived.cross_entropy_nats)
+    rbp_1, cross_entropy = derived_approximation(mu, sigma)
+    return float(rbp_1), float(cross_entropy)
 
 
 _MOST_THREADS: Final = 32

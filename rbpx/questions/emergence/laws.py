@@ -1,0 +1,182 @@
+"""Laws in size of the share of windows of hits, one for each length N and one for all, and where they reach a share.
+
+If hits were independent with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha).
+Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7; intervals of sizes by Fieller, Biometrika 1940.
+Shapes: M sizes, N window lengths, B replicates of the documents.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fieller, from_half_width, student_t
+from rbpx.laws.numeric import Floats, neg_ln
+from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
+from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.prediction.prediction import COMBINED, Reached
+from rbpx.laws.prediction.verdict import FAR
+from rbpx.status import Status, first_of
+
+EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
+SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
+
+
+@dataclass(frozen=True, eq=False)
+class WindowsLaw:
+    """A law -ln p_N = C_N S^(-alpha) of one window length, or of several.
+
+    Attributes:
+        fit: its numbers.
+        params: what else its record has.
+        reasons: every status that holds; empty before the law was judged.
+        S_ref: the size at which the constants are.
+        ln_C_N: of each window length that has a constant.
+        region_N22: of (ln C_N, alpha), the matrix whose quadratic form in a gradient is the squared half width of the
+            95 % interval; none where there is no interval.
+        text_variance: of alpha, over documents; None where it is not known.
+    """
+
+    fit: LawFit
+    params: dict[str, Any]
+    reasons: Sequence[Status] = ()
+    S_ref: float = 1.0
+    ln_C_N: Mapping[int, float] = field(default_factory=dict)
+    region_N22: Mapping[int, Floats] = field(default_factory=dict)
+    text_variance: float | None = None
+
+
+def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_documents: int | None = None) -> PowerLaw:
+    """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does; C_N has N in it."""
+    return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_documents))
+
+
+def windows_law(fit: PowerLaw, n: int) -> WindowsLaw:
+    """The law of one window length."""
+    return _with_constants(WindowsLaw(fit, fit.record()), fit, {n: 0.0})
+
+
+def _with_constants(law: WindowsLaw, fit: PowerLaw, more_N: Mapping[int, float]) -> WindowsLaw:
+    """A law with what a crossing needs; `more_N` is what ln C_N has beyond the constant of the fit."""
+    theta_P, about = fit.theta_P, fit.uncertainty
+    if theta_P is None:
+        return law
+    law = replace(law, S_ref=fit.S_ref, ln_C_N={N: float(theta_P[0]) + more for N, more in more_N.items()})
+    if about is None:
+        return law
+    # the covariance, times the square of the greater of the t that its two parts would take
+    t = max(student_t(about.dof), document_t(about.n_documents) if about.knows_text else 0.0)
+    region_22 = t**2 * (about.scatter**2 * about.spread_PP + about.text_PP)
+    text_variance = float(about.text_PP[1, 1]) if about.knows_text else None
+    return replace(law, region_N22=dict.fromkeys(more_N, region_22), text_variance=text_variance)
+
+
+def fit_joint(
+    S: Floats, lengths: Sequence[int], p_MN: Floats, p_BMN: Floats | None = None, n_documents: int | None = None
+) -> WindowsLaw:
+    """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
+
+    The windows of one size are those of one model over the same tokens, so the sizes are the units that scatter: the
+    line is that of their means of ln(-ln p) - ln N, which count by their numbers of points. R2 is of ln(-ln p) and
+    r2_p of p, both of the points. None of them shows the effect of leaving out shares of 0, which the pooled law keeps.
+
+    Args:
+        S: sizes, shape [M].
+        lengths: window lengths N.
+        p_MN: shares; may be 0, 1 or NaN.
+        p_BMN: under replicates of the documents. One in which a point that was fitted is 0, 1 or NaN is left out.
+        n_documents: how many were resampled; None where they are not counted.
+    """
+    ln_N_N, ln_y_MN = np.log(lengths), _ln_neg_ln(p_MN)
+    used_MN = np.isfinite(ln_y_MN)
+    n_M = used_MN.sum(axis=1)
+    fitted_M = n_M > 0
+
+    def means(ln_y_MN: Floats) -> Floats:
+        """Of ln(-ln p) - ln N over the points of a size, [..., M]."""
+        left_MN = np.where(used_MN, ln_y_MN - ln_N_N, 0.0)
+        return np.asarray(left_MN.sum(axis=-1)[..., fitted_M] / n_M[fitted_M])
+
+    replicates = None
+    if p_BMN is not None:
+        replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_documents)
+    counts, y_M = Unequal(n_M[fitted_M].astype(np.float64)), np.exp(means(ln_y_MN))
+    fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, unequal=counts)
+    status = fit.status or Status.ok
+    if status is Status.too_few_sizes and len(set(S.tolist())) > 2:
+        status = Status.not_positive
+    params: dict[str, Any] = {"S": S.tolist(), "lengths": list(lengths), "p": listed(p_MN), "interval": fit.interval}
+    params |= {"equation": EQUATION, "source": SOURCE, "n_left_out": int((~used_MN).sum()), "n_sizes": len(y_M)}
+    numbers = LawFit(n_points=int(used_MN.sum()), status=status, S=S.tolist())
+    if fit.found is None:
+        return WindowsLaw(numbers, params)
+    (ln_C_ref, alpha), ln_S_ref, about = fit.found.regression.theta_P.tolist(), math.log(fit.S_ref), fit.uncertainty
+    ln_C = ln_C_ref + alpha * ln_S_ref
+    of_alpha, of_ln_C = (
+        from_half_width(at, math.inf if about is None else about.half_width(np.array(of_P)))
+        for at, of_P in ((alpha, [0.0, 1.0]), (ln_C, [1.0, ln_S_ref]))
+    )
+    C = of_ln_C.exp()
+    ln_law_MN = ln_C + ln_N_N - alpha * np.log(S)[:, None]
+    r2, r2_p = (
+        1 - float(((of_MN - law_MN)[used_MN] ** 2).sum() / (len(of_MN[used_MN]) * of_MN[used_MN].var()))
+        for of_MN, law_MN in ((ln_y_MN, ln_law_MN), (p_MN, np.exp(-np.exp(ln_law_MN))))
+    )
+    numbers = replace(numbers, C=C, alpha=replace(of_alpha, stderr=fit.alpha.stderr), r2=Estimate(r2))
+    law = WindowsLaw(numbers, params | {"C_lo": C.lo, "C_hi": C.hi, "r2_p": r2_p})
+    return _with_constants(law, fit, {N: math.log(N) for N in lengths})
+
+
+def listed(values_MN: Floats) -> list[list[float | None]]:
+    """Values by size and length, None where there is none, as JSON takes them."""
+    return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
+
+
+def _ln_neg_ln(p: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(neg_ln(p)))
+
+
+def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
+    """The size at which a law reaches a share at one window length, S = (C_N / -ln share)^(1 / alpha), as a record.
+
+    Its interval has the sizes at which the level lies within the interval of the law. Where that set falls in two,
+    alpha could be negative; the half that is kept belongs to laws of positive alpha, which reach the share from below.
+    An end is None where the interval is unbounded on that side. All is None where the law has no numbers, or does not
+    rise towards the share (never_crosses). The status is that of the law, or `beyond` where S is more than 10 times
+    outside the measured sizes, as the interval assumes that the law holds there; is_beyond says so whatever the status.
+    """
+    alpha, status = law.fit.alpha, first_of([law.fit.status])
+    if alpha.value is None or alpha.stderr is None or n not in law.ln_C_N:
+        return _at(share, Estimate(), status if alpha.stderr is None else Status.not_positive)
+    if alpha.value <= 0:
+        return _at(share, Estimate(), Status.never_crosses)
+    ln_S_ref, height = math.log(law.S_ref), law.ln_C_N[n] - math.log(-math.log(share))
+    lo, hi = fieller(height, alpha.value, law.region_N22[n]) if n in law.region_N22 else (None, None)
+    ln_S = Estimate(height / alpha.value, lo, hi).through(lambda each: ln_S_ref + each)
+    return _at(share, ln_S, status, outside(ln_S.value, law.fit.S) > math.log(FAR))
+
+
+def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Reached) -> dict[str, Any]:
+    """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
+
+    Within the sizes any form that fits the points reaches a level at about the same size. Outside them the form
+    decides. ln_S may be None with an end known: no searched size is more likely than not to reach the level.
+    """
+    is_beyond = reached.ln_S is None or outside(reached.ln_S, law.fit.S) > math.log(FAR)
+    ln_S = Estimate(reached.ln_S, reached.ln_lo, reached.ln_hi)
+    return _at(at["share"], ln_S, first_of([law.fit.status]), is_beyond) | {"method": COMBINED, "law": at}
+
+
+def outside(ln_S: float | None, S: Sequence[float]) -> float:
+    """How far a size lies outside the others, in ln S; 0 or less within them, or where there is none."""
+    return 0.0 if ln_S is None else max(ln_S - math.log(max(S)), math.log(min(S)) - ln_S)
+
+
+def _at(share: float, ln_S: Estimate, status: Status, is_beyond: bool = False) -> dict[str, Any]:
+    status = first_of([status, Status.beyond]) if is_beyond else status
+    S, ends = ln_S.exp(), {"ln_S": ln_S.value, "ln_lo": ln_S.lo, "ln_hi": ln_S.hi}
+    at: dict[str, Any] = {"share": share, **ends, "status": status, "is_beyond": is_beyond, "law": None}
+    return at | {"S": S.value, "lo": S.lo, "hi": S.hi, "method": "law"}
