@@ -28,7 +28,7 @@ Shapes: N models, in increasing order of size; G different sizes.
 """  # noqa: E501
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -36,7 +36,7 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Replicates, document_t, student_t
+from rbpx.laws.intervals.estimate import TAILS, Replicates, Z, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
@@ -44,6 +44,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
 from rbpx.laws.prediction.prediction import average_forms
@@ -149,31 +150,28 @@ def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Seq
         S: sizes, increasing.
         y: the values there, with their sign; one that is 0 or not finite has no relative error and is left out.
     """
-    tests = []
-    for m in whole_sizes(S):
-        law = fit_smallest(m)
-        if law.theta_P is not None:
-            known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
-            tests += [_compare(m, law.predict(at), value) for at, value in known]
-    return tuple(tests)
+    fits = {m: fit_smallest(m) for m in _whole_sizes(S)}
+    return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.prediction.prediction`); none where the y have no law."""
-    tests = []
-    for m in whole_sizes(S):
-        answers = average_forms(S[:m], y[:m], S[m:], given, each_form=False)
-        tests += [_compare(m, answer, value) for answer, value in zip(answers or (), y[m:], strict=False)]
-    return tuple(tests)
+    whole = _whole_sizes(S)
+    return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)
 
 
-def whole_sizes(S: Sequence[float]) -> list[int]:
+def _whole_sizes(S: Sequence[float]) -> list[int]:
     """How many of the smallest models are all those of 3 sizes, of 4, and so on, without the largest size."""
     return [m for m in range(MIN_FITTED, len(S)) if S[m - 1] < S[m] and len(set(S[:m])) >= MIN_FITTED]
 
 
-def _compare(m: int, predicted: Prediction, measured: float) -> Backtest:
-    return Backtest(m, predicted.S, predicted, measured, (predicted.y - measured) / measured)
+def _compared(predicted: Mapping[int, Iterable[Prediction]], y: Sequence[float]) -> tuple[Backtest, ...]:
+    return tuple(
+        Backtest(m, told.S, told, value, (told.y - value) / value)
+        for m, by_smallest in predicted.items()
+        for told, value in zip(by_smallest, y[m:], strict=False)
+        if value != 0 and math.isfinite(value)
+    )
 
 
 FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
@@ -307,10 +305,7 @@ def _about(fit: PowerLaw) -> tuple[Floats, Floats]:
     x_N, ln_y_N = np.log(fit.S) - math.log(fit.S_ref), np.log(np.abs(fit.y))
     if fit.method is not Method.offset or fit.theta_P is None:
         return line_residuals(x_N, ln_y_N), np.column_stack([np.ones(len(x_N)), x_N])
-    ln_C_ref, alpha, E = fit.theta_P.tolist()
-    power_N = np.exp(ln_C_ref - alpha * x_N)
-    of_power_N = power_N / (E + power_N)
-    return ln_y_N - np.log(E + power_N), np.column_stack([of_power_N, x_N * of_power_N, 1 / (E + power_N)])
+    return ln_y_N - ln_law(x_N, fit.theta_P), jacobian(x_N, fit.theta_P) * [1, -1, 1]
 
 
 def _last(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Backtest]:
@@ -339,19 +334,9 @@ def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
         return False
-    wider = float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
-    return 2 * sum(_lies_outside(test, wider) for test in last) >= len(last)
-
-
-def _lies_outside(test: Backtest, wider: float) -> bool:
-    predicted, measured = test.predicted, test.measured
-    if test.is_inside is None or test.is_inside:
-        return False
-    ends = abs(predicted.lo or 0.0), abs(predicted.hi or 0.0)
-    near = max(ends) if abs(measured) > abs(predicted.y) else min(ends)
-    if predicted.y * measured <= 0 or near == 0:
-        return True
-    return abs(math.log(measured / predicted.y)) > wider * abs(math.log(near / abs(predicted.y)))
+    wider = Z * float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
+    errors = [in_sd(test.predicted.estimate, test.measured) for test in last]
+    return 2 * sum(error is not None and abs(error) > wider for error in errors) >= len(last)
 
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
