@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
+from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
@@ -218,14 +218,9 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         p such that the interval at level 1 - p ends at 0; 0 below 1e-100.
     """
     distance = abs(value - float(gradient_P @ about.bias_P))
-    unit, shared = about.parts(gradient_P)
 
     def left(ln_p: float) -> float:
-        half_p = math.exp(ln_p) / 2
-        t = -float(stdtrit(about.dof, half_p)) if about.scatter > 0 else 0.0
-        z = -float(ndtri(half_p))
-        t_D = z if about.n_documents is None else -float(stdtrit(about.n_documents - 1, half_p))
-        return distance - math.sqrt(max(t * about.scatter, z * about.text_scatter) ** 2 * unit + t_D**2 * shared)
+        return distance - about.half_width(gradient_P, p=math.exp(ln_p))
 
     if left(math.log(_SMALLEST)) >= 0:
         return 0.0 if distance > 0 else 1.0
