@@ -39,6 +39,7 @@ _LARGEST: Final = 0.999  # of the smallest x or y: what E may be
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of these, where the search starts
 _FEET: Final = 12  # steps to the nearest points
 _END: Final = End(step=1e-9, most_left=1e-9)
+_ROUNDING: Final = 1e-15  # of the squares: the valley is flat
 _AT_BOUND: Final = 1e-6  # of the smallest x or y: below it E is 0
 _FARTHEST_K: Final = 1.0  # in ln K: the first step of the search for an end
 _EXACT: Final = 1e-9  # of ln y: scatter below it is rounding
@@ -126,17 +127,16 @@ def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
         start_PB: where each begins.
         held: places of constants that stay as they are.
     """
-    lower_PB, upper_PB = (
-        np.tile(np.array(each)[:, None], start_PB.shape[1])
-        for each in ([-math.inf, _KAPPA[0], 0.0, 0.0], [math.inf, _KAPPA[1], *points.most])
-    )
+    bound_2P = np.array([[-math.inf, _KAPPA[0], 0.0, 0.0], [math.inf, _KAPPA[1], *points.most]])
+    lower_PB, upper_PB = (np.repeat(bound_P[:, None], start_PB.shape[1], axis=1) for bound_P in bound_2P)
     start_PB = np.clip(start_PB, lower_PB, upper_PB)
     lower_PB[list(held)] = upper_PB[list(held)] = start_PB[list(held)]
 
     def objective(theta_PB: Floats, _: Sets) -> Local:
-        _, r_NB, J_PNB = _distances(points, theta_PB)
+        r_NB, J_PNB = _distances(points, theta_PB)[1:]
         at = squares(r_NB, -J_PNB)
-        return replace(at, value_B=np.where(np.isfinite(at.value_B), at.value_B, np.inf))
+        value_B = np.where(np.isfinite(at.value_B), at.value_B, np.inf)
+        return replace(at, value_B=value_B, rounding_B=_ROUNDING * value_B)
 
     found = minimise(objective, start_PB, lower_PB, upper_PB, _END)
     theta_P = found.theta_PB[:, found.best]
