@@ -38,7 +38,7 @@ _KAPPA: Final = (0.02, 50.0)  # a curve beyond is a step
 _LARGEST: Final = 0.999  # of the smallest x or y: what E may be
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of these, where the search starts
 _FEET: Final = 12  # steps to the nearest points
-_END: Final = End(step=1e-9, most_left=1e-9)
+_END: Final = End(step=1e-9, most_left=1e-9, most_steps=100)
 _ROUNDING: Final = 1e-15  # of the squares: the valley is flat
 _AT_BOUND: Final = 1e-6  # of the smallest x or y: below it E is 0
 _FARTHEST_K: Final = 1.0  # in ln K: the first step of the search for an end
@@ -146,11 +146,13 @@ def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
 
 def fit_curve(points: LossPoints) -> Curve:
     """The best curve, from several starts."""
-    starts = []
-    for share_x, share_y in product(_SHARES, _SHARES):
-        E_x, E_y = share_x * points.most[0], share_y * points.most[1]
-        starts.append([*_through(points, E_x, E_y), E_x, E_y])
+    starts = [[*_through(points, *E), *E] for E in _offsets(points)]
     return _search(points, np.array(starts).T)
+
+
+def _offsets(points: LossPoints) -> list[tuple[float, float]]:
+    """E_x and E_y where searches start."""
+    return [(of_x * points.most[0], of_y * points.most[1]) for of_x, of_y in product(_SHARES, _SHARES)]
 
 
 def _through(points: LossPoints, E_x: float, E_y: float, place: int | None = None, held: float = 0.0) -> list[float]:
@@ -281,10 +283,11 @@ def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) ->
 
     @cache
     def over(value: float) -> float:
-        E_x, E_y = np.clip(best.theta_P[2:] + along_P[2:] * (value - centre), 0.0, points.most).tolist()
-        start_P = np.array([*_through(points, E_x, E_y, place, value), E_x, E_y])
-        start_P[place] = value
-        return math.sqrt(_search(points, start_P[:, None], place).squares) - math.sqrt(limit)
+        ridge_2 = np.clip(best.theta_P[2:] + along_P[2:] * (value - centre), 0.0, points.most)
+        offsets = [ridge_2.tolist(), best.theta_P[2:].tolist(), *_offsets(points)[:: len(_SHARES) + 1]]
+        start_PB = np.array([[*_through(points, *E, place, value), *E] for E in offsets]).T
+        start_PB[place] = value
+        return math.sqrt(_search(points, start_PB, place).squares) - math.sqrt(limit)
 
     rest_N = along_P @ best.J_PN
     step = math.sqrt((limit - best.squares) / max(float(rest_N @ rest_N), 1e-300))
