@@ -285,7 +285,7 @@ def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) ->
     def over(value: float) -> float:
         ridge_2 = np.clip(best.theta_P[2:] + along_P[2:] * (value - centre), 0.0, points.most)
         offsets = [ridge_2.tolist(), best.theta_P[2:].tolist(), *_offsets(points)[:: len(_SHARES) + 1]]
-        start_PB = np.array([[*_through(points, *E, place, value), *E] for E in offsets]).T
+        start_PB = np.array([[*_through(points, E_x, E_y, place, value), E_x, E_y] for E_x, E_y in offsets]).T
         start_PB[place] = value
         return math.sqrt(_search(points, start_PB, place).squares) - math.sqrt(limit)
 
