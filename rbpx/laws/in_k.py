@@ -19,7 +19,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -358,7 +357,8 @@ def _fit(form: KForm, ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[flo
     design_NKP = _design(form, ln_S_N, x_K)
     best: tuple[float, float, Floats] = (-np.inf, 0.0, np.zeros(design_NKP.shape[-1]))
     for reach in _REACHES:
-        white_KK, ln_det = _whitening(x_K, reach)
+        root_KK = np.linalg.cholesky(np.exp(-np.abs(x_K[:, None] - x_K) / reach))
+        white_KK, ln_det = np.linalg.inv(root_KK), 2 * float(np.log(np.diag(root_KK)).sum())
         white_XP = (white_KK @ design_NKP).reshape(-1, design_NKP.shape[-1])
         white_X = (ln_y_NK @ white_KK.T).ravel()
         theta_P: Floats = np.asarray(np.linalg.lstsq(white_XP, white_X, rcond=None)[0], dtype=np.float64)
@@ -369,15 +369,3 @@ def _fit(form: KForm, ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[flo
         if loglik > best[0]:
             best = (float(loglik), float(reach), theta_P)
     return best
-
-
-def _whitening(x_K: Floats, reach: float) -> tuple[Floats, float]:
-    """What makes residuals with correlation exp(-distance / reach) independent, and ln of the determinant of that."""
-    white_KK, ln_det = np.eye(len(x_K)), 0.0
-    for at, (before, after) in enumerate(pairwise(x_K), 1):
-        rho = float(np.exp(-(after - before) / reach))
-        own = 1 - rho**2
-        white_KK[at] = 0.0
-        white_KK[at, at - 1 : at + 1] = np.array([-rho, 1.0]) / np.sqrt(own)
-        ln_det += float(np.log(own))
-    return white_KK, ln_det

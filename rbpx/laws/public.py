@@ -21,8 +21,9 @@ from rbpx.laws.power import law
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.prediction.prediction import Averaged, average_forms
+from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import FORMS, Surface
@@ -79,6 +80,8 @@ def fit_power_law(
     """
     S_N, y_N, *weight_N = _numbers(data, S=S, y=y, **({} if weights is None else {"weights": weights}))
     how = Method(_known("method", method, [*Method]))
+    if not np.all((S_N > 0) & np.isfinite(S_N)):
+        raise ValueError(f"sizes must be positive numbers, got {S_N.tolist()}")
     pins = _pins(given, PINNABLE.get(how, ()))
     y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
     if y_BN is not None and y_BN.shape[1:] != S_N.shape:
@@ -156,16 +159,18 @@ def fit_surface(
 
 
 @overload
-def predict(S: ArrayLike, y: ArrayLike, at: float, *, data: Any = None) -> Averaged: ...
+def predict(S: ArrayLike, y: ArrayLike, at: float, *, data: Any = None) -> Prediction: ...
 
 
 @overload
-def predict(S: ArrayLike, y: ArrayLike, at: Sequence[float] | NDArray[Any], *, data: Any = None) -> list[Averaged]: ...
+def predict(
+    S: ArrayLike, y: ArrayLike, at: Sequence[float] | NDArray[Any], *, data: Any = None
+) -> list[Prediction]: ...
 
 
 def predict(
     S: ArrayLike, y: ArrayLike, at: float | Sequence[float] | NDArray[Any], *, data: Any = None
-) -> Averaged | list[Averaged]:
+) -> Prediction | list[Prediction]:
     """Predict what a new model of another size would show, averaged over the forms that a law may have.
 
     A few sizes do not decide whether y = C S^-alpha, y = E + C S^-alpha, or a law that bends. Each is fitted to ln y,

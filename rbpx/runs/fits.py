@@ -1,6 +1,6 @@
 """A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -15,16 +15,14 @@ from rbpx.laws.pins import NO_PINS, NotGiven, Pins
 from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
-from rbpx.laws.power.predictor import Predictor
 from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.prediction.prediction import predictor_of
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Points
-from rbpx.status import Status, in_order
+from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, now
 from rbpx.ties import Ties
@@ -84,52 +82,42 @@ def fit_all(
 
 
 def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool) -> Law:
+    """One law, judged."""
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
-        return _unfitted(points, method)
-    series = _series(points, over)
-    fit = series.law(method, pins)
-    choice = compare_forms(fit, series.absolute()) if compares else None
-    tests = backtest(lambda m: series.smallest(m, method, fit.given), series.S, points.y_N.tolist())
-    return _judged(series, fit, choice, tests, method)
+        law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
+        return Law(points.law, points.k, method, law, None, points.runs)
+    S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)
+    replicates, unequal = _replicates(points, signed), None
+    if points.weight_N is not None or over != 1:
+        unequal = Unequal(np.ones(len(S)) if points.weight_N is None else points.weight_N, over)
+    if pins:
+        fit = fit_pinned_law(S, y_N, replicates, method, pins, signed=signed)
+    else:
+        fit = fit_power_law(S, y_N, replicates, method, signed=signed, unequal=unequal)
 
-
-@dataclass(frozen=True, eq=False)
-class _Series:
-    """Points as the laws take them.
-
-    Attributes:
-        points: of one quantity.
-        S: its sizes.
-        sign: of the law; -1 where a signed quantity is negative.
-        replicates: its replicates, times that sign; None where there are none, or one document.
-        unequal: how its runs count; None where they count alike.
-    """
-
-    points: Points
-    S: list[float]
-    sign: int
-    replicates: Replicates | None
-    unequal: Unequal | None = None
-
-    def absolute(self) -> Replicates | None:
-        """The replicates whatever their sign."""
-        if self.replicates is None or not self.replicates.n_left_out:
-            return self.replicates
-        return Replicates.of(np.abs(self.replicates.y_BN), self.replicates.n_documents)
-
-    def law(self, method: Method, pins: Pins) -> PowerLaw:
-        """The law of all sizes."""
-        points, signed = (self.S, self.points.y_N, self.replicates, method), _is_signed(self.points.law)
-        if pins:
-            return fit_pinned_law(*points, pins, signed=signed)
-        return fit_power_law(*points, signed=signed, unequal=self.unequal)
-
-    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Predictor | None:
-        """The law of the m smallest sizes, with some constants held."""
+    def smallest(m: int) -> PowerLaw:
         # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
-        kept = None if self.replicates is None or method is Method.offset else self.replicates.smallest(m)
-        unequal = None if self.unequal is None else self.unequal.only(slice(m))
-        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign, given, unequal)
+        kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
+        few = None if unequal is None else unequal.only(slice(m))
+        return fit_power_law(S[:m], y_N[:m], kept, method, False, signed, fit.given, few)
+
+    absolute = replicates
+    if replicates is not None and replicates.n_left_out:  # some have the other sign
+        absolute = Replicates.of(np.abs(replicates.y_BN), replicates.n_documents)
+    tests = backtest(smallest, S, y_N.tolist())
+    reasons = judge(fit, tests, absolute, [run.training_tokens for run in points.runs])
+    if points.doubt is Status.one_document:
+        fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
+    choice = compare_forms(fit, absolute) if compares else None
+    return Law(points.law, points.k, method, with_reasons(fit, [*reasons, points.doubt]), choice, points.runs, tests)
+
+
+def _replicates(points: Points, signed: bool) -> Replicates | None:
+    """Those of a quantity times its sign; None where there are none, or one document."""
+    if points.y_BN is None or points.doubt is Status.one_document:
+        return None
+    sign = -1 if signed and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
+    return Replicates.of(sign * points.y_BN, points.n_documents)
 
 
 def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: float) -> None:
@@ -138,17 +126,6 @@ def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: f
     beside = next((f"{name}={pin}" for name, pin in pins.items()), "" if method is Method.ols else f"method={method}")
     if what and beside:
         raise RbpxError(f"{what} and {beside} do not go together: runs that do not count alike take method=ols alone")
-
-
-def _series(points: Points, over: float) -> _Series:
-    sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
-    y_BN = None if points.doubt is Status.one_document else points.y_BN
-    replicates = None if y_BN is None else Replicates.of(sign * y_BN, points.n_documents)
-    weight_N = points.weight_N
-    unequal = None if weight_N is None and over == 1 else Unequal(np.ones(len(points.runs)), over)
-    if unequal is not None and weight_N is not None:
-        unequal = replace(unequal, weight_N=weight_N)
-    return _Series(points, points.S_N, sign, replicates, unequal)
 
 
 @contextmanager
@@ -179,23 +156,6 @@ def pinning(method: Method, pins: Pins) -> Method:
         methods = "; ".join(f"method={each.value} has {', '.join(names)}" for each, names in PINNABLE.items())
         raise RbpxError(f"{', '.join(foreign)} is no constant that can be given with method={chosen.value}; {methods}")
     return chosen
-
-
-def _unfitted(points: Points, method: Method) -> Law:
-    fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,) if points.doubt else ())
-    return Law(points.law, points.k, method, fit, None, points.runs)
-
-
-def _judged(
-    series: _Series, fit: PowerLaw, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
-) -> Law:
-    points = series.points
-    reasons = judge(fit, tests, series.absolute(), [run.training_tokens for run in points.runs])
-    if points.doubt is not None:
-        reasons = in_order([*reasons, points.doubt])
-    if points.doubt is Status.one_document:
-        fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
-    return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
 def doubted(group: Group, law: Law) -> Law:

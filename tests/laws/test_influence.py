@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.prediction.influence import moved_most
-from rbpx.laws.prediction.prediction import predict_over_forms
+from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
 from rbpx.laws.surface.fit import Surface
@@ -18,7 +18,7 @@ POINTS = [(1e10, 2e11), (3e9, 6e10)]
 
 
 def alone(S: list[float], y: list[float]) -> list[float]:
-    found = predict_over_forms(S, y, FAR)
+    found = average_forms(S, y, FAR, each_form=False)
     assert found is not None
     return [each.y for each in found]
 

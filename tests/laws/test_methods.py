@@ -95,10 +95,18 @@ def test_one_model_that_lies_apart_moves_the_robust_law_little() -> None:
     assert abs(alpha_of(robust) - 0.15) < 0.01 < abs(alpha_of(plain) - 0.15)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_robust_law_of_three_sizes_is_the_plain_one(seed: int) -> None:
+    """Two of three lie on the median line, whose scale is 0 but for rounding."""
+    y = noisy(seed, 0.05)[:3]
+    robust, plain = fit_power_law(S[:3], y, method=Method.robust), fit_power_law(S[:3], y)
+    assert (robust.alpha, robust.C) == (plain.alpha, plain.C)
+
+
 def test_the_robust_law_is_reweighted_least_squares() -> None:
     y = noisy(3, 0.05)
     fit = fit_power_law(S, y, method=Method.robust)
-    limit = 1.345 * fit.found.regression.scale
+    limit = 1.345 * fit.regression.scale
     weight = np.ones(len(S))
     for _ in range(500):
         slope, level = np.polyfit(X, np.log(y), 1, w=np.sqrt(weight))
@@ -159,7 +167,7 @@ def test_refits_to_resamples_equal_one_fit_each(method: Method) -> None:
     alphas = []
     for row in y_BN:
         if method is Method.robust:  # the scale is that of the fit, not of the resample
-            limit, weight = 1.345 * fit.found.regression.scale, np.ones(7)
+            limit, weight = 1.345 * fit.regression.scale, np.ones(7)
             for _ in range(300):
                 slope, level = np.polyfit(X, np.log(row), 1, w=np.sqrt(weight))
                 weight = limit / np.maximum(np.abs(np.log(row) - level - slope * X), limit)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.intervals.misfit import Departure, departures, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
@@ -95,8 +96,9 @@ def test_a_bend_that_documents_alone_would_make_is_no_misfit() -> None:
     y = np.exp(1 - 0.1 * X + curve + 1e-4 * rng.normal(size=7))
     replicates = y * np.exp(rng.normal(size=(400, 1)) * curve)
     assert Status.bends in judge(fit_power_law(np.exp(X), y))
-    assert Status.bends not in judge(fit_power_law(np.exp(X), y), (), replicates)
-    assert Status.bends in judge(fit_power_law(np.exp(X), y), (), y * np.exp(0.1 * rng.normal(size=(400, 1)) * curve))
+    assert Status.bends not in judge(fit_power_law(np.exp(X), y), (), Replicates.of(replicates))
+    fewer = Replicates.of(y * np.exp(0.1 * rng.normal(size=(400, 1)) * curve))
+    assert Status.bends in judge(fit_power_law(np.exp(X), y), (), fewer)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction
-from rbpx.laws.prediction.prediction import predictor_of
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]
@@ -138,31 +136,3 @@ def test_a_fit_without_numbers_predicts_nothing() -> None:
 def test_a_size_that_is_none_is_a_mistake_of_the_caller(size: float) -> None:
     with pytest.raises(ValueError, match="nothing to predict"):
         fit_by("ols").predict(size)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("n_replicates", [0, 5, 60])
-def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_replicates: int) -> None:
-    """Also with no replicate, or with too few of them."""
-    drawn = Y_BN[:n_replicates] if n_replicates else None
-    fit = fit_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method), signed=True)
-    replicates = None if drawn is None else Replicates.of(drawn)
-    law, whole = predictor_of(S, sign * Y, replicates, Method(method), sign), fit.predictor
-    if whole is None:
-        assert law is None
-        assert method == "weighted"
-        return
-    assert law is not None
-    for size in (1e5, 1e12):
-        there, expected = law.at(size), whole.at(size)
-        assert (there.lo is None) == (n_replicates == 5)
-        assert numbers(there) == pytest.approx(numbers(expected), rel=1e-9)
-
-
-def test_an_estimate_of_equal_values_predicts_them_and_one_without_numbers_nothing() -> None:
-    flat = predictor_of(S, [-2.0] * 7, None, Method.ols, -1)
-    assert flat is not None
-    assert vars(flat.at(1e11)) == vars(fit_power_law(S, [-2.0] * 7, signed=True).predict(1e11))
-    assert predictor_of(S, [-1.0, *Y[1:]], None, Method.ols) is None
-    assert predictor_of(S[:2], Y[:2], None, Method.ols) is None

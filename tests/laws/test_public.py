@@ -217,6 +217,7 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),
         (lambda: fit_power_law(S3, y3, given={"E": 1}), "given='E' is unknown; known: C, alpha"),
         (lambda: fit_power_law(S3, y3, weights=[1, 0, 1]), "weights are positive"),
+        (lambda: fit_power_law([0, 1e6, 1e7], y3), "sizes must be positive numbers"),
         (lambda: fit_power_law(S3, y3, y_replicates=[[1, 2]]), r"y_replicates needs the shape \[B, 3\], got \(1, 2\)"),
     ],
 )

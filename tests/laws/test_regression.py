@@ -98,7 +98,7 @@ def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -
     ln_C, alpha = line(np.log(S), np.log(y), 1 / sigma)
     fit = fit_by("weighted", y, y_BN)
     assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-9)
-    assert fit.found.sigma_N == pytest.approx(sigma, rel=1e-12)
+    assert fit.regression.weight_N == pytest.approx(sigma**-2, rel=1e-12)
     assert abs(alpha - line(np.log(S), np.log(y))[1]) > 1e-3  # the weights matter here
 
 
@@ -193,7 +193,7 @@ def test_robust_equals_lines_reweighted_by_hubers_rule(seed: int, points: Any) -
     scale = scale_about_the_median_line(np.log(S), np.log(y))
     ln_C, alpha = huber_line(np.log(S), np.log(y), scale)
     fit = fit_by("robust", y)
-    assert fit.found.regression.scale == pytest.approx(scale, rel=1e-9)
+    assert fit.regression.scale == pytest.approx(scale, rel=1e-9)
     assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
 
 
@@ -289,7 +289,6 @@ def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points:
     alpha = np.polyfit(x, np.log(np.exp(ln_law) - (params["E"] or 0.0)), 1)[0] * -1
     theta = np.array([params["ln_C_ref"], alpha, params["E"] or 0.0])
     unit = np.sum(sigma**-2.0)
-    assert np.abs(params["gradient"]).max() < 1e-7 * unit
     assert np.abs(slopes(theta)).max() < 1e-6 * unit
     assert np.abs(slopes(theta + 0.01 * np.eye(3)[1])).max() > 1e-3 * unit
 

@@ -6,7 +6,7 @@ import pytest
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.regression import refit, regress
+from rbpx.laws.power.regression import regress
 
 S = np.logspace(6, 9, 6)
 X = np.log(S) - np.log(S).mean()
@@ -55,9 +55,9 @@ def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
 def test_the_uncertainty_of_a_linear_law_is_that_of_its_refits(method: Method) -> None:
     about = fit_power_law(S, Y, DRAWN, method).uncertainty
     ln_y_BN = np.log(DRAWN)
-    sigma_N = ln_y_BN.std(axis=0, ddof=1) if method is Method.weighted else None
-    regression = regress(X, np.log(Y), method, sigma_N)
-    theta_BP = refit(regression, method, X, ln_y_BN)
+    weight_N = 1 / ln_y_BN.var(axis=0, ddof=1) if method is Method.weighted else None
+    regression = regress(X, np.log(Y), method, weight_N)
+    theta_BP = regression.refit(X, ln_y_BN)
     np.testing.assert_allclose(about.bias_P, theta_BP.mean(axis=0) - regression.theta_P, rtol=1e-9)
     np.testing.assert_allclose(about.text_PP, np.cov(theta_BP, rowvar=False), rtol=1e-9)
     centred_BN = ln_y_BN - ln_y_BN.mean(axis=0)

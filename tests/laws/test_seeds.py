@@ -117,17 +117,16 @@ def test_a_new_seed_of_a_measured_size_is_predicted_by_its_seeds_where_these_agr
 
 def test_many_seeds_of_neighbouring_sizes_leave_every_correlation_positive_definite() -> None:
     grid = form_grid(tuple(np.repeat(np.log([1e6, 1.01e6, 3e6, 1e7]), 12).tolist()))
-    assert np.isfinite(grid.ln_det_G).all()
-    assert np.isfinite(grid.whiten_GNN).all()
-    assert set(grid.rho_G) == {0.0, 0.5, 0.8}
+    assert len(grid.scatters) == 1 + 4 + 4
+    assert all(math.isfinite(scatter.ln_det) and np.isfinite(scatter.whiten_NN).all() for scatter in grid.scatters)
 
 
-def test_without_replicates_the_grid_has_one_component_for_each_form_and_correlation() -> None:
+def test_without_replicates_the_grid_has_one_scatter_for_each_correlation() -> None:
     grid = form_grid(tuple(np.log(SIZES).tolist()))
-    assert grid.scatters == ((0.0, 1.0), (0.5, 1.0), (0.8, 1.0))
+    assert [scatter.is_correlated for scatter in grid.scatters] == [False, True, True]
     ln_S = np.log(SIZES)
     R = 0.8 ** (np.abs(ln_S[:, None] - ln_S) / (0.5 * math.log(10)))
-    assert grid.ln_det_G[-1] == pytest.approx(np.linalg.slogdet(R)[1])
+    assert grid.scatters[-1].ln_det == pytest.approx(np.linalg.slogdet(R)[1])
 
 
 def test_backtests_hold_out_whole_sizes() -> None:

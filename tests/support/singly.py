@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import fit_forms
-from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.numeric import Floats
+from rbpx.laws.prediction.prediction import fit_batch
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_curve, paper_slopes, step_paper
 
@@ -49,5 +48,4 @@ def replicates_of_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -
 
 def below(S: ArrayLike, y_BN: ArrayLike, S_new: float, y_new_B: ArrayLike) -> Floats:
     """The probability, over forms, that a new model shows less than y_new, series by series."""
-    fits = fit_forms(predicting_grid(tuple(np.log(np.asarray(S)).tolist())), np.log(np.asarray(y_BN)))
-    return fits.at(np.log([S_new])).below(np.log(np.asarray(y_new_B))[:, None])[:, 0]
+    return fit_batch(S, y_BN).at(np.log([S_new])).below(np.log(np.asarray(y_new_B))[:, None])[:, 0]

@@ -52,7 +52,7 @@ def reproduced(fit: "Record") -> "Record | None":
         surface, params = refitted(fit), fit["params"]
         stated = {"objective": params["objective"], **{name: ends[0] for name, ends in params["constants"].items()}}
         return None if surface is None else surface | _furthest(surface, stated)
-    if fit["alpha"] is None or not {"starts", "cells"} & set(fit["params"]):
+    if fit["alpha"] is None or not {"residuals_ln", "cells"} & set(fit["params"]):
         return None
     stated = {"C": fit["C"], "alpha": fit["alpha"]}
     if "cells" in fit["params"]:

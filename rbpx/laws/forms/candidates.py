@@ -5,23 +5,21 @@
     bend     y = C S^-alpha with another exponent above one of three sizes, or one that slowly becomes another towards
              the largest sizes (from 5 sizes on)
 
-each with scatter of the models (`rbpx.laws.forms.scatters`) that is independent, or correlated between neighbouring
-sizes, or departs from both.
+each with every scatter of the models (`rbpx.laws.forms.scatters`).
 
-For a given E, a given bend and a given correlation two parameters are left, and a new model has Student's t as
-predictive distribution of ln y, with n - 2 degrees of freedom. The weight of each is
+For a given E, a given bend and a given scatter two parameters are left, and a new model has Student's t as predictive
+distribution of ln y, with n - 2 degrees of freedom. The weight of each is
 prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y.
 The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y were. The
 grid, the prior weights and that number were chosen by coverage and width (docs/explanation/uncertainty.md).
 
 Constants may be given (`rbpx.laws.pins`): forms have that E; an exponent or a C is held, without bends.
 
-Shapes: B series, N models, T other sizes, G components (a form with its E or bend, and a correlation), R correlations,
-H held numbers.
+Shapes: B series, N models, T other sizes, R scatters, F forms (with their E or bend), H held numbers.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -30,9 +28,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.scatters import carried, correlations, scatter_of
+from rbpx.laws.forms.scatters import Scatter, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.misfit import Covariance
+from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 
@@ -50,38 +48,7 @@ _FLATNESS: Final = 0.25  # exponent of 1 / |J' R^-1 J|
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
 _SINGULAR: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
 _EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
-
-
 _HOLD: Final = 1e8  # models that a held number counts for
-
-
-@dataclass(frozen=True)
-class Constants:
-    """Given constants of the forms, one set of their values.
-
-    Attributes:
-        share: E over the smallest y; None where it is not given.
-        alpha: None where it is not given.
-        ln_C: at S = 1; None where it is not given.
-        prior: of this set.
-    """
-
-    share: float | None = None
-    alpha: float | None = None
-    ln_C: float | None = None
-    prior: float = 1.0
-
-    @classmethod
-    def of(cls, given: Given, smallest: float) -> "Constants":
-        """Those of a set of values by name, for points of which the smallest is given."""
-        E, C = given.values.get("E"), given.values.get("C")
-        share, ln_C = None if E is None else E / smallest, None if C is None else math.log(C)
-        return cls(share, given.values.get("alpha"), ln_C, given.prior)
-
-    @property
-    def n_held(self) -> int:
-        """Numbers of a power law that are given."""
-        return sum(each is not None for each in (self.alpha, self.ln_C))
 
 
 class Shape(StrEnum):
@@ -96,150 +63,114 @@ _PRIOR: Final = {Shape.power: 0.35, Shape.offset: 0.35, Shape.bend: 0.3}
 
 
 @dataclass(frozen=True, eq=False)
-class Onward:
-    """What the components say of other sizes, without the data.
-
-    Attributes:
-        u_TG: ln S of each, bent and centred as that of the sizes.
-        carry_TGN: how residuals are carried over by the correlation.
-        rest_TG: the variance of a new model that the points leave, over that of the scatter.
-    """
-
-    u_TG: Floats
-    carry_TGN: Floats
-    rest_TG: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class FormGrid:
-    """The components at N models.
+    """The forms and the scatters at N models; a component is one of each, the scatter first.
 
     Attributes:
         x_N: ln S.
-        scatters: rho and the common share of each correlation.
-        departs: covariances of scatter that departs, which come after these.
+        scatters: covariances of the scatter.
+        shape_F: the shape of each form.
+        prior_F: its prior weight.
+        offset_F: E over the smallest y.
+        place: ln S, bent and centred as that of the models, [T, F], of ln S [T].
+        held_FH2: what is held, as a combination of the two parameters.
+        held_FH: its value.
         evidence: what the likelihood counts for.
         flatness: exponent of 1 / |J' R^-1 J|.
-        shape_G: the form of each.
-        offset_G: E over the smallest y.
-        prior_G: prior weight.
-        bend_G: ln S of the bend.
-        ratio_G: the exponent above it over the one below; 1 without a bend.
-        rounding_G: of ln S, the width of the bend.
-        middle_G: what ln S, bent, was centred by.
-        u_GN: ln S, bent and centred.
-        rho_G: correlation of two models half a decade apart.
-        whiten_GNN: L of R^-1 = L L', with R the covariance of the scatter.
-        ln_det_G: ln |R|.
-        held_GH2: what is held, as a combination of the two parameters.
-        held_GH: its value.
     """
 
     x_N: Floats
-    scatters: tuple[tuple[float, float], ...]
-    departs: tuple[Covariance, ...]
-    evidence: float
-    flatness: float
-    shape_G: NDArray[np.str_]
-    offset_G: Floats
-    prior_G: Floats
-    bend_G: Floats
-    ratio_G: Floats
-    rounding_G: Floats
-    middle_G: Floats
-    u_GN: Floats
-    rho_G: Floats
-    whiten_GNN: Floats
-    ln_det_G: Floats
-    held_GH2: Floats
-    held_GH: Floats
+    scatters: tuple[Scatter, ...]
+    shape_F: NDArray[np.str_]
+    prior_F: Floats
+    offset_F: Floats
+    place: Callable[[Floats], Floats]
+    held_FH2: Floats
+    held_FH: Floats
+    evidence: float = 1.0
+    flatness: float = _FLATNESS
 
     @property
     def dof(self) -> int:
         """Degrees of freedom that the models leave."""
-        return len(self.x_N) - 2 + int(self.held_GH.shape[1])
-
-    def placed(self, x_T: Floats) -> Floats:
-        """Ln S, bent and centred as that of the sizes, [T, G]."""
-        return np.asarray(_bent(x_T[:, None], self.bend_G, self.ratio_G, self.rounding_G) - self.middle_G)
+        return len(self.x_N) - 2 + int(self.held_FH.shape[1])
 
     @property
-    def n_forms(self) -> int:
-        """Components with one scatter."""
-        return len(self.rho_G) // (len(self.scatters) + len(self.departs))
-
-    def onward(self, x_T: Floats) -> Onward:
-        """To other sizes, given by ln S, shape [T]."""
-        u_TG = self.placed(x_T)
-        carry_RTN, rest_RT = carried(x_T, self.x_N, self.scatters)
-        carry_RTN = np.concatenate([carry_RTN, np.zeros((len(self.departs), *carry_RTN.shape[1:]))])
-        rest_RT = np.concatenate([rest_RT, *(each.of_new(x_T, self.x_N)[None] for each in self.departs)])
-        carry_TGN = np.repeat(carry_RTN, self.n_forms, axis=0).swapaxes(0, 1)
-        return Onward(u_TG, carry_TGN, np.repeat(rest_RT, self.n_forms, axis=0).T)
+    def shape_G(self) -> NDArray[np.str_]:
+        """The shape of each component."""
+        return np.tile(self.shape_F, len(self.scatters))
 
 
 _Form = tuple[Shape, float, float, float, float, float]  # with its prior, share of E, bend, ratio, width of the bend
 
 
+def given_constants(given: Sequence[Given], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
+    """Sets of given constants as `form_grid` takes them: E over the smallest y, alpha, ln C and prior, where known."""
+    sets = []
+    for each in given:
+        E, alpha, C = (each.values.get(name) for name in ("E", "alpha", "C"))
+        known = {
+            "share": None if E is None else E / smallest,
+            "alpha": alpha,
+            "ln_C": None if C is None else math.log(C),
+        }
+        sets.append(tuple((name, at) for name, at in {**known, "prior": each.prior}.items() if at is not None))
+    return tuple(sets)
+
+
 @lru_cache(maxsize=128)
-def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants(),)) -> FormGrid:
+def form_grid(
+    ln_S: tuple[float, ...],
+    given: tuple[tuple[tuple[str, float], ...], ...] = (),
+    departs: tuple[tuple[Departure, float], ...] = (),
+) -> FormGrid:
     """The components at some sizes.
 
     Args:
         ln_S: logarithms of the sizes, increasing, at least 3 different ones; equal ones are replicates.
-        given: sets of values of the constants that are given, the same ones in each.
+        given: sets of values of the constants that are given, the same ones in each (`given_constants`).
+        departs: prior weight of each departure of the scatter.
     """
     x_N = np.array(ln_S)
     different = np.unique(x_N)
     bends = np.quantile(different, _BENDS).tolist() if len(different) >= _MIN_SIZES_TO_BEND else []
     slowly = _SLOWLY * (ln_S[-1] - ln_S[0])
-    each = [_forms(of, [] if of.n_held else bends, slowly) for of in given]
-    forms = [form for of_set in each for form in of_set]
-    held_F = [of for of, of_set in zip(given, each, strict=True) for _ in of_set]
+    forms: list[_Form] = []
+    held: list[dict[str, float]] = []
+    for of in map(dict, given or ((),)):
+        forms += _forms(of, [] if {"alpha", "ln_C"} & set(of) else bends, slowly)
+        held += [of] * (len(forms) - len(held))
     prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
-    u_FN = _bent(x_N, bend_F[:, None], ratio_F[:, None], rounding_F[:, None])
-    middle_F = u_FN.mean(axis=1)
-    weights = correlations(has_repeats=len(different) < len(x_N))
-    R_RNN = np.array([scatter_of(x_N, *each) for each in weights])
-    whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
 
-    def of_form(column_F: Floats) -> Floats:
-        return np.concatenate([column_F] * len(weights))
+    def bent(x_T: Floats) -> Floats:  # ln S, growing `ratio` times as fast above a bend
+        knee_TF = np.logaddexp(0.0, (x_T[:, None] - bend_F) / rounding_F)
+        return np.asarray(x_T[:, None] + (ratio_F - 1) * rounding_F * knee_TF)
 
-    def of_correlation(column_R: Floats) -> Floats:
-        return np.repeat(column_R, len(forms), axis=0)
-
+    middle_F = bent(x_N).mean(axis=0)
+    rows = {"alpha": np.column_stack([np.zeros(len(forms)), np.ones(len(forms))])}
+    rows["ln_C"] = np.column_stack([np.ones(len(forms)), middle_F])
+    names = [name for name in rows if name in held[0]]
     return FormGrid(
-        x_N=x_N,
-        scatters=tuple(weights),
-        departs=(),
-        evidence=1.0,
-        flatness=_FLATNESS,
-        shape_G=np.array([form[0] for form in forms] * len(weights)),
-        offset_G=of_form(offset_F),
-        prior_G=of_form(prior_F) * of_correlation(np.array(list(weights.values()))),
-        bend_G=of_form(bend_F),
-        ratio_G=of_form(ratio_F),
-        rounding_G=of_form(rounding_F),
-        middle_G=of_form(middle_F),
-        u_GN=of_form(u_FN - middle_F[:, None]),
-        rho_G=of_correlation(np.array([rho for rho, _ in weights])),
-        whiten_GNN=of_correlation(whiten_RNN),
-        ln_det_G=of_correlation(ln_det_R),
-        held_GH2=of_form(np.array([_held(of, at)[0] for of, at in zip(held_F, middle_F, strict=True)])),
-        held_GH=of_form(np.array([_held(of, at)[1] for of, at in zip(held_F, middle_F, strict=True)])),
+        x_N,
+        scatters_at(x_N, dict(departs)),
+        np.array([form[0] for form in forms]),
+        prior_F,
+        offset_F,
+        lambda x_T: bent(x_T) - middle_F,
+        np.array([rows[name] for name in names]).reshape(-1, len(forms), 2).swapaxes(0, 1),
+        np.array([[of[name] for name in names] for of in held]).reshape(len(forms), -1),
     )
 
 
-def _forms(given: Constants, bends: Sequence[float], slowly: float) -> list[_Form]:
+def _forms(given: dict[str, float], bends: Sequence[float], slowly: float) -> list[_Form]:
     """The forms with one set of given constants."""
-    prior = {shape: given.prior * weight for shape, weight in _PRIOR.items()}
-    share = given.share or 0.0
-    if given.share is None:
-        forms: list[_Form] = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
-        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0, 1.0) for at in _OFFSETS.tolist()]
+    prior = {shape: given.get("prior", 1.0) * weight for shape, weight in _PRIOR.items()}
+    share = given.get("share", 0.0)
+    if "share" in given:
+        forms: list[_Form] = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
     else:
-        forms = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
+        forms = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
+        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0, 1.0) for at in _OFFSETS.tolist()]
     sudden = (1 - _SLOW) * prior[Shape.bend] / len(_BENDS)
     kinds = [(at, sudden, _RATIOS, _ROUNDING) for at in bends]
     kinds += [(at, _SLOW * prior[Shape.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
@@ -250,41 +181,29 @@ def _forms(given: Constants, bends: Sequence[float], slowly: float) -> list[_For
     ]
 
 
-def _held(given: Constants, middle: float) -> tuple[Floats, Floats]:
-    """What is held of ln C at the middle of the sizes and alpha, [H, 2], and its values [H]."""
-    rows = [] if given.alpha is None else [([0.0, 1.0], given.alpha)]
-    rows += [] if given.ln_C is None else [([1.0, middle], given.ln_C)]
-    return np.array([row for row, _ in rows]).reshape(-1, 2), np.array([value for _, value in rows])
-
-
-def _bent(x: Floats, bend: Floats, ratio: Floats, rounding: Floats) -> Floats:
-    """Ln S, growing `ratio` times as fast above a bend."""
-    return np.asarray(x + (ratio - 1) * rounding * np.logaddexp(0.0, (x - bend) / rounding))
-
-
 @dataclass(frozen=True, eq=False)
 class FormFits:
     """The components, fitted.
 
     Attributes:
         grid: the components.
-        E_BG: the offset of each.
-        theta_BG2: ln C at the middle of the sizes, and alpha.
-        residual_BGN: ln y less ln of the law.
-        share_BGN: of the power law in the law, the derivative of ln y by ln C.
-        A_BG22: J' R^-1 J.
-        sigma2_BG: variance of a model about the law.
-        weight_BG: of each component; they sum to 1.
+        E_BF: the offset of each form.
+        theta_BRF2: ln C at the middle of the sizes, and alpha.
+        residual_BRFN: ln y less ln of the law.
+        share_BRFN: of the power law in the law, the derivative of ln y by ln C.
+        A_BRF22: J' R^-1 J.
+        sigma2_BRF: variance of a model about the law.
+        weight_BRF: of each component; they sum to 1.
     """
 
     grid: FormGrid
-    E_BG: Floats
-    theta_BG2: Floats
-    residual_BGN: Floats
-    share_BGN: Floats
-    A_BG22: Floats
-    sigma2_BG: Floats
-    weight_BG: Floats
+    E_BF: Floats
+    theta_BRF2: Floats
+    residual_BRFN: Floats
+    share_BRFN: Floats
+    A_BRF22: Floats
+    sigma2_BRF: Floats
+    weight_BRF: Floats
 
     def at(self, x_T: Floats) -> TMixture:
         """The predictive distribution of ln y of new models, [B, T] mixtures.
@@ -292,103 +211,109 @@ class FormFits:
         Args:
             x_T: ln S of each.
         """
-        onward = self.grid.onward(x_T)
-        ln_power_BTG = self.theta_BG2[:, None, :, 0] - self.theta_BG2[:, None, :, 1] * onward.u_TG
-        ln_law_BTG = _ln_sum(ln_power_BTG, self.E_BG[:, None])
-        share_BTG = np.exp(ln_power_BTG - ln_law_BTG)
+        onward = [scatter.onward(x_T) for scatter in self.grid.scatters]
+        carry_RTN, rest_TR = np.array([carry for carry, _ in onward]), np.array([rest for _, rest in onward]).T
+        u_TRF, u_FN = self.grid.place(x_T)[:, None], self.grid.place(self.grid.x_N).T
+        level, alpha = np.moveaxis(self.theta_BRF2, -1, 0)[:, :, None]
+        ln_power = level - alpha * u_TRF
+        ln_law = _ln_sum(ln_power, self.E_BF[:, None, None])
+        share = np.exp(ln_power - ln_law)
 
-        def carried(column_BGN: Floats) -> Floats:
-            return np.asarray(np.einsum("bgn,tgn->btg", column_BGN, onward.carry_TGN))
+        def carried(column_BRFN: Floats) -> Floats:
+            return np.moveaxis(carry_RTN @ column_BRFN.swapaxes(2, 3), 2, 1)  # [B, T, R, F]
 
-        of_first_BTG = share_BTG - carried(self.share_BGN)
-        of_slope_BTG = -share_BTG * onward.u_TG + carried(self.share_BGN * self.grid.u_GN)
-        spread_BTG = _spread(of_first_BTG, of_slope_BTG, self.A_BG22[:, None])
-        scale_BTG = np.sqrt(self.sigma2_BG[:, None] * (onward.rest_TG + spread_BTG))
-        weight_BTG = np.broadcast_to(self.weight_BG[:, None], scale_BTG.shape)
-        centre_BTG = ln_law_BTG + carried(self.residual_BGN)
-        return TMixture(centre_BTG, scale_BTG, weight_BTG, self.grid.dof)
+        of_first = share - carried(self.share_BRFN)
+        of_slope = -share * u_TRF + carried(self.share_BRFN * u_FN)
+        spread = rest_TR[..., None] + _spread(of_first, of_slope, self.A_BRF22[:, None])
+        scale = np.sqrt(self.sigma2_BRF[:, None] * spread)
+        weight = np.broadcast_to(self.weight_BRF[:, None], scale.shape)
+        flat = (*scale.shape[:2], -1)
+        centre = ln_law + carried(self.residual_BRFN)
+        return TMixture(centre.reshape(flat), scale.reshape(flat), weight.reshape(flat), self.grid.dof)
 
 
-def _spread(first_BTG: Floats, second_BTG: Floats, A_BTG22: Floats) -> Floats:
+def _spread(first: Floats, second: Floats, A_22: Floats) -> Floats:
     """The form g' A^-1 g of g = (first, second) as a sum of squares: never negative, infinite where A leaves g open."""
-    A_11, A_12, A_22 = A_BTG22[..., 0, 0], A_BTG22[..., 0, 1], A_BTG22[..., 1, 1]
-    left_22 = A_22 - A_12**2 / A_11  # what is known of the second beside the first
-    beside_BTG = second_BTG - first_BTG * A_12 / A_11
-    undetermined = np.where(beside_BTG == 0, 0.0, np.inf)
+    a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
+    left = c - b**2 / a  # what is known of the second beside the first
+    beside = second - first * b / a
+    undetermined = np.where(beside == 0, 0.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return first_BTG**2 / A_11 + np.where(left_22 > 0, beside_BTG**2 / left_22, undetermined)
+        return first**2 / a + np.where(left > 0, beside**2 / left, undetermined)
 
 
 def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     """Fit every component of a grid to each series, by Gauss-Newton in ln y."""
-    n = ln_y_BN.shape[1]
-    ln_y_B1N = ln_y_BN[:, None]
-    y_B1N = np.exp(ln_y_B1N)
-    E_BG = grid.offset_G * y_B1N.min(axis=2)
-    share_BGN = 1 - E_BG[:, :, None] / y_B1N
-    start_BG2 = np.zeros((*E_BG.shape, 2))
-    theta_BG2 = _solve(grid, share_BGN, share_BGN * np.log(y_B1N - E_BG[:, :, None]), start_BG2)[0]
-    theta_BG2, law_BGN, share_BGN, sse_BG = _improve(grid, E_BG, ln_y_B1N, theta_BG2)
-    A_BG22 = _solve(grid, share_BGN, law_BGN, theta_BG2)[1]
+    n, y_BN, u_FN = ln_y_BN.shape[1], np.exp(ln_y_BN), grid.place(grid.x_N).T
+    E_BF = grid.offset_F * y_BN.min(axis=1, keepdims=True)
+    E, ln_y = E_BF[:, None, :, None], ln_y_BN[:, None, None]
+    share = 1 - E / y_BN[:, None, None]
+    start = np.zeros((len(y_BN), len(grid.scatters), len(grid.offset_F), 2))
+    theta = _solve(grid, u_FN, share, share * np.log(y_BN[:, None, None] - E), start)[0]
+    theta, ln_law, share, sse_BRF = _improve(grid, u_FN, E, ln_y, theta)
+    A_BRF22 = _solve(grid, u_FN, share, ln_law, theta)[1]
 
-    rounding_B1 = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1, keepdims=True))) ** 2
-    exact_BG = sse_BG <= rounding_B1
+    rounding_B = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1))) ** 2
+    exact_BRF = sse_BRF <= rounding_B[:, None, None]
+    prior_RF = np.outer([scatter.prior for scatter in grid.scatters], grid.prior_F)
+    ln_det_R1 = np.array([[scatter.ln_det] for scatter in grid.scatters])
     with np.errstate(divide="ignore"):
-        ln_likelihood_BG = -grid.dof / 2 * np.log(sse_BG) - grid.ln_det_G / 2
-        ln_det_BG = np.where(_tells_both(A_BG22), np.linalg.slogdet(A_BG22)[1], np.inf)  # which then has no weight
-    ln_weight_BG = np.log(grid.prior_G) + grid.evidence * ln_likelihood_BG - grid.flatness * ln_det_BG
+        ln_likelihood = -grid.dof / 2 * np.log(sse_BRF) - ln_det_R1 / 2
+        ln_det = np.where(_tells_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # which then has no weight
+    ln_weight = np.log(prior_RF) + grid.evidence * ln_likelihood - grid.flatness * ln_det
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
-    simplest_BG = np.where(np.arange(exact_BG.shape[1]) == np.argmax(exact_BG, axis=1)[:, None], 0.0, -np.inf)
-    ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)
-    weight_BG = np.exp(ln_weight_BG - ln_weight_BG.max(axis=1, keepdims=True))
-    weight_BG = weight_BG / weight_BG.sum(axis=1, keepdims=True)
-    sigma2_BG = np.where(exact_BG, 0.0, sse_BG / grid.dof)
-    return FormFits(grid, E_BG, theta_BG2, ln_y_B1N - law_BGN, share_BGN, A_BG22, sigma2_BG, weight_BG)
+    ln_weight, exact = (each.reshape(len(y_BN), -1) for each in (ln_weight, exact_BRF))
+    simplest = np.where(np.arange(exact.shape[1]) == np.argmax(exact, axis=1)[:, None], 0.0, -np.inf)
+    ln_weight = np.where(exact.any(axis=1, keepdims=True), simplest, ln_weight)
+    weight = np.exp(ln_weight - ln_weight.max(axis=1, keepdims=True))
+    weight_BRF = (weight / weight.sum(axis=1, keepdims=True)).reshape(sse_BRF.shape)
+    sigma2_BRF = np.where(exact_BRF, 0.0, sse_BRF / grid.dof)
+    return FormFits(grid, E_BF, theta, ln_y - ln_law, share, A_BRF22, sigma2_BRF, weight_BRF)
 
 
-def _improve(grid: FormGrid, E_BG: Floats, ln_y_B1N: Floats, theta_BG2: Floats) -> tuple[Floats, ...]:
+def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Floats) -> tuple[Floats, ...]:
     """Gauss-Newton in ln y from the weighted line through ln(y - E), where a step that gains nothing is not taken.
 
     Returns:
         The parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
     """
 
-    def at(theta_BG2: Floats) -> tuple[Floats, Floats, Floats]:
-        ln_power_BGN = theta_BG2[..., :1] - theta_BG2[..., 1:] * grid.u_GN
-        law_BGN = _ln_sum(ln_power_BGN, E_BG[..., None])
-        white_BGN = np.einsum("bgn,gnm->bgm", ln_y_B1N - law_BGN, grid.whiten_GNN)
-        return law_BGN, np.exp(ln_power_BGN - law_BGN), (white_BGN**2).sum(2)
+    def at(theta: Floats) -> tuple[Floats, ...]:
+        ln_power = theta[..., :1] - theta[..., 1:] * u_FN
+        ln_law = _ln_sum(ln_power, E)
+        return theta, ln_law, np.exp(ln_power - ln_law), (_white(grid, ln_y - ln_law) ** 2).sum(axis=3)
 
-    law_BGN, share_BGN, sse_BG = at(theta_BG2)
+    now = at(theta)
     for _ in range(_STEPS):
-        new_theta_BG2 = theta_BG2 + _solve(grid, share_BGN, ln_y_B1N - law_BGN, theta_BG2)[0]
-        new_law_BGN, new_share_BGN, new_sse_BG = at(new_theta_BG2)
-        better_BG = new_sse_BG < sse_BG
-        theta_BG2 = np.where(better_BG[..., None], new_theta_BG2, theta_BG2)
-        law_BGN = np.where(better_BG[..., None], new_law_BGN, law_BGN)
-        share_BGN = np.where(better_BG[..., None], new_share_BGN, share_BGN)
-        sse_BG = np.where(better_BG, new_sse_BG, sse_BG)
-    return theta_BG2, law_BGN, share_BGN, sse_BG
+        new = at(now[0] + _solve(grid, u_FN, now[2], ln_y - now[1], now[0])[0])
+        better, *rest = new[3] < now[3], *zip(new, now, strict=True)
+        now = tuple(np.where(better if a.ndim == 3 else better[..., None], a, b) for a, b in rest)
+    return now
 
 
-def _solve(grid: FormGrid, share_BGN: Floats, target_BGN: Floats, theta_BG2: Floats) -> tuple[Floats, Floats]:
+def _white(grid: FormGrid, rows: Floats) -> Floats:
+    """Rows of values at the models, [B, R or 1, any, N], whitened by each scatter."""
+    return np.asarray(rows @ np.array([scatter.whiten_NN for scatter in grid.scatters]))
+
+
+def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """Least squares of the target on (share, -share u), whitened, from some parameters on: the step, and J' R^-1 J."""
-    J_BG2N = np.stack([share_BGN, -share_BGN * grid.u_GN], axis=2) @ grid.whiten_GNN
-    white_BGN = np.einsum("bgn,gnm->bgm", target_BGN, grid.whiten_GNN)
-    A_BG22, toward_BG21 = J_BG2N @ J_BG2N.swapaxes(2, 3), J_BG2N @ white_BGN[..., None]
-    if grid.held_GH.size:
-        left_BGH = grid.held_GH - np.einsum("ghp,bgp->bgh", grid.held_GH2, theta_BG2)
-        A_BG22 = A_BG22 + _HOLD * grid.held_GH2.swapaxes(1, 2) @ grid.held_GH2
-        toward_BG21 = toward_BG21 + _HOLD * np.einsum("ghp,bgh->bgp", grid.held_GH2, left_BGH)[..., None]
-    told_BG11 = _tells_both(A_BG22)[..., None, None]
-    coefficients_BG21 = np.linalg.solve(np.where(told_BG11, A_BG22, np.eye(2)), toward_BG21)
-    return np.where(told_BG11, coefficients_BG21, 0.0)[..., 0], A_BG22
+    first, second, white = (_white(grid, each) for each in (share, -share * u_FN, target))
+    J = np.stack([first, second], axis=3)
+    A, toward = J @ J.swapaxes(3, 4), J @ white[..., None]
+    if grid.held_FH.size:
+        left_H = grid.held_FH - np.einsum("fhp,brfp->brfh", grid.held_FH2, theta)
+        A = A + _HOLD * grid.held_FH2.swapaxes(1, 2) @ grid.held_FH2
+        toward = toward + _HOLD * np.einsum("fhp,brfh->brfp", grid.held_FH2, left_H)[..., None]
+    told = _tells_both(A)[..., None, None]
+    step = np.linalg.solve(np.where(told, A, np.eye(2)), toward)
+    return np.where(told, step, 0.0)[..., 0], A
 
 
-def _tells_both(A_BG22: Floats) -> NDArray[np.bool_]:
+def _tells_both(A_22: Floats) -> NDArray[np.bool_]:
     """Whether the points tell both parameters of a component; not where its power law is but at one of the sizes."""
-    A_11, A_12, A_22 = A_BG22[..., 0, 0], A_BG22[..., 0, 1], A_BG22[..., 1, 1]
-    return np.asarray(A_11 * A_22 - A_12**2 > _SINGULAR * A_11 * A_22)
+    a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
+    return np.asarray(a * c - b**2 > _SINGULAR * a * c)
 
 
 def _ln_sum(ln_power: Floats, E: Floats) -> Floats:

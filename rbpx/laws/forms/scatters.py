@@ -1,17 +1,24 @@
-"""How models of a ladder scatter about a law: alone, together with their neighbours, or with seeds of the same size.
+"""How models of a ladder scatter about a law: alone, together with their neighbours or seeds, or with a departure.
 
 Models of one size that were trained more than once (equal S) have what is correlated in common, and the rest of their
 scatter is their own: how large a share is common is averaged over too, since replicates say it.
 
-Shapes: N models, T other sizes, R correlations.
+A ladder rarely says whether its last run went wrong, its two largest were undertrained or its largest sizes are
+noisier, and then a form that bends or ends in an offset explains them as well. So each departure of
+`rbpx.laws.intervals.misfit` has a small prior weight beside even scatter: where the points cannot rule it out the
+interval of a new model, which is taken to be undisturbed, holds what would follow.
+
+Shapes: N models, T other sizes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from rbpx.laws.intervals.misfit import Covariance, Departure, departures
 from rbpx.laws.numeric import Floats
 
 _HALF_DECADE: Final = 0.5 * math.log(10)
@@ -19,31 +26,74 @@ _CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # of two models half a de
 _COMMON: Final = (0.5, 0.8, 0.95, 0.99)  # share of the variance of replicates that they have in common, equally likely
 
 
-def correlations(has_repeats: bool) -> dict[tuple[float, float], float]:
-    """Correlation, common share, and prior weight; without replicates nothing says that not all is common."""
-    weights: dict[tuple[float, float], float] = {}
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """One covariance R of the scatter.
+
+    Attributes:
+        prior: its weight.
+        whiten_NN: L of R^-1 = L L'.
+        ln_det: ln |R|.
+        onward: to other sizes, given by ln S [T]: how residuals are carried over [T, N], and the variance of a new
+            model that this leaves [T], over that of the scatter.
+        is_correlated: between neighbouring sizes.
+        departs: the departure that it is.
+    """
+
+    prior: float
+    whiten_NN: Floats
+    ln_det: float
+    onward: Callable[[Floats], tuple[Floats, Floats]]
+    is_correlated: bool = False
+    departs: Departure | None = None
+
+    @classmethod
+    def of(
+        cls, prior: float, R_NN: Floats, onward: Callable[[Floats], tuple[Floats, Floats]], rho: float = 0.0
+    ) -> "Scatter":
+        """Of a covariance."""
+        whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
+        return cls(prior, whiten_NN, float(np.linalg.slogdet(R_NN)[1]), onward, rho > 0)
+
+
+def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatter, ...]:
+    """Even scatter, alone and correlated, then each departure.
+
+    Args:
+        x_N: ln S, increasing.
+        departs: prior weight of each kind, together less than 1.
+    """
+    has_repeats = len(np.unique(x_N)) < len(x_N)  # without, nothing says that not all is common
+    found = []
     for rho, weight in _CORRELATIONS.items():
         shares = _COMMON if has_repeats and rho else (1.0,)
-        weights |= {(rho, common): weight / len(shares) for common in shares}
-    return weights
+        even = (1 - sum(departs.values())) * weight / len(shares)
+        found += [correlated(x_N, rho, common, even) for common in shares]
+    of = [each for each in departures(x_N) if each.kind in departs] if departs else []
+    for each in of:
+        prior = departs[each.kind] / sum(other.kind is each.kind for other in of)
+
+        def onward(x_T: Floats, each: Covariance = each) -> tuple[Floats, Floats]:
+            return np.zeros((len(x_T), len(x_N))), each.of_new(x_T, x_N)
+
+        found.append(replace(Scatter.of(prior, each.R_NN, onward), departs=each.kind))
+    return tuple(found)
 
 
-def scatter_of(x_N: Floats, rho: float, common: float) -> Floats:
-    """Correlation of the scatter of models: `common` rho^(half decades apart) of different ones; positive definite."""
+def correlated(x_N: Floats, rho: float, common: float, prior: float) -> Scatter:
+    """`common` rho^(half decades apart) of different models."""
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
-    return R_NN
-
-
-def carried(x_T: Floats, x_N: Floats, scatters: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
-    """How residuals are carried over to new models [R, T, N], and the variance that this leaves [R, T]."""
     # A new model of a size that was measured shares no more with that one than a neighbour half a decade away, or
     # than replicates do.
-    most_R = [rho if common == 1.0 else common for rho, common in scatters]
-    common_RTN = [common * _correlation(x_T, x_N, rho) for rho, common in scatters]
-    R_RTN = np.array([np.minimum(*each) for each in zip(common_RTN, most_R, strict=True)])
-    carry_RTN = R_RTN @ np.array([np.linalg.inv(scatter_of(x_N, *each)) for each in scatters])
-    return carry_RTN, np.asarray(1 - (carry_RTN * R_RTN).sum(axis=2))
+    most = rho if common == 1.0 else common
+
+    def onward(x_T: Floats) -> tuple[Floats, Floats]:
+        R_TN = np.minimum(common * _correlation(x_T, x_N, rho), most)
+        carry_TN = R_TN @ np.linalg.inv(R_NN)
+        return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
+
+    return Scatter.of(prior, R_NN, onward, rho)
 
 
 def _correlation(x_T: Floats, x_N: Floats, rho: float) -> Floats:

@@ -95,17 +95,17 @@ def of_share(n_hits: float, n: int) -> Estimate:
     return Estimate(share, 0.0 if n_hits == 0 else lo, 1.0 if n_hits == n else hi)
 
 
-def student_t(dof: float) -> float:
-    """The quantile of Student's t of an interval of `LEVEL`; infinite at 0 degrees of freedom."""
-    return float(stdtrit(dof, TAILS[1])) if dof > 0 else math.inf
+def student_t(dof: float, p: float = 1 - LEVEL) -> float:
+    """The quantile of Student's t of an interval that 1 - p are within; infinite at 0 degrees of freedom."""
+    return -float(stdtrit(dof, p / 2)) if dof > 0 else math.inf
 
 
-def document_t(n_documents: int | None) -> float:
+def document_t(n_documents: int | None, p: float = 1 - LEVEL) -> float:
     """The quantile of an interval over documents: Student's t of n - 1; normal where they are not counted (None).
 
     It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
     """
-    return Z if n_documents is None or n_documents < 2 else student_t(n_documents - 1)
+    return -float(ndtri(p / 2)) if n_documents is None or n_documents < 2 else student_t(n_documents - 1, p)
 
 
 def few_documents(n_documents: int | None) -> float:
@@ -120,6 +120,7 @@ def half_width(
     own: float = 0.0,
     unit: float = 1.0,
     n_documents: int | None = None,
+    p: float = 1 - LEVEL,
 ) -> float:
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
@@ -136,13 +137,14 @@ def half_width(
         own: the part of `scatter` that the documents explain, a standard deviation.
         unit: variance of the number if the sizes scattered by 1.
         n_documents: D; None where they are not counted.
+        p: how much the interval leaves out.
 
     Source:
         S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
         Population Variances are not Equal, Sankhya 22 (1960).
     """
-    reach = max(student_t(dof) * scatter if scatter > 0 else 0.0, Z * own)
-    return math.sqrt(reach**2 * unit + document_t(n_documents) ** 2 * shared)
+    reach = max(student_t(dof, p) * scatter if scatter > 0 else 0.0, document_t(None, p) * own)
+    return math.sqrt(reach**2 * unit + document_t(n_documents, p) ** 2 * shared)
 
 
 def around(centre: float, half: float) -> tuple[float, float]:

@@ -157,12 +157,6 @@ def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -
     return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), cut, seen.basis_QN.T @ w_Q / length, length)
 
 
-def likeliest(of: tuple[Covariance, ...], weight_A: Floats) -> Departure:
-    """The kind of departure that has most of the weight."""
-    kinds = np.array([each.kind for each in of])
-    return max(Departure, key=lambda kind: float(weight_A[kinds == kind].sum()))
-
-
 def _rounded(column_N: Floats) -> tuple[float, ...]:
     return tuple(np.round(column_N / np.abs(column_N).max(), _DIGITS).tolist())
 

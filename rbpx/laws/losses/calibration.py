@@ -9,7 +9,7 @@ with scatter that is independent, or correlated between models of neighbouring x
 Of several families, what one family lies off as a whole is a scatter of its own: a model of a family without points
 lies off by as much as the families do, Student's t of one less than there are of them.
 
-Shapes: N models, T new ones, G components, F families.
+Shapes: N models, T new ones, R scatters, F forms, or families.
 """
 
 import math
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms
-from rbpx.laws.forms.scatters import scatter_of
+from rbpx.laws.forms.scatters import correlated
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predictor import Prediction, outside
@@ -39,39 +39,24 @@ _MOST_BACKTESTS: Final = 10  # numbers of models that are fitted
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid(FormGrid):
-    """Forms with E_x: the place of a model is -ln(x - E_x), and x_N is -ln x, stretched.
-
-    Attributes:
-        E_x_G: of each component.
-        stretch: of -ln x.
-    """
-
-    E_x_G: Floats
-    stretch: float
-
-    def placed(self, x_T: Floats) -> Floats:
-        """-ln(x - E_x), centred as that of the models, [T, G]."""
-        return -np.log(np.exp(-x_T[:, None] / self.stretch) - self.E_x_G) - self.middle_G
-
-
-@dataclass(frozen=True, eq=False)
 class Calibration:
     """The forms, fitted to the models.
 
     Attributes:
-        fits: of them.
-        grid: the forms.
+        fits: of them; the place of a model is -ln(x - E_x), and ln S is -ln x, stretched.
+        stretch: of -ln x.
+        E_x_F: of each form.
         between: how many times a standard deviation of the families a half interval has beside the scatter, squared.
     """
 
     fits: FormFits
-    grid: _Grid
+    stretch: float
+    E_x_F: Floats
     between: float = 0.0
 
     def at(self, x: Sequence[float]) -> list[Estimate]:
         """The median and the 95 % interval of y of new models, from their x as measured."""
-        mixture = self.fits.at(-self.grid.stretch * np.log(np.asarray(x, np.float64)))
+        mixture = self.fits.at(-self.stretch * np.log(np.asarray(x, np.float64)))
         ln_T3 = mixture.quantiles((0.5, *TAILS))[0]
         middle_T, out_T2 = ln_T3[:, 0], ln_T3[:, 1:] - ln_T3[:, :1]
         out_T2 = out_T2 * self._grows(np.asarray(x, np.float64))[:, None]
@@ -86,16 +71,18 @@ class Calibration:
 
     def _grows(self, x_T: Floats) -> Floats:
         """How much larger the scatter is where the curve is steeper, if half of it is of x; never smaller."""
-        x_N = np.exp(-self.grid.x_N / self.grid.stretch)
+        x_N = np.exp(-self.fits.grid.x_N / self.stretch)
         mean_square = float((self._slope(x_N) ** 2).mean())
         return np.sqrt(0.5 + 0.5 * np.maximum(self._slope(x_T) ** 2 / mean_square, 1.0))
 
     def _slope(self, x_T: Floats) -> Floats:
         """The slope of ln y by ln x, over forms."""
-        grid, theta_G2, weight_G = self.grid, self.fits.theta_BG2[0], self.fits.weight_BG[0]
-        ln_power_TG = theta_G2[:, 0] - theta_G2[:, 1] * grid.placed(-self.grid.stretch * np.log(x_T))
-        share_TG = 1 / (1 + self.fits.E_BG[0] * np.exp(-ln_power_TG))
-        return np.asarray((share_TG * theta_G2[:, 1] * x_T[:, None] / (x_T[:, None] - grid.E_x_G)) @ weight_G)
+        fits, alpha_RF = self.fits, self.fits.theta_BRF2[0, ..., 1]
+        u_T1F = fits.grid.place(-self.stretch * np.log(x_T))[:, None]
+        ln_power_TRF = fits.theta_BRF2[0, ..., 0] - alpha_RF * u_T1F
+        share_TRF = 1 / (1 + fits.E_BF[0] * np.exp(-ln_power_TRF))
+        above_T1F = x_T[:, None, None] - self.E_x_F
+        return np.asarray((share_TRF * alpha_RF * x_T[:, None, None] / above_T1F * fits.weight_BRF[0]).sum(axis=(1, 2)))
 
 
 def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] | None = None) -> Calibration | None:
@@ -111,49 +98,27 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
     known = np.concatenate([x_N, y_N, [least_x]])
     if len(np.unique(x_N)) < FEWEST or not np.all(np.isfinite(known) & (known > 0)):
         return None
-    grid = _grid(x_N, min(least_x, float(x_N.min())))
-    fits = fit_forms(grid, np.log(y_N)[None])
-    return Calibration(fits, grid, 0.0 if family is None else _between(fits, family))
-
-
-def _grid(x_N: Floats, least_x: float) -> _Grid:
-    n, ln_x_N = len(x_N), np.log(x_N)
-    stretch = _SPAN / float(np.ptp(ln_x_N))
-    place_N = -stretch * ln_x_N
-    scatters = _SCATTERS if n <= _MOST_CORRELATED else {(0.0, 1.0): 1.0}
+    stretch = _SPAN / float(np.ptp(np.log(x_N)))
+    place_N = -stretch * np.log(x_N)
+    scatters = _SCATTERS if len(x_N) <= _MOST_CORRELATED else {(0.0, 1.0): 1.0}
     of_E = [(0.0, 0.5), *((share, 0.5 / len(_SHARES)) for share in _SHARES.tolist())]
-    forms = [(of_x, of_y, at * beside) for of_x, at in of_E for of_y, beside in of_E]
-    of_x_F, of_y_F, prior_F = np.array(forms).T
-    E_x_F, n_R = of_x_F * least_x, len(scatters)
-    u_FN = -np.log(x_N - E_x_F[:, None])
-    middle_F = u_FN.mean(axis=1)
-    R_RNN = np.array([scatter_of(place_N, *each) for each in scatters])
-    whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
-    whiten_GNN = np.repeat(whiten_RNN, len(forms), axis=0)
-    if n_R == 1:  # a view, as so many copies would take gigabytes
-        whiten_GNN = np.broadcast_to(whiten_RNN[0], (len(forms), n, n))
-    return _Grid(
-        x_N=place_N,
-        scatters=tuple(scatters),
-        departs=(),
-        evidence=_EVIDENCE,
-        flatness=_FLATNESS,
-        shape_G=np.array([Shape.offset if of_x or of_y else Shape.power for of_x, of_y, _ in forms] * n_R),
-        offset_G=np.tile(of_y_F, n_R),
-        prior_G=np.outer(list(scatters.values()), prior_F).ravel(),
-        bend_G=np.zeros(len(forms) * n_R),
-        ratio_G=np.ones(len(forms) * n_R),
-        rounding_G=np.ones(len(forms) * n_R),
-        middle_G=np.tile(middle_F, n_R),
-        u_GN=np.tile(u_FN - middle_F[:, None], (n_R, 1)),
-        rho_G=np.repeat([rho for rho, _ in scatters], len(forms)),
-        whiten_GNN=whiten_GNN,
-        ln_det_G=np.repeat(ln_det_R, len(forms)),
-        held_GH2=np.empty((len(forms) * n_R, 0, 2)),
-        held_GH=np.empty((len(forms) * n_R, 0)),
-        E_x_G=np.tile(E_x_F, n_R),
-        stretch=stretch,
+    of_x_F, of_y_F, prior_F = np.array([(of_x, of_y, at * beside) for of_x, at in of_E for of_y, beside in of_E]).T
+    E_x_F = of_x_F * min(least_x, float(x_N.min()))
+    middle_F = -np.log(x_N[:, None] - E_x_F).mean(axis=0)
+    grid = FormGrid(
+        place_N,
+        tuple(correlated(place_N, *each, prior) for each, prior in scatters.items()),
+        np.where((of_x_F > 0) | (of_y_F > 0), Shape.offset, Shape.power),
+        prior_F,
+        of_y_F,
+        lambda place_T: -np.log(np.exp(-place_T[:, None] / stretch) - E_x_F) - middle_F,
+        np.empty((len(prior_F), 0, 2)),
+        np.empty((len(prior_F), 0)),
+        _EVIDENCE,
+        _FLATNESS,
     )
+    fits = fit_forms(grid, np.log(y_N)[None])
+    return Calibration(fits, stretch, E_x_F, 0.0 if family is None else _between(fits, family))
 
 
 def _between(fits: FormFits, family: Sequence[str]) -> float:
@@ -161,7 +126,7 @@ def _between(fits: FormFits, family: Sequence[str]) -> float:
 
     The scatter of all points about one curve has the variance of the families in it already, as if it were known.
     """
-    left_N = np.einsum("g,gn->n", fits.weight_BG[0], fits.residual_BGN[0])
+    left_N = np.einsum("rf,rfn->n", fits.weight_BRF[0], fits.residual_BRFN[0])
     _, of_N = np.unique(family, return_inverse=True)
     n_F = np.bincount(of_N)
     if len(n_F) < 2:

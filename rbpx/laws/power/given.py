@@ -52,16 +52,16 @@ def fit_pinned_law(
         NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
     """
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
-    if free.found is None:
+    if free.regression is None:
         return free
     told = {"E": free.E, "alpha": free.alpha, "C": free.C}
     chosen = values_of(pins, free.y, told)
     laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
-    if any(law.found is None for law in laws):
-        return next(law for law in laws if law.found is None)
-    regressions = [law.found.regression for law in laws if law.found is not None]
-    squares = [float(each.residual_N @ each.residual_N) for each in regressions]
-    weights = weights_of(squares, regressions[0].dof, chosen)
+    for law in laws:
+        if law.regression is None:
+            return law
+    regressions = [law.regression for law in laws if law.regression is not None]
+    weights = weights_of([_squares(law) for law in laws], regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
     alpha = mixed([law.alpha for law in laws], weights)
     C = mapped(math.exp, mixed([mapped(math.log, law.C) for law in laws], weights))
@@ -73,8 +73,13 @@ def fit_pinned_law(
     about = []
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
-        about.append(Pinned(name, pin, p_of_given(free, at), told[name], now[name]))
+        p = None if at.regression is None else p_of_squares(_squares(free), _squares(at), free.regression.dof)
+        about.append(Pinned(name, pin, p, told[name], now[name]))
     return replace(best, C=C, alpha=replace(alpha, stderr=best.alpha.stderr), E=now["E"], pinned=tuple(about))
+
+
+def _squares(law: PowerLaw) -> float:
+    return float(np.sum(np.square(law.residuals_ln)))
 
 
 def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
@@ -93,21 +98,11 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
     return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
-def p_of_given(free: PowerLaw, given: PowerLaw) -> float | None:
-    """How often a law with this constant would be as far from its points: F of the squares; None where nothing says.
-
-    Args:
-        free: the law with all of its constants free.
-        given: the one with one of them given.
-    """
-    if free.found is None or given.found is None:
-        return None
-    regression, other_N = free.found.regression, given.found.regression.residual_N
-    return p_of_squares(float(regression.residual_N @ regression.residual_N), float(other_N @ other_N), regression.dof)
-
-
 def p_of_squares(free: float, given: float, dof: int) -> float | None:
-    """The same of sums of squares without a given constant and with it, and the degrees of freedom without."""
+    """How often a law with a given constant would be as far from its points; None where nothing says.
+
+    F of the sums of squares without the constant given and with it, and the degrees of freedom without.
+    """
     return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
 

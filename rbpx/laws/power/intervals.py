@@ -1,110 +1,78 @@
-"""Finds a power law from its points and their replicates: parameters, intervals, R2, information criteria and p values.
+"""The regression of a power law, its intervals, R2, information criteria and p values, from points and replicates.
 
 An interval over documents and models is not that of one distribution (`half_width`), so a p value is found from the
 interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 
-Shapes: N sizes, B replicates of the documents, P parameters, L laws, G steps along a valley, T tests.
+Shapes: N sizes, B replicates of the documents, P parameters, G steps along a valley, T tests.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
+from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.pinned import NOTHING, refit_pinned, regress_pinned
-from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.pinned import NOTHING
+from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
-from rbpx.laws.power.unequal import Unequal, regress_unequal, uncertainty_over
+from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
 
+Ends = tuple[float | None, float | None]
 
-@dataclass(frozen=True, eq=False)
-class FoundLaw:
-    """A law that was found.
 
-    Attributes:
-        ln_S_ref: of the geometric mean of the sizes.
-        x_N: ln(S / S_ref).
-        ln_y_N: logarithms of the values.
-        regression: of ln y on x.
-        spread: its uncertainty.
-        sigma_N: standard deviation of each ln y; None unless it weighs.
-        has_interval: not where replicates were given, of which too few are usable.
-        unequal: how runs count; None where they count alike.
+def centred(S_N: Floats) -> tuple[Floats, float]:
+    """ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
+    ln_S_ref = float(np.log(S_N).mean())
+    return np.log(S_N) - ln_S_ref, ln_S_ref
+
+
+def regression_of(
+    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING, unequal: Unequal | None = None
+) -> Regression | Status:
+    """The regression, or the status that says why there is none: no_variation where all y are equal.
+
+    Args:
+        S_N: sizes.
+        y_N: values.
+        method: how ln y is regressed on ln S.
+        given: constants that are held.
+        unequal: how points count; needed where the method is weighted.
     """
-
-    ln_S_ref: float
-    x_N: Floats
-    ln_y_N: Floats
-    regression: Regression
-    spread: Uncertainty
-    sigma_N: Floats | None
-    has_interval: bool
-    unequal: Unequal | None = None
-
-
-def estimate(
-    S_N: Floats,
-    y_N: Floats,
-    replicates: Replicates | None,
-    method: Method,
-    given: Mapping[str, float] = NOTHING,
-    unequal: Unequal | None = None,
-) -> FoundLaw | Status:
-    """The law, or the status that says why there is none: no_variation where all y are equal."""
-    reason = doubt(S_N, y_N, method, given)
-    if reason is not None:
-        return reason
+    if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
+        return Status.too_few_sizes
+    if not np.all((y_N > 0) & np.isfinite(y_N)):
+        return Status.not_positive
     if np.all(y_N == y_N[0]):
         return Status.no_variation
-    ln_S_ref = float(np.log(S_N).mean())
-    x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
-    used = replicates if replicates is not None and replicates.suffices else None
-    sigma_N = None
-    if method is Method.weighted:
-        # The standard deviation of equal values is rounding, not 0.
-        if used is None or not np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
-            return Status.no_variances
-        sigma_N = np.sqrt(np.diag(used.covariance_NN))
+    x_N, ln_S_ref = centred(S_N)
     if unequal is not None:
-        regression = regress_unequal(x_N, ln_y_N, unequal)
-        sigma_N = 1 / np.sqrt(regression.weight_N)
+        regression = regress_unequal(x_N, np.log(y_N), unequal)
+    elif method is Method.weighted:
+        return Status.no_variances
     elif given:
-        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
+        regression = regress_pinned(x_N, np.log(y_N), method, given, ln_S_ref)
     else:
-        regression = regress(x_N, ln_y_N, method, sigma_N)
-    if not regression.converged:
-        return Status.not_converged
-    if unequal is not None and unequal.over > 1:
-        spread = uncertainty_over(x_N, ln_y_N, unequal, used)
-        return FoundLaw(
-            ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or used is not None, unequal
-        )
-    spread = _spread(regression, method, x_N, used)
-    return FoundLaw(
-        ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or spread.knows_text, unequal
-    )
+        regression = regress(x_N, np.log(y_N), method)
+    return regression if regression.converged else Status.not_converged
 
 
-def _spread(regression: Regression, method: Method, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
+def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
     """The uncertainty of a regression; replicates whose refit does not converge are left out."""
     if replicates is None:
         return uncertainty(regression, None, x_N)
-    if regression.is_linear(method):  # mean and covariance of the refits, without these
+    text: Moments | None
+    if regression.is_linear:  # mean and covariance of the refits, without these
         L_PN = regression.sensitivity_PN
-        text: Moments | None = Moments(L_PN @ replicates.mean_N - regression.theta_P, replicates.covariance_of(L_PN))
+        text = Moments(L_PN @ replicates.mean_N - regression.theta_P, replicates.covariance_of(L_PN))
         return uncertainty(regression, (text, replicates), x_N)
-    if regression.free_PF is not None:
-        theta_BP = refit_pinned(regression, x_N, replicates.ln_y_BN)
-    else:
-        theta_BP = refit(regression, method, x_N, replicates.ln_y_BN)
+    theta_BP = regression.refit(x_N, replicates.ln_y_BN)
     ended_B = np.isfinite(theta_BP).all(axis=1)
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
@@ -113,18 +81,8 @@ def _spread(regression: Regression, method: Method, x_N: Floats, replicates: Rep
     return uncertainty(regression, (text, replicates), x_N)
 
 
-def doubt(S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING) -> Status | None:
-    """Why no law can be fitted to these points."""
-    if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
-        return Status.too_few_sizes
-    if not np.all((y_N > 0) & np.isfinite(y_N)):
-        return Status.not_positive
-    return None
-
-
 _NUMERATOR_CERTAIN: Final = 1e6
 _LAST_DIGITS: Final = 4 * float(np.finfo(np.float64).eps)  # the least tolerance that brentq takes
-Ends = tuple[float | None, float | None]
 _REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit
 _STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
 
@@ -158,127 +116,90 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
     return float(brentq(lambda nc: ncfdtr(1, dof, nc, F) - (1 - tail), 0.0, high, xtol=1e-300, rtol=_LAST_DIGITS))
 
 
-@dataclass(frozen=True)
-class OffsetEnds:
-    """95 % intervals of a law with an offset; an end is None where the valley does not close.
-
-    Attributes:
-        alpha: of the exponent.
-        ln_C: of the logarithm of the constant at S = 1.
-        E: of the offset, in the unit of y.
-    """
-
-    alpha: Ends
-    ln_C: Ends
-    E: Ends
-
-
-def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, ln_S_ref: float) -> OffsetEnds:
-    """The intervals of alpha, ln C and E.
+def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
+    """95 % intervals of functions of a law with an offset, [P, 2], along the valley of its exponent; NaN where open.
 
     Args:
         x_N: ln(S / S_ref).
         ln_y_N: logarithms of the values.
         theta_P: ln_C_ref, alpha, E of the fit.
         spread: its uncertainty.
-        ln_S_ref: logarithm of S_ref.
+        gradients_PP: the functions, linear in theta; alpha first, E last.
     """
-    gradients_PP = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])
     alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0])
     if width == 0:
-        ends = [(float(value), float(value)) for value in gradients_PP @ theta_P]
-        return OffsetEnds(*ends)
+        return np.column_stack([gradients_PP @ theta_P] * 2)
     alpha_G = alpha + width * _REACH
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))
     theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
-    limit = spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
-    down, up = _crossing(ss_G[best::-1], limit), _crossing(ss_G[best:], limit)
-    of_alpha, of_ln_C, of_E = (
-        _ends(theta_GP @ g_P, best, down, up, spread.shared_half_width(g_P)) for g_P in gradients_PP
-    )
+    value_GP, limit = theta_GP @ gradients_PP.T, spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
+    ends_P2 = np.column_stack([_crossing(value_GP[side], ss_G[side], limit) for side in np.s_[best::-1, best:]])
+    reach_P2 = np.abs(ends_P2 - value_GP[best][:, None])
+    shared_P = np.array([spread.shared_half_width(of_P) for of_P in gradients_PP])
+    ends_P2 += [-1, 1] * (np.hypot(reach_P2, shared_P[:, None]) - reach_P2)
     slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
     without_offset = float(np.sum((ln_y_N - ln_y_N.mean() - slope * x_N) ** 2))
     if without_offset <= limit:  # tested directly: the valley bends where E reaches 0, between two steps
-        of_E = (0.0, of_E[1])
-    return OffsetEnds(of_alpha, of_ln_C, of_E)
+        ends_P2[2, 0] = 0.0
+    return ends_P2
 
 
-def _ends(value_G: Floats, best: int, down: float | None, up: float | None, rest: float) -> Ends:
-    """The value at both crossings, widened by the noise shared by all sizes. It increases along the valley."""
-    middle, place_G = float(value_G[best]), np.arange(len(value_G))
-    ends: list[float | None] = []
-    for steps, side in ((down, -1), (up, 1)):
-        if steps is None:
-            ends.append(None)
-            continue
-        end = float(np.interp(best + side * steps, place_G, value_G))
-        reach = abs(end - middle)
-        ends.append(end + side * (float(np.hypot(reach, rest)) - reach))  # exactly the end where nothing is shared
-    return ends[0], ends[1]
-
-
-def _crossing(ss_G: Floats, limit: float) -> float | None:
-    """How many steps from the fit the sum of squares passes the limit; None if it never does, or a search failed."""
+def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
+    """The values where the sum of squares passes the limit, from the fit on; NaN if never, or if a search failed."""
     over_G = ~(ss_G <= limit)
-    if not over_G.any():
-        return None
     at = int(np.argmax(over_G))
     if at == 0 or not np.isfinite(ss_G[at]):
-        return None
+        return np.full(value_GP.shape[1], math.nan)
     # The root of the sum of squares is nearly linear in alpha, the sum itself is not.
     before, after, wanted = np.sqrt(np.maximum([ss_G[at - 1], ss_G[at], limit] - ss_G[0], 0.0))
-    return at - 1 + float((wanted - before) / (after - before))
+    return np.asarray(value_GP[at - 1] + (wanted - before) / (after - before) * (value_GP[at] - value_GP[at - 1]))
 
 
-def numbers(found: FoundLaw, r2: float | None, method: Method, backtests: bool) -> dict[str, Any]:
-    """C, alpha, E and r2 of a law with their 95 % intervals; without backtests r2 has none."""
-    regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
-    of_alpha_P, of_ln_C_P, of_E_P = np.eye(3)[1], np.array([1.0, ln_S_ref, 0.0]), np.eye(3)[2]
-    theta_P = np.append(regression.theta_P, 0.0)[:3]
-    P, free_PF = len(regression.theta_P), regression.free_PF
-    alpha, ln_C, E = (float(of_P @ theta_P) for of_P in (of_alpha_P, of_ln_C_P, of_E_P))
-    ends: Ends = (None, None)
-    ln_C_ends: Ends = (None, None)
-    E_ends: Ends = (None, None)
-    r2_ends: Ends = (None, None)
-    if found.has_interval:
-        ends, ln_C_ends = (spread.interval(at, of_P[:P]) for at, of_P in ((alpha, of_alpha_P), (ln_C, of_ln_C_P)))
-        if P == 3 and free_PF is None:
-            valley = offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
-            ends, ln_C_ends, E_ends = valley.alpha, _reaching(ln_C, valley.ln_C), valley.E
-            E_ends = E_ends if E_ends[1] is None else reaching(E, (E_ends[0] or 0.0, E_ends[1]))
-        elif P == 3 and free_PF is not None and np.any(free_PF[2]):
-            E_ends = spread.interval(E, of_E_P)
-        if backtests and method in (Method.ols, Method.weighted) and free_PF is None:
-            r2_ends = (None, None) if r2 is None or not 0 <= r2 < 1 else reaching(r2, r2_interval(r2, len(found.x_N)))
-    E_lo, E_hi = E_ends
-    return {
-        "C": Estimate(*map(exp_or_none, (ln_C, *ln_C_ends))),
-        "alpha": Estimate(alpha, *ends, spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))),
-        "E": Estimate(E, None if E_lo is None else max(E_lo, 0.0), E_hi) if P == 3 else NO_ESTIMATE,
-        "r2": Estimate(r2, *r2_ends),
-    }
+def numbers(
+    regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
+) -> tuple[Estimate, Estimate, Estimate]:
+    """C, alpha and E of a law with their 95 % intervals."""
+    of_3P = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])  # alpha, ln C at S = 1, E
+    P, free_PF, ends_32 = len(regression.theta_P), regression.free_PF, np.full((3, 2), math.nan)
+    value_3 = of_3P[:, :P] @ regression.theta_P
+    if has_interval and P == 3 and free_PF is None:
+        ends_32 = offset_ends(x_N, ln_y_N, regression.theta_P, spread, of_3P)
+        if math.isfinite(ends_32[2, 1]):
+            ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
+        for at in (1, 2):  # a valley may turn, so that an end of alpha is none of C
+            if np.isfinite(ends_32[at]).all():
+                ends_32[at] = reaching(float(value_3[at]), tuple(ends_32[at].tolist()))
+    elif has_interval:
+        for at in range(3 if P == 3 and free_PF is not None and np.any(free_PF[2]) else 2):
+            ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P])
+    ends_32[2, 0] = np.maximum(ends_32[2, 0], 0.0)
+    alpha, ln_C, E = (
+        Estimate(value, *(None if math.isnan(end) else end for end in ends))
+        for value, ends in zip(value_3.tolist(), ends_32.tolist(), strict=True)
+    )
+    stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
+    return ln_C.exp(), replace(alpha, stderr=stderr), E if P == 3 else NO_ESTIMATE
 
 
-def _reaching(value: float, ends: Ends) -> Ends:
-    """Both ends, if there are two, extended to the number: a valley may turn, so that an end of alpha is none of C."""
-    lo, hi = ends
-    return ends if lo is None or hi is None else reaching(value, (lo, hi))
+def quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
+    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant.
 
-
-def quality(
-    regression: Regression, ln_y_N: Floats, method: Method, sigma_N: Floats | None
-) -> tuple[float, float | None, float | None]:
-    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant."""
-    w_N, n = (np.ones(len(ln_y_N)) if sigma_N is None else 1 / sigma_N**2), len(ln_y_N)
-    mean = float(w_N @ ln_y_N / w_N.sum())
-    ss_residual, ss_total = float(w_N @ regression.residual_N**2), float(w_N @ (ln_y_N - mean) ** 2)
-    if method is Method.robust or ss_residual == 0:
-        return 1 - ss_residual / ss_total, None, None
-    fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
-    n_parameters = n - regression.dof
-    return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
+    Args:
+        regression: of the points.
+        ln_y_N: logarithms of the values.
+        shows: whether R2 of a line has its interval.
+    """
+    n = len(ln_y_N)
+    w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
+    ss_residual = float(w_N @ regression.residual_N**2)
+    r2 = 1 - ss_residual / float(w_N @ (ln_y_N - np.average(ln_y_N, weights=w_N)) ** 2)
+    has_ends = shows and regression.is_linear and regression.scale is None and 0 <= r2 < 1
+    of_r2 = Estimate(r2, *reaching(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
+    if regression.scale is not None or ss_residual == 0:
+        return of_r2, None, None
+    fit, n_parameters = n * math.log(ss_residual / n) - float(np.log(w_N).sum()), n - regression.dof
+    return of_r2, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
 
 
 ALPHA: Final = 0.05  # a test with a smaller p is significant
@@ -297,15 +218,9 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         p such that the interval at level 1 - p ends at 0; 0 below 1e-100.
     """
     distance = abs(value - float(gradient_P @ about.bias_P))
-    unit = float(gradient_P @ about.spread_PP @ gradient_P)
-    shared = max(float(gradient_P @ about.text_PP @ gradient_P) - about.text_scatter**2 * unit, 0.0)
 
     def left(ln_p: float) -> float:
-        half_p = math.exp(ln_p) / 2
-        t = -float(stdtrit(about.dof, half_p)) if about.scatter > 0 else 0.0
-        z = -float(ndtri(half_p))
-        t_D = z if about.n_documents is None else -float(stdtrit(about.n_documents - 1, half_p))
-        return distance - math.sqrt(max(t * about.scatter, z * about.text_scatter) ** 2 * unit + t_D**2 * shared)
+        return distance - about.half_width(gradient_P, p=math.exp(ln_p))
 
     if left(math.log(_SMALLEST)) >= 0:
         return 0.0 if distance > 0 else 1.0

@@ -17,12 +17,12 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_n
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.intervals import FoundLaw, doubt, estimate, numbers, quality
-from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
-from rbpx.laws.power.predictor import Prediction, Predictor
-from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, by_lmfit, regress
+from rbpx.laws.power.intervals import centred, numbers, quality, regression_of, spread_of
+from rbpx.laws.power.pinned import NOTHING, Pinned
+from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.regression import EQUATIONS, NAMES, Regression, ln_law
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
-from rbpx.laws.power.unequal import Unequal, regress_unequal
+from rbpx.laws.power.unequal import Unequal, uncertainty_over
 from rbpx.status import Status
 
 __all__ = ["LawFit", "PowerLaw", "fit_power_law", "reproduce"]
@@ -95,7 +95,9 @@ class PowerLaw(LawFit):
         y: the quantity at each size, which may be NaN or infinite where there is no law.
         sign: of y; None where it has both.
         E: the offset; empty where the law has none.
-        found: the law as it was found; None where there is none, or all y are equal.
+        regression: of ln y; None where there is no law, or all y are equal.
+        uncertainty: of theta; None where there are no intervals.
+        unequal: how runs count; None where they count alike.
         n_replicates: of the documents; None where there were none.
         n_replicates_left_out: those with a value that has no logarithm.
         interval: what the intervals include, "documents and models" or "models"; of a law in k "documents" or "nested
@@ -103,7 +105,7 @@ class PowerLaw(LawFit):
         limited_by: what to collect more of, "models" or "text"; None where no documents were resampled.
         bend: of a law in k.
         pinned: the constants that were given.
-        given: the values that they have in `found`; of priors the likeliest.
+        given: the values that they have in `regression`; of priors the likeliest.
         reasons: every status that holds, in the order of `Status`; None before the law was judged.
     """
 
@@ -111,7 +113,9 @@ class PowerLaw(LawFit):
     y: Sequence[float]
     sign: int | None
     E: Estimate = NO_ESTIMATE
-    found: FoundLaw | None = field(default=None, repr=False)
+    regression: Regression | None = field(default=None, repr=False)
+    uncertainty: Uncertainty | None = field(default=None, repr=False)
+    unequal: Unequal | None = field(default=None, repr=False)
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
     interval: str | None = None
@@ -129,14 +133,9 @@ class PowerLaw(LawFit):
     @property
     def theta_P(self) -> Floats | None:
         """Ln C at S_ref, alpha and, where the form has one, E; None where there is no law."""
-        if self.found is None:
+        if self.regression is None:
             return None if self.alpha.value is None else np.array([math.log(abs(self.y[0])), 0.0])
-        return self.found.regression.theta_P
-
-    @property
-    def uncertainty(self) -> Uncertainty | None:
-        """Of theta; None where there are no intervals."""
-        return self.found.spread if self.found is not None and self.found.has_interval else None
+        return self.regression.theta_P
 
     def report(self) -> str:
         """Lmfit's report of the fit of ln y at the points: parameters, standard errors of the scatter, correlations.
@@ -144,26 +143,31 @@ class PowerLaw(LawFit):
         Raises:
             ValueError: the law has no numbers, or constants that were given.
         """
-        from lmfit import fit_report
+        import lmfit  # a second, which laws do without
 
-        if self.found is None or self.pinned or self.given:
+        if self.regression is None or self.given:
             raise ValueError(f"there is no search to report: status {self.status}, given {dict(self.given)}")
-        regression = self.found.regression
-        start_P, weight_N = regression.theta_P[: 2 if regression.at_bound else 3], regression.weight_N
-        return str(fit_report(by_lmfit(self.found.x_N, self.found.ln_y_N, start_P.tolist(), weight_N)))
+        start_P, root_N = self.regression.theta_P[: 2 if self.regression.at_bound else 3], self.regression.weight_N**0.5
+        x_N, ln_y_N = centred(np.asarray(self.S))[0], np.log(np.abs(self.y))
+
+        def residual_N(at: lmfit.Parameters) -> Floats:
+            return (ln_law(x_N, np.array([*at.valuesdict().values()])) - ln_y_N) * root_N
+
+        start = lmfit.create_params(**dict(zip(NAMES, start_P.tolist(), strict=False)))
+        return str(lmfit.fit_report(lmfit.minimize(residual_N, start)))
 
     @property
     def residuals_ln(self) -> list[float]:
         """The logarithm of y measured minus law, by size; empty where the law has no numbers."""
-        return [] if self.found is None else list(self.found.regression.residual_N.tolist())
+        return [] if self.regression is None else self.regression.residual_N.tolist()
 
     @property
     def pure_error(self) -> NestedTest | None:
         """The test of the law against what models of one size differ by; None without replicates."""
-        if self.found is None or len(set(self.S)) == len(self.S):
+        if self.regression is None or len(set(self.S)) == len(self.S):
             return None
-        points, regression = stack_one(self.found.x_N, self.found.ln_y_N), self.found.regression
-        return lack_of_fit_test(points, regression.free_jacobian_NP, regression.residual_N)
+        points = stack_one(np.log(self.S), np.log(np.abs(self.y)))
+        return lack_of_fit_test(points, self.regression.free_jacobian_NP, self.regression.residual_N)
 
     @property
     def alpha_text(self) -> Estimate:
@@ -181,26 +185,27 @@ class PowerLaw(LawFit):
         text, models = about.variances(np.eye(len(about.bias_P))[1])
         return math.sqrt(text) if about.knows_text else None, math.sqrt(models)
 
-    @property
-    def predictor(self) -> Predictor | None:
-        """What it predicts from; None if it has no numbers."""
-        if self.theta_P is None:
-            return None
-        return Predictor(self.theta_P, self.S_ref, self.sign or 1, self.S, self.uncertainty)
-
     def predict(self, S: float) -> Prediction:
         """The value of the law at another size, with an interval for a single model of that size.
 
         Raises:
             ValueError: the law has no numbers, or S is not positive and finite.
         """
-        if self.predictor is None or not 0 < S < math.inf:
+        if self.theta_P is None or not 0 < S < math.inf:
             raise ValueError(f"nothing to predict at S = {S}: status {self.status}")
-        return self.predictor.at(S)
+        x, sign = math.log(S / self.S_ref), self.sign or 1
+        ln_C_ref, alpha, *offset = self.theta_P.tolist()
+        power = math.exp(ln_C_ref - alpha * x)
+        y, lo, hi = power + sum(offset), None, None
+        if self.uncertainty is not None:
+            gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
+            ends = self.uncertainty.interval(math.log(y), gradient_P, new_model=True)
+            lo, hi = Estimate(y, *map(exp_or_none, ends)).times(sign).ends or (None, None)
+        return Prediction(S, sign * y, lo, hi, outside(S, self.S))
 
     def record(self) -> dict[str, Any]:
         """Params in the row of `fits`, as JSON takes them: what reproduces the fit (`reproduce`), and what is known."""
-        about, theta_P, found = self.uncertainty, self.theta_P, self.found
+        about, theta_P, regression = self.uncertainty, self.theta_P, self.regression
         record: dict[str, Any] = {
             "method": self.method.value,
             "S": list(self.S),
@@ -209,20 +214,18 @@ class PowerLaw(LawFit):
             "equation": EQUATIONS[self.method],
             "source": SOURCE,
             "uncertainty": None if about is None else as_plain(about),
+            "interval": self.interval,
         }
-        at = {} if theta_P is None else {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.E.value}
-        if found is None:
-            record |= {"interval": None} | at
-        else:
+        if theta_P is not None:
+            record |= {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.E.value}
+        if regression is not None:
             if self.n_replicates is not None:
                 record |= {"n_resamples": self.n_replicates, "n_resamples_left_out": self.n_replicates_left_out}
-            record |= {"sigma_ln": None if found.sigma_N is None else found.sigma_N.tolist()} | at
-            record |= {"residuals_ln": self.residuals_ln}
+            weighs = regression.weighs_variances
+            record |= {"sigma_ln": (1 / np.sqrt(regression.weight_N)).tolist() if weighs else None}
+            record |= {"residuals_ln": self.residuals_ln, "huber_scale_ln": regression.scale}
             if len(set(self.S)) < len(self.S):
                 record["replicates"] = None if self.pure_error is None else vars(self.pure_error)
-            record |= {"huber_scale_ln": found.regression.scale, "starts": [*map(list, found.regression.starts)]}
-            record |= {"tolerances": TOLERANCES, "gradient": found.regression.gradient_P.tolist()}
-            record |= {"interval": self.interval}
         if about is not None:
             ends = by_name(C=self.C, E=self.E, r2=self.r2)
             record |= {name: end for name, end in ends.items() if name.endswith(("_lo", "_hi"))}
@@ -231,8 +234,8 @@ class PowerLaw(LawFit):
             if about.knows_text:
                 record |= {"alpha_text_lo": self.alpha_text.lo, "alpha_text_hi": self.alpha_text.hi}
                 record |= {"alpha_text_sd": sd, "alpha_text_bias": float(about.bias_P[1])}
-        if found is not None and found.unequal is not None:
-            record |= {"over": found.unequal.over, "weights": found.unequal.weight_N.tolist()}
+        if self.unequal is not None:
+            record |= {"over": self.unequal.over, "weights": self.unequal.weight_N.tolist()}
         if self.pinned:
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
@@ -289,39 +292,52 @@ def fit_power_law(
         RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`. Signed terms
         of cross-entropy: arXiv 2510.04067.
     """
-    S_N, given_N = _checked(S, y)
-    method, sign = Method(method), 1
-    law = PowerLaw(n_points=len(S_N), S=S_N.tolist(), method=method, y=given_N.tolist(), sign=1)
-    if signed:
-        signs = np.sign(given_N)
-        if len(S_N) >= 3 and np.all(np.isfinite(given_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
-            return replace(law, status=Status.sign_change, sign=None)
-        sign = -1 if len(signs) and signs[0] < 0 else 1
-        law = replace(law, sign=sign)
-    y_N, replicates = sign * given_N, _usable(y_replicates, len(S_N), sign)
-    found = estimate(S_N, y_N, replicates, method, given, unequal)
-    if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
-        return replace(law, status=found, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
-    if isinstance(found, Status):
-        return replace(law, status=found)
-    r2: float | None
-    r2, aic, bic = quality(found.regression, found.ln_y_N, method, found.sigma_N)
-    if unequal is not None and unequal.over > 1:  # runs that are badly tuned have no part in the law
-        r2, aic, bic = None, None, None
-    about = found.spread if found.has_interval else None
+    S_N, signed_N = np.asarray(S, np.float64), np.asarray(y, np.float64)
+    sign, method = -1 if signed and len(signed_N) and signed_N[0] < 0 else 1, Method(method)
+    law = PowerLaw(n_points=len(S_N), S=S_N.tolist(), method=method, y=signed_N.tolist(), sign=sign)
+    if signed and len(S_N) >= 3 and np.all(np.isfinite(signed_N)) and np.any(sign * signed_N <= 0):
+        return replace(law, status=Status.sign_change, sign=None)
+    y_N, replicates = sign * signed_N, y_replicates
+    if replicates is not None and not isinstance(replicates, Replicates):
+        replicates = Replicates.of(sign * np.asarray(replicates, np.float64))
+    used = replicates if replicates is not None and replicates.suffices else None
+    weights = None if unequal is None else unequal.scaled()
+    # The standard deviation of equal values is rounding, not 0.
+    if method is Method.weighted and used is not None and np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
+        weights = Unequal(1 / np.diag(used.covariance_NN))
+    regression = regression_of(S_N, y_N, method, given, weights)
+    if regression is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
+        return replace(law, status=regression, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
+    if isinstance(regression, Status):
+        return replace(law, status=regression)
+    (x_N, ln_S_ref), ln_y_N = centred(S_N), np.log(y_N)
+    if weights is not None and weights.over > 1:  # runs that are badly tuned have no part in the law
+        spread = uncertainty_over(x_N, ln_y_N, weights, used)
+        has_interval = replicates is None or used is not None
+        r2, aic, bic = NO_ESTIMATE, None, None
+    else:
+        spread = spread_of(regression, x_N, used)
+        has_interval = replicates is None or spread.knows_text
+        r2, aic, bic = quality(regression, ln_y_N, backtests and has_interval)
+    C, alpha, E = numbers(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
     return replace(
         law,
-        **numbers(found, r2, method, backtests),
+        C=C,
+        alpha=alpha,
+        E=E,
+        r2=r2,
         aic=aic,
         bic=bic,
-        backtest_error=_backtest_error(S_N, y_N, method, found.sigma_N, given, unequal) if backtests else None,
-        status=Status.at_bound if found.regression.at_bound else None,
-        found=found,
+        backtest_error=_backtest_error(S_N, y_N, method, given, weights) if backtests else None,
+        status=Status.at_bound if regression.at_bound else None,
+        regression=regression,
+        uncertainty=spread if has_interval else None,
+        unequal=unequal,
         n_replicates=None if replicates is None else len(replicates.y_BN),
         n_replicates_left_out=0 if replicates is None else replicates.n_left_out,
         given=given,
-        interval=None if about is None else "documents and models" if about.knows_text else "models",
-        limited_by=None if about is None else about.limit(np.eye(len(found.regression.theta_P))[1]),
+        interval=None if not has_interval else "documents and models" if spread.knows_text else "models",
+        limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if has_interval else None,
     )
 
 
@@ -332,65 +348,25 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
         params: the record of a fit that has numbers.
     """
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
-    sigma_N = None if params["sigma_ln"] is None else np.asarray(params["sigma_ln"], float)
-    x_N, ln_y_N, ln_S_ref = np.log(S_N) - np.log(S_N).mean(), np.log(y_N), float(np.log(S_N).mean())
-    method, given = Method(params["method"]), params.get("given")
-    if "over" in params:
-        unequal = Unequal(np.asarray(params["weights"], float), params["over"])
-        regression = regress_unequal(x_N, ln_y_N, unequal)
-    elif given:
-        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
-    else:
-        regression = regress(x_N, ln_y_N, method, sigma_N)
+    unequal = Unequal(np.asarray(params["weights"], float), params["over"]).scaled() if "over" in params else None
+    if unequal is None and params["sigma_ln"] is not None:
+        unequal = Unequal(np.asarray(params["sigma_ln"], float) ** -2)
+    regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, unequal)
+    if isinstance(regression, Status):
+        return {"C": None, "alpha": None, "E": None}
     theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
-    ln_C = theta["ln_C_ref"] + theta["alpha"] * ln_S_ref
+    ln_C = theta["ln_C_ref"] + theta["alpha"] * centred(S_N)[1]
     return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
 
 def _backtest_error(
-    S_N: Floats,
-    y_N: Floats,
-    method: Method,
-    sigma_N: Floats | None,
-    given: Mapping[str, float],
-    unequal: Unequal | None,
+    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weights: Unequal | None
 ) -> float | None:
-    rest, largest = np.flatnonzero(S_N < S_N.max()), np.flatnonzero(S_N == S_N.max())
+    rest, largest = np.flatnonzero(S_N < S_N.max()), S_N == S_N.max()
     rest = rest[np.argsort(S_N[rest])]
-    if doubt(S_N[rest], y_N[rest], method, given) is not None or np.all(y_N[rest] == y_N[rest[0]]):
+    regression = regression_of(S_N[rest], y_N[rest], method, given, None if weights is None else weights.only(rest))
+    if isinstance(regression, Status):
         return None
-    ln_S_ref = float(np.log(S_N[rest]).mean())
-    sigma_of_rest = None if sigma_N is None else sigma_N[rest]
-    x_N, ln_y_N = np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest])
-    if unequal is not None:
-        regression = regress_unequal(x_N, ln_y_N, unequal.only(rest))
-    elif given:
-        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
-    else:
-        regression = regress(x_N, ln_y_N, method, sigma_of_rest)
-    if not regression.converged:
-        return None
-    x = math.log(S_N.max()) - ln_S_ref
-    ln_power = float(regression.theta_P[0] - regression.theta_P[1] * x)
-    if ln_power > 700:
-        return None
-    E = float(regression.theta_P[2]) if method is Method.offset else 0.0
-    return (math.exp(ln_power) + E) / float(y_N[largest].mean()) - 1
-
-
-def _checked(S: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if S_N.ndim != 1 or not np.all((S_N > 0) & np.isfinite(S_N)):
-        raise ValueError(f"sizes must be a list of positive numbers, got {S!r}")
-    if y_N.shape != S_N.shape:
-        raise ValueError(f"S has shape {S_N.shape}, y {y_N.shape}")
-    return S_N, y_N
-
-
-def _usable(replicates: ArrayLike | Replicates | None, n_sizes: int, sign: int) -> Replicates | None:
-    if replicates is None or isinstance(replicates, Replicates):
-        return replicates
-    y_BN = np.asarray(replicates, dtype=np.float64)
-    if y_BN.ndim != 2 or y_BN.shape[1] != n_sizes:
-        raise ValueError(f"y_resampled has shape {y_BN.shape}, expected [B, {n_sizes}]")
-    return Replicates.of(sign * y_BN)
+    x = math.log(S_N.max()) - centred(S_N[rest])[1]
+    y = exp_or_none(float(ln_law(np.array([x]), regression.theta_P)[0]))
+    return None if y is None else y / float(y_N[largest].mean()) - 1

@@ -1,29 +1,25 @@
-"""What a fitted power law says of another size: the value, with the interval of one model of that size.
+"""A prediction at a size that was not fitted, with the interval of one new model."""
 
-Shapes: P parameters.
-"""
-
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.uncertainty import Uncertainty
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of a law at one size.
+    """What a new model of size S would show, by one law or averaged over forms.
 
     Attributes:
         S: the size.
-        y: the value that the law gives.
-        lo: lower end of the 95 % interval of what a model of this size would show; None where the fit has none.
+        y: the value of the law; over forms the median.
+        lo: lower end of the 95 % interval of one model; None where there is none, or it is beyond any float.
         hi: upper end.
         beyond: the factor by which S lies outside the fitted sizes; 1 within them.
+        weights: of each form that was averaged; they sum to 1.
+        correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
+        within: the answer of each form alone, of those that were fitted.
     """
 
     S: float
@@ -31,47 +27,22 @@ class Prediction:
     lo: float | None
     hi: float | None
     beyond: float
+    weights: Mapping[str, float] = field(default_factory=dict)
+    correlated: float | None = None
+    within: Mapping[str, "Prediction"] = field(default_factory=dict)
 
     @property
     def estimate(self) -> Estimate:
         """The value with its interval."""
         return Estimate(self.y, self.lo, self.hi)
 
-    def record(self) -> dict[str, float | None]:
-        """As JSON takes it."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """What a law predicts from.
-
-    Attributes:
-        theta_P: ln C at S_ref, alpha and, where it has one, E.
-        S_ref: a size.
-        sign: of the values.
-        S: the sizes that were fitted.
-        about: the uncertainty of theta_P; None where predictions have no interval.
-    """
-
-    theta_P: Floats
-    S_ref: float
-    sign: int
-    S: Sequence[float]
-    about: Uncertainty | None
-
-    def at(self, S: float) -> Prediction:
-        """The value of the law, with an interval for a single model of that size."""
-        x = math.log(S / self.S_ref)
-        ln_C_ref, alpha, *offset = self.theta_P.tolist()
-        power = math.exp(ln_C_ref - alpha * x)
-        y = power + sum(offset)
-        lo = hi = None
-        if self.about is not None:
-            gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
-            lo, hi = (exp_or_none(end) for end in self.about.interval(math.log(y), gradient_P, new_model=True))
-        ends = sorted(self.sign * end for end in (lo, hi)) if lo is not None and hi is not None else [None, None]
-        return Prediction(S, self.sign * y, ends[0], ends[1], outside(S, self.S))
+    def record(self) -> dict[str, Any]:
+        """As JSON takes it; of a prediction over forms with what each of them says."""
+        of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
+        if self.weights:
+            within = {form: {"y": at.y, "lo": at.lo, "hi": at.hi} for form, at in self.within.items()}
+            of |= {"weights": dict(self.weights), "correlated": self.correlated, "within": within}
+        return of
 
 
 def outside(S: float, sizes: Sequence[float]) -> float:

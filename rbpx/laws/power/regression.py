@@ -1,29 +1,32 @@
 """Regression of ln y on ln S for a law in size, of the points and of all their replicates at once.
 
-Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B replicates of the documents.
+With theta = (ln C_ref, alpha, E), constants that are given leave theta = origin + free phi, and phi is searched for.
+
+Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B replicates of the
+documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.offset import offset_residuals, search_offsets
-
-if TYPE_CHECKING:
-    from lmfit.minimizer import MinimizerResult
+from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.solver import End, Local, Sets, minimise, squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
-TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
-SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
-AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
+_SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
+_AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: a scale below it is 0
+_CLOSE: Final = 1e-12  # of a number that is searched for
 
 
 EQUATIONS: Final = {
@@ -45,9 +48,7 @@ class Regression:
         residual_N: ln y, measured minus fitted.
         scale: of Huber's loss, in ln y; None for the other methods.
         at_bound: E is fixed at 0.
-        converged: the gradient vanishes, checked here.
-        gradient_P: of half the sum of weighted squares, at theta.
-        starts: where the search began.
+        converged: the gradient vanishes.
         weighs_variances: the weights are one over the variances of the points.
         free_PF: the directions in which theta was free; None where every parameter was.
     """
@@ -56,11 +57,9 @@ class Regression:
     jacobian_NP: Floats
     weight_N: Floats
     residual_N: Floats
-    scale: float | None
-    at_bound: bool
-    converged: bool
-    gradient_P: Floats
-    starts: tuple[tuple[float, ...], ...]
+    scale: float | None = None
+    at_bound: bool = False
+    converged: bool = True
     weighs_variances: bool = False
     free_PF: Floats | None = None
 
@@ -76,11 +75,10 @@ class Regression:
         """Degrees of freedom of the residuals; an E at its bound takes one."""
         return len(self.residual_N) - (len(self.theta_P) if self.free_PF is None else self.free_PF.shape[1])
 
-    def is_linear(self, method: Method) -> bool:
+    @property
+    def is_linear(self) -> bool:
         """Whether refits are linear in ln y: Huber's weights, an offset and given constants are not."""
-        if self.free_PF is not None:
-            return False
-        return method in (Method.ols, Method.weighted) or (method is Method.robust and not self.scale)
+        return self.free_PF is None and len(self.theta_P) == 2 and not self.scale
 
     @cached_property
     def sensitivity_PN(self) -> Floats:
@@ -91,120 +89,133 @@ class Regression:
         J = self.jacobian_NP @ free_PF
         return np.asarray(free_PF @ np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N))
 
+    def refit(self, x_N: Floats, ln_y_BN: Floats) -> Floats:
+        """The same on each replicate, [B, P], from this fit on, with its weights and its scale.
 
-def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Regression:
+        NaN where the search for an offset did not end.
+        """
+        if self.is_linear:
+            return np.asarray(ln_y_BN @ self.sensitivity_PN.T)  # so this is exact
+        if self.scale:
+            return _huber_lines(x_N, ln_y_BN, self.theta_P, self.scale)
+        start_BP = np.tile(self.theta_P, (len(ln_y_BN), 1))
+        if self.free_PF is not None:
+            return _search_free(x_N, ln_y_BN, start_BP, self.theta_P, self.free_PF)
+        if self.at_bound:  # a replicate may need an offset where the data did not
+            start_BP[:, 2] = 0.1 * float(np.exp(ln_y_BN.min()))
+        return search_offsets(x_N, ln_y_BN, start_BP)
+
+
+def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
     """Fit ln y = ln(E + exp(ln_C_ref - alpha x)), E = 0 unless the method is `offset`.
+
+    A line is in closed form, an offset by the batch solver, Huber's loss by reweighted least squares.
 
     Args:
         x_N: ln(S / S_ref), centred.
         ln_y_N: logarithms of the values.
         method: how.
-        sigma_N: standard deviation of each ln y, for `weighted` only.
-
-    Returns:
-        The regression: a line in closed form, an offset by the batch solver, Huber's loss by lmfit. Its
-        gradient is checked here, since lmfit reports success too easily.
-
-    Raises:
-        ValueError: `weighted` without sigma_N.
+        weight_N: of lines alone, one over the variance of each ln y.
     """
-    if method is Method.weighted:
-        if sigma_N is None:
-            raise ValueError("a weighted regression needs the standard deviation of each ln y")
-        through, weight_N = line(x_N, ln_y_N, 1 / sigma_N**2), 1 / sigma_N**2
-        return replace(
-            regression_at(x_N, ln_y_N, np.array(through), weight_N, starts=(through,)), weighs_variances=True
-        )
+    if weight_N is not None:
+        weighted = regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N, weight_N)), weight_N)
+        return replace(weighted, weighs_variances=True)
     if method is Method.offset:
-        starts = tuple(_offset_starts(x_N, ln_y_N))
-        end_P = _best_offset(x_N, ln_y_N, np.array(starts))
-        if end_P[2] > AT_BOUND * float(np.exp(ln_y_N.min())):
-            return regression_at(x_N, ln_y_N, end_P, np.ones(len(x_N)), starts=starts)
-        plain = regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
-        return replace(
-            plain,
-            theta_P=np.append(plain.theta_P, 0.0),
-            jacobian_NP=np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))]),
-            gradient_P=np.append(plain.gradient_P, 0.0),
-            at_bound=True,
-            starts=starts,
-        )
+        return _offset(x_N, ln_y_N)
     if method is Method.robust:
-        start = _median_line(x_N, ln_y_N)
-        return _search(x_N, ln_y_N, start, _scale(x_N, ln_y_N, start))
-    through = line(x_N, ln_y_N)
-    return regression_at(x_N, ln_y_N, np.array(through), np.ones(len(x_N)), starts=(through,))
+        start_P = _median_line(x_N, ln_y_N)
+        scale = _scale(ln_y_N - ln_law(x_N, start_P))
+        if scale > _ROUNDING * max(1.0, float(np.abs(ln_y_N).max())):
+            theta_P = _huber_lines(x_N, ln_y_N[None], start_P, scale)[0]
+            return regression_at(x_N, ln_y_N, theta_P, _huber_weight(ln_y_N - ln_law(x_N, theta_P), scale), scale)
+        return replace(regress(x_N, ln_y_N, Method.ols), scale=0.0)
+    return regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N)))
 
 
-def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float) -> Regression:
-    """Search by lmfit from one start under Huber's loss; its scale is 0 where most points lie on one line."""
-    loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
-    found = by_lmfit(x_N, ln_y_N, start, np.ones(len(x_N)), calc_covar=False, **loss)
-    theta_P = np.array(list(found.params.valuesdict().values()))
-    weight_N = huber_weight(ln_y_N - ln_law(x_N, theta_P), scale)
-    return regression_at(x_N, ln_y_N, theta_P, weight_N, scale, (start,), bool(found.success))
+def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
+    """The best from several starts; a search that did not converge counts as its start."""
+    start_GP = _offset_starts(x_N, ln_y_N)
+    end_GP = search_offsets(x_N, np.tile(ln_y_N, (len(start_GP), 1)), start_GP)
+    end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
+    end_P = end_GP[np.argmin((offset_residuals(x_N, ln_y_N, end_GP) ** 2).sum(axis=1))]
+    if end_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
+        return regression_at(x_N, ln_y_N, end_P)
+    plain = regress(x_N, ln_y_N, Method.ols)  # the same with E fixed at 0
+    jacobian_NP = np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))])
+    return replace(plain, theta_P=np.append(plain.theta_P, 0.0), jacobian_NP=jacobian_NP, at_bound=True)
 
 
-def by_lmfit(
-    x_N: Floats, ln_y_N: Floats, start: Sequence[float], weight_N: Floats, calc_covar: bool = True, **options: Any
-) -> "MinimizerResult":
-    """What lmfit finds from one start: `NAMES` are its parameters, E is at least 0.
+def regress_pinned(
+    x_N: Floats, ln_y_N: Floats, method: Method, given: Mapping[str, float], ln_S_ref: float
+) -> Regression:
+    """Fit ln y by least squares with some constants given.
 
     Args:
-        x_N: ln(S / S_ref).
+        x_N: ln(S / S_ref), centred.
         ln_y_N: logarithms of the values.
-        start: of each parameter.
-        weight_N: of each squared residual.
-        calc_covar: whether to work out standard errors and correlations.
-        options: of `scipy.optimize.least_squares`.
+        method: ols or offset.
+        given: C, alpha or E; E below every y.
+        ln_S_ref: logarithm of S_ref.
     """
-    import lmfit  # a second, which most laws do without
+    names = PINNABLE[method]
+    origin_P = np.array([given.get(name, 0.0) for name in names])
+    free_PF = np.eye(len(names))[:, [at for at, name in enumerate(names) if name not in given]]
+    if "C" in given:  # ln C_ref = ln C - alpha ln S_ref
+        origin_P[0] = np.log(given["C"])
+        to_ref_PP = np.eye(len(names))
+        to_ref_PP[0, 1] = -ln_S_ref
+        origin_P, free_PF = to_ref_PP @ origin_P, to_ref_PP @ free_PF
+    seeks_E = "E" in names and "E" not in given
+    E = given.get("E", 0.0)
+    start_BP = _offset_starts(x_N, ln_y_N) if seeks_E else np.array([[*line(x_N, np.log(np.exp(ln_y_N) - E)), E]])
+    start_BP = start_BP[:, : len(names)]
+    theta_BP = _search_free(x_N, np.tile(ln_y_N, (len(start_BP), 1)), start_BP, origin_P, free_PF)
+    theta_P = theta_BP[np.argmin(((ln_y_N - ln_law(x_N, theta_BP)) ** 2).sum(axis=1))]
+    if seeks_E and theta_P[2] <= _AT_BOUND * float(np.exp(ln_y_N.min())):
+        return replace(regress_pinned(x_N, ln_y_N, method, {**given, "E": 0.0}, ln_S_ref), at_bound=True)
+    return regression_at(x_N, ln_y_N, theta_P, free_PF=free_PF)
 
-    parameters, root_N1 = lmfit.Parameters(), np.sqrt(weight_N)[:, None]
-    for name, value in zip(NAMES, start, strict=False):
-        parameters.add(name, value=float(value), min=0.0 if name == "E" else -np.inf)
 
-    def theta(of: lmfit.Parameters) -> Floats:
-        return np.array([each.value for each in of.values()])
+def _search_free(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Floats, free_PF: Floats) -> Floats:
+    """The best theta of each series, [B, P]."""
+    if not free_PF.size:
+        return np.tile(origin_P, (len(ln_y_BN), 1))
 
-    minimizer = lmfit.Minimizer(lambda of: (ln_law(x_N, theta(of)) - ln_y_N) * root_N1[:, 0], parameters)
-    minimizer.calc_covar = calc_covar
-    with np.errstate(all="ignore"):  # a step too far is not taken
-        return minimizer.least_squares(
-            jac=lambda of: jacobian(x_N, theta(of)) * root_N1, x_scale="jac", **TOLERANCES, **options
-        )
+    def objective(phi_FB: Floats, sets: Sets) -> Local:
+        theta_BP = origin_P + (free_PF @ phi_FB).T
+        left_BN, J_BNP = ln_law(x_N, theta_BP) - ln_y_BN[sets], jacobian(x_N, theta_BP)
+        return squares(left_BN.T, np.moveaxis(J_BNP @ free_PF, 0, -1).swapaxes(0, 1))
+
+    phi_FB: Floats = np.asarray(np.linalg.lstsq(free_PF, (start_BP - origin_P).T, rcond=None)[0])
+    found = minimise(objective, phi_FB, end=End(step=_CLOSE))
+    return np.asarray(origin_P + (free_PF @ found.theta_PB).T)
 
 
 def regression_at(
     x_N: Floats,
     ln_y_N: Floats,
     theta_P: Floats,
-    weight_N: Floats,
+    weight_N: Floats | None = None,
     scale: float | None = None,
-    starts: tuple[tuple[float, ...], ...] = (),
-    ended: bool = True,
     free_PF: Floats | None = None,
 ) -> Regression:
     """The regression at these parameters, and whether its gradient vanishes where they are free."""
     residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
+    weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
     J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
     gradient_F = J_NF.T @ (weight_N * residual_N)
     reach_F = np.abs(J_NF).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
-    converged = ended and bool(np.all(np.abs(gradient_F) <= _GRADIENT_TOLERANCE * reach_F)) and _is_identified(J_NF)
-    return Regression(
-        theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_F, starts, free_PF=free_PF
-    )
+    converged = bool(np.all(np.abs(gradient_F) <= _GRADIENT_TOLERANCE * reach_F)) and _is_identified(J_NF)
+    return Regression(theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, free_PF=free_PF)
 
 
 def _is_identified(jacobian_NP: Floats) -> bool:
     """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
-    if not len(length_P):
-        return True
     if not length_P.all():
         return False
     stretch_P = np.linalg.svd(jacobian_NP / length_P, compute_uv=False)
-    return bool(stretch_P[0] < _WORST_CONDITION * stretch_P[-1])
+    return not len(length_P) or bool(stretch_P[0] < _WORST_CONDITION * stretch_P[-1])
 
 
 def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
@@ -228,60 +239,30 @@ def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
 
 def line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
     """The closed form of (weighted) least squares: ln_C_ref and alpha, x being centred or not."""
-    mean_x = x_N.mean() if weight_N is None else np.average(x_N, weights=weight_N)
-    mean_ln_y = ln_y_N.mean() if weight_N is None else np.average(ln_y_N, weights=weight_N)
-    about_N = x_N - mean_x
-    of_N = about_N if weight_N is None else weight_N * about_N
-    slope = float(of_N @ ln_y_N) / float(of_N @ about_N)
+    weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
+    mean_x, mean_ln_y = np.average([x_N, ln_y_N], axis=1, weights=weight_N)
+    about_N = weight_N * (x_N - mean_x)
+    slope = float(about_N @ ln_y_N) / float(about_N @ (x_N - mean_x))
     return float(mean_ln_y - slope * mean_x), -slope
 
 
-def _median_line(x_N: Floats, ln_y_N: Floats) -> tuple[float, float]:
+def _median_line(x_N: Floats, ln_y_N: Floats) -> Floats:
     """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
     i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # replicates of one size have no slope
-    slope = float(np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i])))
-    return float(np.median(ln_y_N - slope * x_N)), -slope
+    slope = np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i]))
+    return np.array([np.median(ln_y_N - slope * x_N), -slope])
 
 
-def _scale(x_N: Floats, ln_y_N: Floats, line: tuple[float, float]) -> float:
+def _scale(residual_N: Floats) -> float:
     """Robust standard deviation about a line: 1.4826 times the median of the absolute residuals, n / (n - 2) freed."""
-    residual_N = np.abs(ln_y_N - line[0] + line[1] * x_N)
-    return float(1.4826 * np.median(residual_N) * np.sqrt(len(x_N) / (len(x_N) - 2)))
+    n = len(residual_N)
+    return float(1.4826 * np.median(np.abs(residual_N)) * np.sqrt(n / (n - 2)))
 
 
-def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, float]]:
+def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
     smallest = float(np.exp(ln_y_N.min()))
-    starts = []
-    for share in SHARES_OF_OFFSET:
-        E = share * smallest
-        starts.append((*line(x_N, np.log(np.exp(ln_y_N) - E)), max(E, 1e-3 * smallest)))
-    return starts
-
-
-def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Floats:
-    """The best result of the searches from all starts; one that did not converge is replaced by its start."""
-    end_GP = search_offsets(x_N, np.tile(ln_y_N, (len(start_GP), 1)), start_GP)
-    end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    return np.asarray(end_GP[np.argmin((offset_residuals(x_N, ln_y_N, end_GP) ** 2).sum(axis=1))])
-
-
-# ------------------------------------------------------------------------------------------------------- replicates
-
-
-def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Floats:
-    """The same regression on each replicate, all at once; starts at the fit and keeps its weights and its scale.
-
-    Returns:
-        Parameters, shape [B, P]. NaN where the search for an offset did not end.
-    """
-    if regression.is_linear(method):
-        return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # so this is exact
-    if regression.scale:
-        return huber_lines(x_N, ln_y_BN, regression.theta_P, regression.scale)
-    start_P = regression.theta_P.copy()
-    if regression.at_bound:  # a replicate may need an offset where the data did not
-        start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
-    return search_offsets(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
+    starts = [(*line(x_N, np.log(np.exp(ln_y_N) - share * smallest)), share) for share in _SHARES_OF_OFFSET]
+    return np.array([(ln_C, alpha, max(share, 1e-3) * smallest) for ln_C, alpha, share in starts])
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
@@ -301,26 +282,25 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
 
 
-def huber_weight(residual_N: Floats, scale: float | None) -> Floats:
+def _huber_weight(residual_N: Floats, scale: float) -> Floats:
     """What each squared residual counts under Huber's loss."""
-    if scale is None or scale == 0.0:  # more than half of the points lie on one line: nothing to bend
-        return np.ones_like(residual_N)
-    limit = HUBER * scale
-    return np.asarray(limit / np.maximum(np.abs(residual_N), limit))
+    return np.asarray(HUBER * scale / np.maximum(np.abs(residual_N), HUBER * scale))
 
 
-def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
+def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
     """Lines under Huber's loss of one scale, by iteratively reweighted least squares from one start; shape [B, 2]."""
     theta_BP = np.tile(start_P, (len(ln_y_BN), 1))
     for _ in range(100):
-        residual_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
-        w_BN = huber_weight(residual_BN, scale)
-        mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
-        about_BN = x_N - mean_x
-        slope_B = (w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1)
-        new_BP = np.column_stack([mean_y[:, 0] - slope_B * mean_x[:, 0], -slope_B])
-        moved = float(np.abs(new_BP - theta_BP).max())
-        theta_BP = new_BP
-        if moved < 1e-10:
+        before_BP, w_BN = theta_BP, _huber_weight(ln_y_BN - ln_law(x_N, theta_BP), scale)
+        theta_BP = weighted_lines(x_N, ln_y_BN, w_BN)
+        if float(np.abs(theta_BP - before_BP).max()) < 1e-10:
             break
     return theta_BP
+
+
+def weighted_lines(x_N: Floats, ln_y_BN: Floats, w_BN: Floats) -> Floats:
+    """The least-squares line of each series with weights of its own, [B, 2]."""
+    mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
+    about_BN = x_N - mean_x
+    slope_B = (w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1)
+    return np.column_stack([mean_y[:, 0] - slope_B * mean_x[:, 0], -slope_B])

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.intervals.estimate import (
+    LEVEL,
     Estimate,
     Moments,
     Replicates,
@@ -173,16 +174,17 @@ class Uncertainty:
         """
         return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
 
-    def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
+    def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
         """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
         unit, shared = self._parts(gradient_P, new_model)
-        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_documents)
+        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_documents, p)
 
     def shared_half_width(self, gradient_P: Floats) -> float:
         """Half of the width of an interval from the noise shared by all sizes alone."""
         return document_t(self.n_documents) * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
+        """Variance per scatter of 1, and over documents beside what the scatter shows."""
         unit = max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0)  # of a given constant it is 0 but for rounding
         unit += self.point * new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Replicates, run_weights
+from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.regression import Regression, line, regression_at
+from rbpx.laws.power.regression import Regression, ln_law, regress, regression_at, weighted_lines
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.tuned import Tuned, tuned
 
@@ -39,52 +40,49 @@ class Unequal:
         """The same of some of the runs."""
         return replace(self, weight_N=self.weight_N[keep_N])
 
+    def scaled(self) -> "Unequal":
+        """The same with weights of mean 1."""
+        return replace(self, weight_N=self.weight_N / self.weight_N.mean())
+
 
 def regress_unequal(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> Regression:
     """The line of ln y on x, centred or not."""
-    weight_N = unequal.weight_N / unequal.weight_N.mean()
     if unequal.over == 1:
-        theta_P = np.array(line(x_N, ln_y_N, weight_N))
-        return replace(regression_at(x_N, ln_y_N, theta_P, weight_N), weighs_variances=True)
-    regression, about = _lowest(x_N, ln_y_N, weight_N, unequal.over)
+        return regress(x_N, ln_y_N, Method.ols, unequal.weight_N)
+    regression, about = _lowest(x_N, ln_y_N, unequal)
     raised_P = regression.theta_P + np.array([float(about.level_B[0]), 0.0])
     return replace(regression, theta_P=raised_P, residual_N=regression.residual_N - about.level_B[0])
 
 
 def uncertainty_over(x_N: Floats, ln_y_N: Floats, unequal: Unequal, replicates: Replicates | None) -> Uncertainty:
     """The uncertainty of a line of well-tuned runs, for `over` above 1."""
-    weight_N = unequal.weight_N / unequal.weight_N.mean()
-    _, about = _lowest(x_N, ln_y_N, weight_N, unequal.over)
+    _, about = _lowest(x_N, ln_y_N, unequal)
     n, P = len(x_N), 2
-    weight_BN = run_weights(n, _REPLICATES, 0) * weight_N
+    weight_BN = run_weights(n, _REPLICATES, 0) * unequal.weight_N
     ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
     if replicates is not None:
         ln_y_BN = replicates.ln_y_BN[np.random.default_rng(0).integers(len(replicates.ln_y_BN), size=_REPLICATES)]
     theta_BP = _lines(x_N, ln_y_BN, weight_BN, unequal.over)
-    left_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
-    theta_BP[:, 0] += tuned(left_BN, weight_BN).level_B
+    theta_BP[:, 0] += tuned(ln_y_BN - ln_law(x_N, theta_BP), weight_BN).level_B
     sd, dof = about.sd_freed(n, P), max(n * (1 - float(about.share_B[0])) - P - 1, 1.0)
     spread_PP = np.cov(theta_BP.T) * (n + 1) / (n - 1) / max(sd, 1e-300) ** 2
     return Uncertainty(np.zeros((P, P)), np.zeros(P), spread_PP, sd, 0.0, dof, knows_text=False)
 
 
-def _lowest(x_N: Floats, ln_y_N: Floats, weight_N: Floats, over: float) -> tuple[Regression, Tuned]:
+def _lowest(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> tuple[Regression, Tuned]:
     """The line above which points count less, and what it says of well-tuned runs."""
-    theta_P = _lines(x_N, ln_y_N[None], weight_N[None], over)[0]
-    is_above_N = ln_y_N > theta_P[0] - theta_P[1] * x_N
-    regression = regression_at(x_N, ln_y_N, theta_P, weight_N * np.where(is_above_N, 1 / over, 1.0))
-    return regression, tuned(regression.residual_N[None], weight_N[None])
+    theta_P = _lines(x_N, ln_y_N[None], unequal.weight_N[None], unequal.over)[0]
+    counts_N = np.where(ln_y_N > ln_law(x_N, theta_P), 1 / unequal.over, 1.0)
+    regression = replace(regression_at(x_N, ln_y_N, theta_P, unequal.weight_N * counts_N), weighs_variances=True)
+    return regression, tuned(regression.residual_N[None], unequal.weight_N[None])
 
 
 def _lines(x_N: Floats, ln_y_BN: Floats, weight_BN: Floats, over: float) -> Floats:
     """Ln C and alpha of each, [B, 2]: weighted lines until no point changes its side."""
     is_above_BN = np.zeros(ln_y_BN.shape, bool)
     for _ in range(_STEPS):
-        w_BN = weight_BN * np.where(is_above_BN, 1 / over, 1.0)
-        mean_x, mean_y = ((w_BN * each).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for each in (x_N, ln_y_BN))
-        about_BN = x_N - mean_x
-        slope_B1 = ((w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1))[:, None]
-        was_BN, is_above_BN = is_above_BN, ln_y_BN > mean_y + slope_B1 * about_BN
+        theta_BP = weighted_lines(x_N, ln_y_BN, weight_BN * np.where(is_above_BN, 1 / over, 1.0))
+        was_BN, is_above_BN = is_above_BN, ln_y_BN > ln_law(x_N, theta_BP)
         if (was_BN == is_above_BN).all():
             break
-    return np.hstack([mean_y - slope_B1 * mean_x, -slope_B1])
+    return theta_BP

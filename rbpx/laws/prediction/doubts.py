@@ -4,22 +4,21 @@ The forms of the prediction (`rbpx.laws.forms.candidates`), with their priors, a
 scatter that departs (`rbpx.laws.intervals.misfit`): the largest sizes lie off, another one does, or scatter grows.
 A bend is among the forms, so it is no departure from them.
 
-Shapes: N models in increasing order of size, G components of the grid, F of them with one scatter, A departures.
+Shapes: N models in increasing order of size.
 """
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from rbpx.laws.forms.candidates import FormGrid, fit_forms, form_grid
-from rbpx.laws.forms.departing import FEWEST, with_departures
-from rbpx.laws.intervals.misfit import Departure, likeliest
+from rbpx.laws.forms.candidates import fit_forms, form_grid
+from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats, line
 
-_PRIOR: Final = {Departure.end: 0.36, Departure.run: 0.18, Departure.scatter: 0.46}
+_PRIOR: Final = ((Departure.end, 0.18), (Departure.run, 0.09), (Departure.scatter, 0.23))  # half; even scatter the rest
+FEWEST: Final = 4  # sizes; of three, no departure can be told
 _ODDS: Final = 3.0  # of a departure: counted, 2.5 % of true laws or fewer have more, at any number of sizes
 _FEWER: Final = 0.9  # of the tokens that the smaller runs announce
 _TIMES_OFF: Final = 2.0  # of how far the smaller runs are from what they announce themselves
@@ -34,17 +33,14 @@ def departure_over_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
     """
     if len(set(S)) < FEWEST:
         return None
-    grid = _with_departures(tuple(np.log(S).tolist()))
-    weight_R = fit_forms(grid, np.log(np.abs(y))[None]).weight_BG[0].reshape(-1, grid.n_forms).sum(axis=1)
-    weight_A = weight_R[len(grid.scatters) :]
-    is_likelier = weight_A.sum() > _ODDS * weight_R[: len(grid.scatters)].sum()
-    return likeliest(grid.departs, weight_A) if is_likelier else None
-
-
-@lru_cache(maxsize=128)
-def _with_departures(ln_S: tuple[float, ...]) -> FormGrid:
-    """The grid of forms, followed by the same forms with the scatter of each departure, half of the prior for each."""
-    return with_departures(form_grid(ln_S), {kind: weight / 2 for kind, weight in _PRIOR.items()})
+    grid = form_grid(tuple(np.log(S).tolist()), departs=_PRIOR)
+    weights = dict.fromkeys((None, *Departure), 0.0)
+    for scatter, weight in zip(
+        grid.scatters, fit_forms(grid, np.log(np.abs(y))[None]).weight_BRF[0].sum(axis=1).tolist(), strict=True
+    ):
+        weights[scatter.departs] += weight
+    even = weights.pop(None)
+    return max(Departure, key=lambda kind: weights[kind]) if sum(weights.values()) > _ODDS * even else None
 
 
 def is_undertrained(S: Sequence[float], tokens: Sequence[float | None] | None) -> bool:
@@ -62,9 +58,8 @@ def is_undertrained(S: Sequence[float], tokens: Sequence[float | None] | None) -
     x_N, ln_D_N = np.array(known).reshape(-1, 2).T
     if len(known) < len(S):
         return False
-    return any(
-        _falls_short(x_N, ln_D_N, len([size for size in S if size < end])) for end in sorted(set(S))[FEWEST - 1 :][-2:]
-    )
+    ends = sorted(set(S))[FEWEST - 1 :][-2:]
+    return any(_falls_short(x_N, ln_D_N, sum(size < end for size in S)) for end in ends)
 
 
 def _falls_short(x_N: Floats, ln_D_N: Floats, m: int) -> bool:

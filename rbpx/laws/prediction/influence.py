@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given
 from rbpx.laws.prediction.calibration import in_sd
-from rbpx.laws.prediction.prediction import predict_over_forms
+from rbpx.laws.prediction.prediction import average_forms
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def moved_most(
     """
     most: list[Moved | None] = [None] * len(targets)
     for at in range(len(S)):
-        left = predict_over_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], targets, given)
+        left = average_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], targets, given, each_form=False)
         for t, without in enumerate(left or ()):
             moved, last = Moved(at, (without.y - now[t]) / abs(now[t])), most[t]
             if math.isfinite(moved.share) and (last is None or abs(moved.share) > abs(last.share)):
@@ -72,8 +71,9 @@ def farthest_off(S: Sequence[float], y: Sequence[float]) -> Off | None:
     """
     farthest: Off | None = None
     for at, (size, value) in enumerate(zip(S, y, strict=True)):
-        for others in predict_over_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], [size]) or ():
-            away = in_sd(Estimate(others.y, others.lo, others.hi), value)
+        rest = [*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]]
+        for others in average_forms(*rest, [size], each_form=False) or ():
+            away = in_sd(others.estimate, value)
             if away is not None and (farthest is None or abs(away) > abs(farthest.in_sd)):
                 farthest = Off(at, (value - others.y) / abs(others.y), away)
     return farthest

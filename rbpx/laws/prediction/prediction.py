@@ -14,59 +14,23 @@ Shapes: B series, N sizes, T other sizes, L levels, G components (a form with it
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize.elementwise import find_root
 
-from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms
-from rbpx.laws.forms.departing import predicting_grid
+from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
-from rbpx.laws.names import Method
+from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
-from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.power.pinned import NOTHING
-from rbpx.laws.power.predictor import Prediction, Predictor
-from rbpx.laws.power.unequal import Unequal
-from rbpx.status import Status
-
-
-def predictor_of(
-    S: ArrayLike,
-    y: ArrayLike,
-    replicates: Replicates | None,
-    method: Method,
-    sign: int = 1,
-    given: Mapping[str, float] = NOTHING,
-    unequal: Unequal | None = None,
-) -> Predictor | None:
-    """The same of the fit to these points, without the rest of it.
-
-    Args:
-        S: as in `rbpx.laws.power.law.fit_power_law`.
-        y: the values; where their law is that of |y|, values of the other sign have none.
-        replicates: of |y|.
-        method: how ln |y| is regressed on ln S.
-        sign: of the law.
-        given: constants that are held.
-        unequal: how runs count.
-    """
-    S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
-    found = estimate(S_N, y_N, replicates, method, given, unequal)
-    S_ref = math.exp(float(np.log(S_N).mean()))
-    if found is Status.no_variation:
-        return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)
-    if isinstance(found, Status):
-        return None
-    about = found.spread if found.has_interval else None
-    return Predictor(found.regression.theta_P, S_ref, sign, S_N.tolist(), about)
+from rbpx.laws.power.predictor import Prediction, outside
 
 
 def along(fit: PowerLaw, n: int) -> list[Prediction]:
@@ -142,48 +106,14 @@ TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
 _STEP: Final = math.log(10) / 10  # of the search, in ln S
 _CLOSE: Final = 1e-12  # in ln S
-
-
-@dataclass(frozen=True)
-class Within:
-    """Median and 95 % interval, None where an end is beyond any float; of `Averaged.within`, if one form counted."""
-
-    y: float
-    lo: float | None
-    hi: float | None
-
-
-@dataclass(frozen=True)
-class Averaged:
-    """What a new model of size S would show, on the same documents, over all forms.
-
-    Attributes:
-        S: the size.
-        y: the median.
-        lo: lower end of the 95 % interval; None where an end is beyond any float.
-        hi: upper end.
-        weights: of each form; they sum to 1.
-        correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
-        within: the answer of each form alone, of those that were fitted.
-    """
-
-    S: float
-    y: float
-    lo: float | None
-    hi: float | None
-    weights: dict[Shape, float]
-    correlated: float
-    within: dict[Shape, Within]
-
-    def record(self) -> dict[str, Any]:
-        """As JSON takes it."""
-        weights = {shape.value: weight for shape, weight in self.weights.items()}
-        return vars(self) | {"weights": weights, "within": {shape.value: vars(of) for shape, of in self.within.items()}}
+_DEPARTS: Final = ((Departure.end, 0.2), (Departure.scatter, 0.1))  # prior weights
+_FEWEST_TO_DEPART: Final = 4  # sizes; of three, no departure can be told
+_MOST_TO_DEPART: Final = 32  # models; among more, the last two or their scatter hardly move a law
 
 
 def average_forms(
-    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = ()
-) -> list[Averaged] | None:
+    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = (), each_form: bool = True
+) -> list[Prediction] | None:
     """Predict y at each target over the forms of a law.
 
     Args:
@@ -191,6 +121,7 @@ def average_forms(
         y: the quantity at each, shape [N]; where all are negative, |y| has the law.
         targets: sizes to predict.
         given: values of the constants that are given, `rbpx.laws.power.given.values_of`.
+        each_form: whether to say what each form counts and says alone.
 
     Returns:
         A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
@@ -199,37 +130,28 @@ def average_forms(
     fits = fit_over_forms(S, y, given)
     if fits is None:
         return None
-    shape_G, weight_G = fits.grid.shape_G, fits.weight_BG[0]
-    weights = {shape: float(weight_G[shape_G == shape].sum()) for shape in Shape}
-    correlated = float(weight_G[fits.grid.rho_G > 0].sum())
-    mixture = fits.at(np.log(np.asarray(targets, dtype=np.float64)))
-    over = _answers(mixture, y)
-    within = {shape: _answers(mixture.only(shape_G == shape), y) for shape, weight in weights.items() if weight > 0}
-    return [
-        Averaged(
-            S_new,
-            **vars(over[t]),
-            weights=weights,
-            correlated=correlated,
-            within={shape: of_shape[t] for shape, of_shape in within.items()},
-        )
-        for t, S_new in enumerate(targets)
-    ]
-
-
-def predict_over_forms(
-    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = ()
-) -> list[Within] | None:
-    """The median and the interval of `average_forms` alone, without what each form says; None as there."""
-    fits = fit_over_forms(S, y, given)
-    return None if fits is None else _answers(fits.at(np.log(np.asarray(targets, dtype=np.float64))), y)
-
-
-def _answers(mixture: TMixture, y: ArrayLike) -> list[Within]:
-    """The answer of a mixture at each target, with the sign of the y."""
+    mixture, sizes = fits.at(np.log(np.asarray(targets, dtype=np.float64))), np.asarray(S, dtype=np.float64).tolist()
     sign = -1.0 if np.asarray(y)[0] < 0 else 1.0
-    values = (sign * _ends(mixture)[0]).tolist()
-    return [Within(y, *(sorted(ends) if np.all(np.isfinite(ends)) else (None, None))) for y, *ends in values]
+
+    def answers(mixture: TMixture) -> list[Prediction]:
+        found = []
+        for S_new, (y, *ends) in zip(targets, (sign * _ends(mixture)[0]).tolist(), strict=True):
+            lo, hi = sorted(ends) if np.all(np.isfinite(ends)) else (None, None)
+            found.append(Prediction(S_new, y, lo, hi, outside(S_new, sizes)))
+        return found
+
+    if not each_form:
+        return answers(mixture)
+    shape_G, weight_RF = fits.grid.shape_G, fits.weight_BRF[0]
+    weights: dict[str, float] = {shape: float(weight_RF[:, fits.grid.shape_F == shape].sum()) for shape in Shape}
+    correlated = float(weight_RF[[scatter.is_correlated for scatter in fits.grid.scatters]].sum())
+    within: dict[str, list[Prediction]] = {
+        shape: answers(mixture.only(shape_G == shape)) for shape, weight in weights.items() if weight > 0
+    }
+    return [
+        replace(each, weights=weights, correlated=correlated, within={shape: of[t] for shape, of in within.items()})
+        for t, each in enumerate(answers(mixture))
+    ]
 
 
 def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
@@ -238,7 +160,7 @@ def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> F
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
         return None
     order = np.argsort(S_N)
-    return _fit(S_N[order], np.abs(y_N[order])[None], given)
+    return fit_batch(S_N[order], np.abs(y_N[order])[None], given)
 
 
 def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
@@ -249,14 +171,15 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
         y_BN: the quantity of each series, positive, shape [B, N].
         S_new: the size to predict.
     """
-    return _ends(_fit(S, y_BN).at(np.log([S_new])))[:, 0]
+    return _ends(fit_batch(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
-def _fit(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
-    y_BN = np.asarray(y, dtype=np.float64)
-    ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
-    constants = tuple(Constants.of(each, float(y_BN.min())) for each in given) or (Constants(),)
-    return fit_forms(predicting_grid(ln_S, constants), np.log(y_BN))
+def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
+    """Every form fitted to B series [B, N] at the same sizes, increasing."""
+    y_BN, S_N = np.asarray(y, dtype=np.float64), np.asarray(S, dtype=np.float64)
+    departs = _DEPARTS if len(np.unique(S_N)) >= _FEWEST_TO_DEPART and len(S_N) <= _MOST_TO_DEPART else ()
+    grid = form_grid(tuple(np.log(S_N).tolist()), given_constants(given, float(y_BN.min())), departs)
+    return fit_forms(grid, np.log(y_BN))
 
 
 def _ends(mixture: TMixture) -> Floats:
@@ -294,25 +217,20 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     fits = fit_over_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
         return None
-    x_N = fits.grid.x_N
-    far = math.log(SEARCHED)
+    far, x_N, ln_level_L = math.log(SEARCHED), fits.grid.x_N, np.log(levels)
     x_T = np.arange(x_N[0] - far, x_N[-1] + far + _STEP, _STEP)
-    ln_level_L = np.log(levels)
     mixture = fits.at(x_T)
-    passed = [_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L]
+    t_L3 = np.array([_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L])
     # All that lie between two sizes are searched at once.
-    ends = [(at, t, tail) for at, of_level in enumerate(passed) for t, tail in zip(of_level, TAILS, strict=True)]
-    inner = [(at, t, tail) for at, t, tail in ends if 0 < t < len(x_T)]
-    level_R, t_R = (np.array(column, dtype=np.intp) for column in ([i[0] for i in inner], [i[1] for i in inner]))
-    tail_R = np.array([tail for *_, tail in inner])
-    ln_S_R = find_root(
+    at_L3, ln_S_L3 = (t_L3 > 0) & (t_L3 < len(x_T)), np.full(t_L3.shape, math.nan)
+    t_R, (level_R, tail_R) = t_L3[at_L3], np.nonzero(at_L3)
+    ln_S_L3[at_L3] = find_root(
         lambda x, *of: fits.at(x).below(of[0])[0] - of[1],
         (x_T[t_R - 1], x_T[t_R]),
-        args=(ln_level_L[level_R], tail_R),
+        args=(ln_level_L[level_R], np.array(TAILS)[tail_R]),
         tolerances={"xatol": _CLOSE},
     ).x
-    found = {(at, tail): float(ln_S) for (at, _, tail), ln_S in zip(inner, ln_S_R, strict=True)}
-    return [Reached(*(found.get((at, tail)) for tail in TAILS)) for at in range(len(levels))]
+    return [Reached(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
 
 
 def _passed(below_T: Floats) -> list[int]:
@@ -322,9 +240,5 @@ def _passed(below_T: Floats) -> list[int]:
     at which the level is inside the interval, and the one behind the last.
     """
     middle, lower, upper = TAILS
-
-    def first(tail: float) -> int:
-        return int(np.argmax(below_T >= tail)) if np.any(below_T >= tail) else len(below_T)
-
-    last = len(below_T) - int(np.argmax(below_T[::-1] < upper)) if np.any(below_T < upper) else 0
-    return [first(middle), first(lower), last]
+    firsts = [int(np.argmax(np.append(below_T >= tail, True))) for tail in (middle, lower)]
+    return [*firsts, len(below_T) - int(np.argmax(np.append(below_T[::-1] < upper, True)))]

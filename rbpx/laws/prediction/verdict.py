@@ -28,26 +28,26 @@ Shapes: N models, in increasing order of size; G different sizes.
 """  # noqa: E501
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Replicates, document_t, student_t
+from rbpx.laws.intervals.estimate import TAILS, Replicates, Z, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predictor import Prediction, Predictor, outside
+from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
-from rbpx.laws.prediction.prediction import Averaged, predict_over_forms
+from rbpx.laws.prediction.prediction import average_forms
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
@@ -87,12 +87,12 @@ class FormVerdict:
     bic_power_less_offset: float | None
 
 
-def compare_forms(power: PowerLaw, y_replicates: ArrayLike | Replicates | None = None) -> FormVerdict | None:
+def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> FormVerdict | None:
     """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
         power: the power law.
-        y_replicates: of |y|, as in `fit_power_law`.
+        y_replicates: of |y|.
 
     Returns:
         The verdict; None where the law does not fall with size, or there are fewer than the 4 sizes that an offset
@@ -100,26 +100,17 @@ def compare_forms(power: PowerLaw, y_replicates: ArrayLike | Replicates | None =
     """
     if power.status is not None or power.alpha.value is None or power.alpha.value <= 0:
         return None
-    return _verdict(power, fit_power_law(power.S, _positive(power), y_replicates, Method.offset, backtests=False))
-
-
-def _positive(power: PowerLaw) -> list[float]:
-    return [abs(value) for value in power.y]
-
-
-def _verdict(power: PowerLaw, offset: PowerLaw) -> FormVerdict | None:
+    y_N = np.abs(power.y)
+    offset = fit_power_law(power.S, y_N, y_replicates, Method.offset, backtests=False)
     if offset.status is Status.too_few_sizes:
         return None
-    if offset.alpha.value is None:
-        return FormVerdict(Form.either, None, None, None, None, None)
     E, form = offset.E, Form.either
     if E.lo is not None and E.lo > 0:
         form = Form.offset
-    elif E.hi is not None and E.hi <= NEGLIGIBLE * min(_positive(power)):
+    elif E.hi is not None and E.hi <= NEGLIGIBLE * y_N.min():
         form = Form.power
-    differences = [
-        None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
-    ]
+    pairs = (power.aic, offset.aic), (power.bic, offset.bic)
+    differences = [None if a is None or b is None else a - b for a, b in pairs]
     return FormVerdict(form, E.value, E.lo, E.hi, *differences)
 
 
@@ -151,44 +142,36 @@ class Backtest:
         return None if lo is None or hi is None else lo <= self.measured <= hi
 
 
-def backtest(
-    fit_smallest: Callable[[int], PowerLaw | Predictor | None], S: Sequence[float], y: Sequence[float]
-) -> tuple[Backtest, ...]:
+def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
     """Compare a law fitted to the smallest sizes with each larger one, from 3 different sizes up.
 
     Args:
-        fit_smallest: the fit to the m smallest models, or what it predicts from; one without numbers predicts nothing.
+        fit_smallest: the fit to the m smallest models; one without numbers predicts nothing.
         S: sizes, increasing.
         y: the values there, with their sign; one that is 0 or not finite has no relative error and is left out.
     """
-    tests = []
-    for m in whole_sizes(S):
-        fit = fit_smallest(m)
-        law = fit.predictor if isinstance(fit, PowerLaw) else fit
-        if law is not None:
-            known = [(at, value) for at, value in zip(S[m:], y[m:], strict=True) if value != 0 and math.isfinite(value)]
-            tests += [_compare(m, law.at(at), value) for at, value in known]
-    return tuple(tests)
+    fits = {m: fit_smallest(m) for m in _whole_sizes(S)}
+    return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.prediction.prediction`); none where the y have no law."""
-    tests = []
-    for m in whole_sizes(S):
-        answers = predict_over_forms(S[:m], y[:m], S[m:], given)
-        for at, answer, value in zip(S[m:], answers or (), y[m:], strict=False):
-            predicted = Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S[:m]))
-            tests.append(_compare(m, predicted, value))
-    return tuple(tests)
+    whole = _whole_sizes(S)
+    return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)
 
 
-def whole_sizes(S: Sequence[float]) -> list[int]:
+def _whole_sizes(S: Sequence[float]) -> list[int]:
     """How many of the smallest models are all those of 3 sizes, of 4, and so on, without the largest size."""
     return [m for m in range(MIN_FITTED, len(S)) if S[m - 1] < S[m] and len(set(S[:m])) >= MIN_FITTED]
 
 
-def _compare(m: int, predicted: Prediction, measured: float) -> Backtest:
-    return Backtest(m, predicted.S, predicted, measured, (predicted.y - measured) / measured)
+def _compared(predicted: Mapping[int, Iterable[Prediction]], y: Sequence[float]) -> tuple[Backtest, ...]:
+    return tuple(
+        Backtest(m, told.S, told, value, (told.y - value) / value)
+        for m, by_smallest in predicted.items()
+        for told, value in zip(by_smallest, y[m:], strict=False)
+        if value != 0 and math.isfinite(value)
+    )
 
 
 FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
@@ -210,7 +193,7 @@ _SAYS: Final = {
 def judge(
     fit: PowerLaw,
     backtests: Sequence[Backtest] = (),
-    y_replicates: ArrayLike | Replicates | None = None,
+    y_replicates: Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
     """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
@@ -218,7 +201,7 @@ def judge(
     Args:
         fit: a law; the status it has already is one of those returned, unless it is ok.
         backtests: of the same law, by the same method (`rbpx.laws.prediction.verdict`).
-        y_replicates: as in `rbpx.laws.power.law.fit_power_law`.
+        y_replicates: of |y|.
         tokens: that each model was trained on, None where they are not known.
     """
     if fit.alpha.value is None or fit.status is Status.no_variation:
@@ -231,7 +214,7 @@ def judge(
 
 
 def judge_over_forms(
-    reasons: Iterable[Status], answer: Averaged, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
+    reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
     """Every status that holds for a prediction over forms at one size.
 
@@ -286,12 +269,12 @@ def _of_exponent(fit: PowerLaw) -> list[Status]:
     return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
-def _of_form(fit: PowerLaw, y_replicates: ArrayLike | Replicates | None) -> list[Status]:
+def _of_form(fit: PowerLaw, y_replicates: Replicates | None) -> list[Status]:
     pure_error, level, statuses = fit.pure_error, SIGNIFICANT, []
     if pure_error is not None:
         level /= 2
         statuses += [Status.bends] if pure_error.p < level else []
-    test = _misfit(fit, _absolute(y_replicates), level)
+    test = _misfit(fit, y_replicates, level)
     found = [] if test is None else test.found
     if Departure.bend in found:
         ln_S_N = np.log(fit.S)
@@ -322,16 +305,7 @@ def _about(fit: PowerLaw) -> tuple[Floats, Floats]:
     x_N, ln_y_N = np.log(fit.S) - math.log(fit.S_ref), np.log(np.abs(fit.y))
     if fit.method is not Method.offset or fit.theta_P is None:
         return line_residuals(x_N, ln_y_N), np.column_stack([np.ones(len(x_N)), x_N])
-    ln_C_ref, alpha, E = fit.theta_P.tolist()
-    power_N = np.exp(ln_C_ref - alpha * x_N)
-    of_power_N = power_N / (E + power_N)
-    return ln_y_N - np.log(E + power_N), np.column_stack([of_power_N, x_N * of_power_N, 1 / (E + power_N)])
-
-
-def _absolute(y_replicates: ArrayLike | Replicates | None) -> Replicates | None:
-    if y_replicates is None or isinstance(y_replicates, Replicates):
-        return y_replicates
-    return Replicates.of(np.abs(np.asarray(y_replicates, dtype=np.float64)))
+    return ln_y_N - ln_law(x_N, fit.theta_P), jacobian(x_N, fit.theta_P) * [1, -1, 1]
 
 
 def _last(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Backtest]:
@@ -360,19 +334,9 @@ def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
         return False
-    wider = float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
-    return 2 * sum(_lies_outside(test, wider) for test in last) >= len(last)
-
-
-def _lies_outside(test: Backtest, wider: float) -> bool:
-    predicted, measured = test.predicted, test.measured
-    if test.is_inside is None or test.is_inside:
-        return False
-    ends = abs(predicted.lo or 0.0), abs(predicted.hi or 0.0)
-    near = max(ends) if abs(measured) > abs(predicted.y) else min(ends)
-    if predicted.y * measured <= 0 or near == 0:
-        return True
-    return abs(math.log(measured / predicted.y)) > wider * abs(math.log(near / abs(predicted.y)))
+    wider = Z * float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
+    errors = [in_sd(test.predicted.estimate, test.measured) for test in last]
+    return 2 * sum(error is not None and abs(error) > wider for error in errors) >= len(last)
 
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:

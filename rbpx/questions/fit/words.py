@@ -72,7 +72,7 @@ def sentences(laws: Laws) -> Iterator[str]:
 
 def _unequal(laws: Laws) -> Iterator[str]:
     """Which runs count more than others."""
-    found = [law.fit.found.unequal for law in laws.laws if law.fit.found is not None and law.fit.found.unequal]
+    found = [law.fit.unequal for law in laws.laws if law.fit.unequal]
     over = max((each.over for each in found), default=1.0)
     if any((each.weight_N != 1).any() for each in found):
         yield "Runs count by their column weight."

@@ -67,8 +67,8 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, replicates: Replicates | None) ->
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     theta_P = L_PN @ ln_ratio_N
-    residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
-    parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
+    residual_N = ln_ratio_N - J_NP @ theta_P
+    parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N)
     documents = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
     about, bend, of_bend_P = uncertainty(parabola, documents), float(theta_P[2]), np.array([0.0, 0.0, 1.0])
     turns = _slope(theta_P, float(x_N.min()), about) * _slope(theta_P, float(x_N.max()), about) < 0

@@ -146,7 +146,7 @@ def _doubts(
 ) -> list[Status]:
     """What speaks against all predictions of a calibration."""
     doubts = list(pairs.doubts)
-    _, slope = rise_of(np.log(x_N), np.log(y_N))
+    slope = rise_of(np.log(x_N), np.log(y_N))
     doubts += [] if slope.lo is not None and slope.lo > 0 else [Status.no_trend]
     doubts += [Status.intervals_missed] if too_few_hold(tests) else []
     if family is not None or len(pairs.families) == 1:

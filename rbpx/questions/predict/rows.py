@@ -41,7 +41,7 @@ def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
 
 def backtest(test: Backtest) -> Record:
     """One backtest: a model, predicted from others, and whether the interval of that contains what was measured."""
-    row = {"kind": "backtest", "n_fitted": test.n_fitted, **vars(test.predicted)}
+    row = {"kind": "backtest", "n_fitted": test.n_fitted, **test.predicted.record()}
     return row | {"measured": test.measured, "error": test.error, "held": test.is_inside}
 
 

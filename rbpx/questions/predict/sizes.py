@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
-from rbpx.laws.power.predictor import outside
+from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import expected_error, widened
 from rbpx.laws.prediction.influence import moved_most
-from rbpx.laws.prediction.prediction import COMBINED, Averaged, average_forms
+from rbpx.laws.prediction.prediction import COMBINED, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, moves, prediction, tested, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
@@ -90,7 +89,7 @@ def _by_method(
     for S, reasons in zip(targets, combined, strict=True):
         told = law.fit.predict(S)
         far = [Status.beyond] if told.beyond > FAR else []
-        rows.append(prediction(vars(told), in_order([*(law.fit.reasons or ()), *far, *reasons])))
+        rows.append(prediction(told.record(), in_order([*(law.fit.reasons or ()), *far, *reasons])))
     return _foresight(group, law, fit, law.method.value, [*rows, *map(backtest, law.backtests)])
 
 
@@ -113,22 +112,22 @@ def _over_forms(group: Group, law: Law, fit: Record, targets: Sequence[float], p
     found = [_foresight(group, law, fit, COMBINED, [*combined, *map(backtest, tests), *beside])]
     for form in answers[0].within:
         told = zip(answers, combined, strict=True)
-        alone = [prediction(row | vars(each.within[form]), row["reasons"]) for each, row in told]
+        alone = [prediction(row | values(each.within[form].estimate), row["reasons"]) for each, row in told]
         found.append(_foresight(group, law, fit, form, alone))
     return found
 
 
 def _combined(
-    law: Law, S: Sequence[float], answers: Sequence[Averaged], given: Sequence[Given]
+    law: Law, S: Sequence[float], answers: Sequence[Prediction], given: Sequence[Given]
 ) -> tuple[list[Record], tuple[Backtest, ...]]:
     """The answers over forms, judged and widened by their backtests, and these."""
     tests, rows = backtest_over_forms(S, law.fit.y, given), []
     by = widening_of(tests, len(S))
     for each in answers:
-        y, beyond = widened(Estimate(each.y, each.lo, each.hi), by), outside(each.S, S)
+        y = widened(each.estimate, by)
         reasons = judge_over_forms(law.fit.reasons or (), each, S, law.fit.y, tests)
-        own = {"expected_error": expected_error(y, beyond), "widened": by, "weights": each.weights}
-        rows.append(prediction({"S": each.S, "beyond": beyond, **values(y)}, reasons, **own))
+        own = {"expected_error": expected_error(y, each.beyond), "widened": by, "weights": each.weights}
+        rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
     return rows, tests
 
 
@@ -140,7 +139,7 @@ def fits_of(foresights: Sequence[Foresight]) -> list[Record]:
         said = {of: [{name: row[name] for name in _IN_FITS} for row in rows] for of, rows in predictions.items()}
         params = {
             "predictions": said.pop(law.method),
-            "backtests": [vars(test) | {"predicted": vars(test.predicted)} for test in law.law.backtests],
+            "backtests": [vars(test) | {"predicted": test.predicted.record()} for test in law.law.backtests],
             "mean_backtest_error": law.tested["mean_error"],
             "over_forms": said,
         }
