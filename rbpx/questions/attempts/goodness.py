@@ -43,7 +43,7 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
         below_TN = (steps_TN + np.tri(len(ends_T), len(nodes.ln_p_N))) / 2  # as the trapezoid rule counts an end
     ln_f_N, score_N2, _ = density(likelihood.shape, tail.theta, nodes.ln_p_N, nodes.ln_q_N)
     mass_N = np.exp(ln_f_N + nodes.ln_w_N)
-    at = _cells(below_TN @ mass_N, min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
+    at = _cells(np.asarray(below_TN @ mass_N, np.float64), min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
     if len(at) < 3:
         return None
     cells_MN = np.diff(below_TN[at], axis=0, prepend=0.0, append=1.0) * mass_N

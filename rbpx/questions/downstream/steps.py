@@ -11,12 +11,11 @@ from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.laws.forms.candidates import FormFits
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
-from rbpx.laws.numeric import exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.prediction.verdict import FAR
@@ -24,15 +23,14 @@ from rbpx.laws.success.chain import (
     MINIMUM_SD,
     N_CURVES,
     Feature,
-    Plausible,
-    chained,
     independent_points,
+    known,
     of_estimate,
     of_mixture,
     plausible_curves,
-    second_step,
+    success,
 )
-from rbpx.laws.success.sigmoid import NAMES, SigmoidFit, fit_sigmoid
+from rbpx.laws.success.sigmoid import NAMES, Sigmoid, curves, fit_sigmoid
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import Surface, fit_surface
@@ -59,7 +57,7 @@ class FeatureSteps:
 
     values: FeatureValues
     on_surface: bool
-    sigmoid: SigmoidFit | None
+    sigmoid: Sigmoid | None
     rows: list[Record]
 
     @property
@@ -88,38 +86,34 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
     x_T = np.array([averaged(each, values.x_R, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
     first = _First.fit(fitted, x_T[~np.isnan(x_T)], request)
-    sigmoid, plausible, of_second = _second(task, values, fitted, request)
+    sigmoid, plausible_J6, of_second = _second(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
     doubts = [*first.reasons, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
     shared: Record = {"form": first.form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
-    shared |= {"chance": task.chance} | {name: getattr(sigmoid and sigmoid.sigmoid, name, None) for name in NAMES}
+    shared |= dict(zip(NAMES, sigmoid.theta_P.tolist() if sigmoid else [None] * 4, strict=True))
+    shared |= {"chance": task.chance}
 
     def predicted(S: float, D: float | None, training: Training | None = None) -> Record:
-        feature, reasons, own, success = first.at(S, D, request.seed), list(doubts), None, math.nan
+        feature, reasons, own, right = first.at(S, D, request.seed), list(doubts), math.nan, math.nan
         beyond = max(outside(S, first.S), 1.0 if D is None or not first.D else outside(D, first.D)) if first.S else 1.0
         reasons += [Status.beyond] if beyond > FAR else []
         if training is not None:
-            x, success = (averaged(training, of_R, request.n_averaged) for of_R in (values.x_R, task.success_R))
-            own = x if math.isfinite(x) else None
-        step2 = together = actual = NO_ESTIMATE
+            own, right = (averaged(training, of_R, request.n_averaged) for of_R in (values.x_R, task.success_R))
+        n, own_or_none = task.n_items, own if math.isfinite(own) else None
+        actual = NO_ESTIMATE if math.isnan(right) else of_share(round(right * n), n) if n else Estimate(right)
+        step2 = together = NO_ESTIMATE
         if sigmoid is not None:
-            curve = sigmoid.sigmoid
-            step2 = NO_ESTIMATE if own is None else second_step(curve, plausible, own, request.seed)
-            together = chained(curve, plausible, feature, request.seed)
-            if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
-                reasons.append(Status.wide_interval)
-        if not math.isnan(success):
-            n = task.n_items
-            actual = Estimate(success) if n is None else of_share(round(success * n), n)
+            step2 = NO_ESTIMATE if own_or_none is None else success(sigmoid, plausible_J6, known(own), request.seed)
+            together = success(sigmoid, plausible_J6, feature, request.seed)
+        lo, hi = together.ends or (math.nan, math.nan)
+        reasons += [Status.wide_interval] if hi - lo > (1 - (task.chance or 0.0)) / 2 else []
         error = held = None
         if together.value is not None and actual.value is not None:
-            error = together.value - actual.value
-            held = None if together.ends is None else together.ends[0] <= actual.value <= together.ends[1]
+            error, held = together.value - actual.value, together.ends and lo <= actual.value <= hi
         row: Record = {"kind": "prediction", "task": task.task, **task.group.names(), "size": None}
         row |= {} if training is None else training.last.names()
-        row |= {"feature": values.name, "k": values.k, "S": S, "D": D, **shared}
-        row |= by_name(step1_predicted=feature.y) | {"step1_actual": own}
-        row |= by_name(step2_predicted=step2, chained_predicted=together, actual=actual)
+        row |= {"feature": values.name, "k": values.k, "S": S, "D": D, **shared, "step1_actual": own_or_none}
+        row |= by_name(step1_predicted=feature.y, step2_predicted=step2, chained_predicted=together, actual=actual)
         ordered = in_order(reasons)
         return row | {"error": error, "held": held, "status": first_of(ordered).value, "reasons": [*ordered]}
 
@@ -145,7 +139,7 @@ class _First:
         return self.surfaces[0].form if len(self.surfaces) == 1 else COMBINED
 
     @classmethod
-    def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
+    def fit(cls, trainings: Sequence[Training], x_T: Floats, request: Request) -> "_First":
         """Fit surfaces where tokens are known, not collinear with size, and runs are enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
@@ -190,7 +184,7 @@ class _First:
 
 def _second(
     task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
-) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
+) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
     """The sigmoid, the curves that its points allow, and doubts; no sigmoid of few points, of 0 or no success."""
     if not task.has_success or task.chance is None:
         return None, None, []
@@ -201,8 +195,7 @@ def _second(
     if len(x_N) and not x_N.any():  # as where every token is a hit: a sigmoid of nothing but 0
         return None, None, [Status.no_variation]
     anchor, chance = request.anchor, task.chance
-    starts, bounds = request.starts, request.bounds
-    fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
+    fit = fit_sigmoid(x_N, y_N, chance, anchor, request.starts, request.bounds) if len(x_N) else None
     if fit is None:
         at = [run for training in trainings for run in training.at]
         return None, None, [Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes]
@@ -212,5 +205,5 @@ def _second(
     if n_items is not None:  # how far above chance a model that knows nothing may be: the reach of Wilson's interval
         noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
     reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
-    n = independent_points(y_N - np.array([fit.sigmoid(x) for x in x_N]), group_N)
+    n = independent_points(y_N - curves(fit.theta_P, x_N), group_N)
     return fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), reasons
