@@ -219,12 +219,14 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     free_P = np.array([True, True, theta_P[-1] > 0])[:P]  # at 0 the likelihood has no second derivative to trust
     fisher_PP = np.zeros((P, P))
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
-    kind, replicates, alpha_B, bias_P, known_B = "sequences", None, None, np.zeros(P), np.asarray(True)
+    kind, replicates, alpha_B, bias_P = "sequences", None, None, np.zeros(P)
+    known_B: NDArray[np.bool_] = np.ones(0, bool)
     if one.passed_BC is not None:
         again, at_BP = counts.of(np.arange(1, len(counts.passed_BC))), np.tile(theta_P, (len(one.passed_BC), 1))
         theta_BP, at_law, kind = climb(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
         # A correlation measured on few documents can be so negative that the law's own chances become impossible.
-        known_B, alpha_B = np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1), theta_BP[:, 1]
+        known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
+        alpha_B = theta_BP[:, 1]
         documents = moments(theta_P, theta_BP[known_B])
         if documents is not None and known_B.sum() >= (1 - MOST_LEFT_OUT) * len(known_B):
             bias_P, replicates = documents.bias_P, (at_law.of(known_B), documents.covariance_PP)
