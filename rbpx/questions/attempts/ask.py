@@ -65,7 +65,7 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         alike([*(row for rows in of_runs for row in rows), *of_all]),
         [*_tables(group, shown, request)],
         [*_sentences(group, shown)],
-        partial(figures, group, {each.label: each.items for each in read}, shown),
+        partial(figures, group, {each.label: each.items for each in read}),
         fits,
     )
 

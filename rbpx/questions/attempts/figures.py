@@ -1,4 +1,4 @@
-"""Draws attempts: -ln pass@k against k with what beta foretells, exponents against size, and what ranks bound."""
+"""Draws attempts: -ln pass@k against k, with what beta foretells."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -16,68 +16,25 @@ from rbpx.display.chart.figure import (
     drawn,
     line,
     points,
-    scale_of,
     spread,
 )
-from rbpx.display.chart.laws import series_figure
-from rbpx.display.law_columns import estimate_in
 from rbpx.display.view import View, decimal, text, whole
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import neg_ln
-from rbpx.questions.attempts.forecasts import FARTHER, LINE, forecast
+from rbpx.questions.attempts.forecasts import FARTHER, forecast
 from rbpx.questions.attempts.passing import Counted, Items, grid_to
 from rbpx.runs.group import Group
-from rbpx.runs.origin import from_fits, spelled
+from rbpx.runs.origin import spelled
 from rbpx.store.store import Record
 
 _POINTS: Final = 16  # of a curve
 _SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # of items below those that are drawn alone
-_DRAWN: Final = {LINE: "least squares, all k", "beta": "tail, beta", "kumaraswamy": "tail, Kumaraswamy"}
-_BOUNDS: Final = {
-    "exact_match": "exact match at k",
-    "passes": "pass@k",
-    "upper": "no more than",
-    "lower": "no less than",
-}
 CURVES: Final = View[Record](
     "passes", text("size", "size"), whole("k", "k"), decimal("−ln pass@k", "neg_ln_pass")
 )  # fmt: skip
 
 
-def figures(group: Group, items: Mapping[str, Items], rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
-    """Draw all three, of the items of each run by its size, and of the rows of the tables."""
-    if group.is_measured:
-        sql = spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value)
-    else:
-        ids = ", ".join(f"'{run_id}'" for run_id in group.run_ids)
-        sql = f"SELECT size, item, n_samples, n_correct FROM observations\nWHERE run_id IN ({ids})"
-    origin = Origin(sql, tuple(group.run_ids))
-    yield _curves(group, items, origin)
-    exponents = [
-        (by, row["x"], estimate_in(row, "alpha"))
-        for how, by in _DRAWN.items()
-        for row in rows
-        if row.get("how") == how and row["alpha"] is not None
-    ]
-    if exponents:
-        words = "How exponents of attempts change with size.", "Tails are by two distributions. Bars: 95 % over items."
-        fits, y = [row["fit_id"] for row in rows if row["kind"] == "law"], Scale("alpha", "exponent", form=".2f")
-        of_fits, title, x = from_fits(fits, group), "Exponents of attempts", scale_of(group.axis)
-        yield series_figure("exponents", title, exponents, x, y, words, of_fits, [line()])
-    else:
-        yield Undrawn("exponents", "Exponents of attempts", "No model has an exponent; the column status says why.")
-    bounds = [row for row in rows if row["kind"] == "bound"]
-    of_last = [row for row in bounds if row["size"] == bounds[-1]["size"]]
-    shares = [
-        (of, row["k"], Estimate(row[key])) for key, of in _BOUNDS.items() for row in of_last if row[key] is not None
-    ]
-    if shares:
-        words = f"Ranks bound pass@k of {bounds[-1]['size']}.", "The bounds hold for any model."
-        k, y = Scale("k", "k", log=True), Scale("share", "share of items", zero=True)
-        yield series_figure("ranks", "Ranks and attempts", shares, k, y, words, origin, [line()])
-
-
-def _curves(group: Group, items: Mapping[str, Items], origin: Origin) -> Figure | Undrawn:
+def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undrawn]:
+    """Draw the items of each run, by its size."""
     title, rows, foretold = "−ln pass@k against k", list[Record](), list[Record]()
     chosen = spread([*items], MOST_SERIES)
     for label in chosen:
@@ -90,19 +47,23 @@ def _curves(group: Group, items: Mapping[str, Items], origin: Origin) -> Figure 
             passes = [forecast("beta", of, k).value or np.nan for k in ks]
             foretold += [known[-1], *_falling(ks, neg_ln(passes), size=label)]
     if not rows:
-        return Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")
+        yield Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")
+        return
     least, dashes = min(row["neg_ln_pass"] for row in rows + foretold), {"strokeDash": [3, 3]}
     marks = [*_of_items(items[chosen[-1]], least), line(), points(look={"size": 18})]
     marks += [Mark("line", foretold, look=dashes)] if foretold else []
     beyond = " Dashes: what a beta distribution over items foretells." if foretold else ""
     k, y = Scale("k", "k, attempts", log=True), Scale("neg_ln_pass", "−ln pass@k", log=True)
-    return drawn(
+    sql = "SELECT size, item, n_samples, n_correct FROM observations"
+    if group.is_measured:
+        sql = spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value)
+    yield drawn(
         CURVES.table(title, rows),
         Chart(k, y, tuple(marks), "size", "size"),
         f"Falling curves for {group.title}.",
         f"Thin: single items of {chosen[-1]}, which fail exponentially in k; all together fall as a power "
         f"while hard ones are left.{beyond}",
-        origin,
+        Origin(sql, tuple(group.run_ids)),
     )
 
 

@@ -69,7 +69,7 @@ def _remeasure(request: Request) -> tuple[Sequence[Result], Measured]:
 
 
 def _differences(reference: Group, ways: Sequence[Way]) -> Iterator[Table]:
-    """The reference, and what differs between the ways of a text, but for other ties of another way; none of nothing."""
+    """The reference and what differs from it, other ties of another way left out; none where nothing does."""
     (values, own), *others = ways
     others = [(of, rows) for of, rows in others if "ties" not in of or len(of) == 1]
     differing = [row | {"way": _named(of)} for of, rows in others for row in rows if not _is_same(row)]
