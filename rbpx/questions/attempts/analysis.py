@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.laws.exchange import STEP, Exchange, exchange_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
@@ -30,7 +29,7 @@ from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slop
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group, Run, labels_of
-from rbpx.runs.points.items import Answers, item_answers
+from rbpx.runs.points.items import Answers, answers_of
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tempered import loss_curves
 from rbpx.status import Status, first_of, in_order
@@ -61,18 +60,17 @@ class Tried:
 
 def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Tried]:
     """The items of each run that has any; resamples are the same for an item in every run."""
-    if group.first.protocol != HARNESS if group.is_measured else request.T != 1:  # counts have their own temperature
-        return []
-    known: list[tuple[Run, str, Items, Answers | None]] = []
-    for run, label in zip(group.runs, labels_of(group.runs), strict=True):
-        if group.is_measured:
-            answers = item_answers(connection, run.run_id, group.ties)
-            if answers.of_items:
-                ln_p_I = _ln_p(connection, group, run, answers, request)
-                known.append((run, label, Known(tuple(map(str, range(len(ln_p_I)))), ln_p_I), answers))
-        elif run.attempts:
-            right, tried = np.array([run.attempts[name] for name in sorted(run.attempts)]).T
-            known.append((run, label, Counted(tuple(sorted(run.attempts)), right, tried), None))
+    labels, known = labels_of(group.runs), list[tuple[Run, str, Items, Answers | None]]()
+    if group.is_measured:
+        for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
+            ln_p_I = _ln_p(connection, group, run, answers, request)
+            known.append((run, label, Known(tuple(map(str, range(len(ln_p_I)))), ln_p_I), answers))
+    elif request.T == 1:  # counts have their own temperature
+        for run, label in zip(group.runs, labels, strict=True):
+            if run.attempts:
+                names = tuple(sorted(run.attempts))
+                right, tried = np.array([run.attempts[name] for name in names]).T
+                known.append((run, label, Counted(names, right, tried), None))
     every = {name: at for at, name in enumerate(sorted({name for _, _, items, _ in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
     return [Tried(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]

@@ -9,6 +9,7 @@ Shapes: N nodes or items; parameters are (ln a, ln b).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -84,7 +85,7 @@ def density(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tupl
 
 
 def _differences(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats, step: float) -> tuple[Floats, ...]:
-    of_a_b = _beta if shape is Shape.beta else _kumaraswamy
+    of_a_b: Callable[..., Floats] = _beta if shape is Shape.beta else _kumaraswamy
     at = {(i, j): of_a_b(*np.exp(theta + step * np.array([i, j])).tolist(), ln_p_N, ln_q_N)
           for i in (-1, 0, 1) for j in (-1, 0, 1)}  # fmt: skip
     score_N2 = np.stack([at[1, 0] - at[-1, 0], at[0, 1] - at[0, -1]], axis=-1) / (2 * step)

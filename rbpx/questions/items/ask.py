@@ -10,7 +10,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
-from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
+from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, decimals, short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
@@ -164,9 +164,9 @@ def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
     view = View[Record](
         f"explorer-{group.first.dataset}",
         whole("item", "item"),
-        text("context", "context", lambda row: row["context"] and _tail(row["context"])),
+        text("context", "context", lambda row: row["context"] and visible(row["context"].strip("\n")[-_LONGEST:])),
         text("target", "target", lambda row: row["target"] and visible(row["target"])),
-        [_reading(at, run.size) for at, run in enumerate(group.runs)],
+        [text(run.size, f"p_{run.size}", partial(_reading, at=at)) for at, run in enumerate(group.runs)],
     )
     note = (
         "For each size: the probability of the right choice (of the target, where there are none), the ranks of its "
@@ -175,36 +175,19 @@ def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
     return replace(view.table(f"Items of {group.first.dataset}, one by one", shown, note=note), is_wide=True)
 
 
-def _reading(at: int, size: str) -> Column[Record]:
-    def cell(row: Record) -> Cell:
-        of = row["readings"][at]
-        p, ranks, is_right = of["probability"], " ".join(f"{rank:g}" for rank in of["ranks"]), of["is_right"]
-        return Cell((f"{p:.3g} ({ranks}){' ✓' if is_right else ''}",), (p, ranks, str(is_right)), is_number=False)
-
-    return Column(size, (f"p_{size}", f"ranks_{size}", f"right_{size}"), cell)
-
-
-def _tail(context: str) -> str:
-    shown = visible(context.strip("\n"))
-    return shown if len(shown) <= _LONGEST else f"…{shown[-_LONGEST:]}"
+def _reading(row: Record, at: int) -> str:
+    of = row["readings"][at]
+    ranks = " ".join(f"{rank:g}" for rank in of["ranks"])
+    return f"{of['probability']:.3g} ({ranks}){' ✓' if of['is_right'] else ''}"
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
-    """What the largest and the smallest model score on a task, and how many items a tie decides."""
-    every = [row for row in rows if row["kind"] == "items" and row["slice"] is None]
-    last, chance = every[-1], every[-1]["chance"]
-    if last["acc"] is None:
-        yield f"{group.title}: {number_of(last['n_items'], 'text')}, read whole."
-        return
-    ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in every[-1:] + every[:-1][:1])
-    what = f"greedy decoding gives {ends}" if chance is None else f"accuracy {ends}; chance {chance:.3f}"
-    yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what}."
-    n_tied = sum(row["n_tied"] for row in every)
-    if n_tied and chance is None:
-        yield f"{number_of(n_tied, 'item')} would be greedy but for a tie, which the lowest id wins."
-    elif n_tied:
-        tie = "ties" if n_tied == 1 else "tie"
-        yield f"{number_of(n_tied, 'right choice')} {tie} with another; the first one counts."
+    """What the largest and the smallest model score on a task."""
+    first, *_, last = [row for row in rows if row["kind"] == "items" and row["slice"] is None] * 2
+    if last["acc"] is not None:
+        what, chance = ("greedy decoding", "") if last["chance"] is None else ("acc", f"; chance {last['chance']:.3f}")
+        ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in (last, first))
+        yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what} {ends}{chance}."
 
 
 QUESTION = Question(answer, select=partial(in_size, along=False))

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.compose import restored
+from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.runs.group import Run
+from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
@@ -68,6 +69,14 @@ class Answers:
     def of_items(self) -> bool:
         """Whether these are items of a task, not texts."""
         return not np.isfinite(self.words_I).all()
+
+
+def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answers]:
+    """The answers of each run of a group to the items of a task; none where it read texts."""
+    if group.first.protocol != HARNESS:
+        return []
+    answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
+    return answers if all(each.of_items for each in answers) else []
 
 
 def item_answers(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> Answers:
