@@ -161,20 +161,15 @@ def separated(tally: Tally) -> NDArray[np.bool_]:
     ever better or no worse. With several constants that has to hold, in one direction, for the cells of each; a
     constant whose cells all pass or all fail runs away whatever the others do.
     """
-    constant_C = np.zeros(len(tally.x_C), dtype=np.intp) if tally.constant_C is None else tally.constant_C
-    n_sets = len(tally.passed_BC)
-    rising_B, falling_B, runaway_B = np.ones(n_sets, bool), np.ones(n_sets, bool), np.zeros(n_sets, bool)
-    for constant in np.unique(constant_C):
-        at = constant_C == constant
-        x_C, passed_BC = tally.x_C[at], tally.passed_BC[:, at]
-        failed_BC = tally.trials_BC[:, at] - passed_BC
-        (pass_lo, pass_hi), (fail_lo, fail_hi) = (
-            (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
-            for n_BC in (passed_BC, failed_BC)
+    rising_B, falling_B, runaway_B = np.array([[True], [True], [False]]).repeat(len(tally.passed_BC), axis=1)
+    for of_C in tally.design_CP.T[:-1] > 0:
+        passed_BC, x_C = tally.passed_BC[:, of_C], tally.x_C[of_C]
+        counts = passed_BC > 0, tally.trials_BC[:, of_C] > passed_BC
+        (first, last), (first_failed, last_failed) = (
+            (np.where(has_BC, x_C, np.inf).min(axis=1), np.where(has_BC, x_C, -np.inf).max(axis=1)) for has_BC in counts
         )
-        rising_B &= pass_lo >= fail_hi
-        falling_B &= fail_lo >= pass_hi
-        runaway_B |= ~(passed_BC > 0).any(axis=1) | ~(failed_BC > 0).any(axis=1)
+        rising_B, falling_B = rising_B & (first >= last_failed), falling_B & (first_failed >= last)
+        runaway_B = runaway_B | np.isinf(first) | np.isinf(first_failed)
     return np.asarray(rising_B | falling_B | runaway_B)
 
 

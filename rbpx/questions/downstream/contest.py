@@ -110,17 +110,17 @@ def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) ->
     x_M = np.array([row["step1_predicted"] for row in steps.rows[: len(parts.held_out)]], np.float64)  # None is NaN
     if not np.isfinite(x_M).all():
         return None
-    x_BM = _all(x_M, None if steps.values.x_BR is None or steps.on_surface else _moved(parts, steps, x_M, request))
+    x_BM = _all(x_M, None if steps.values.y_BN is None or steps.on_surface else _moved(parts, steps, x_M, request))
     if way == STRAIGHT:
         if values.lengths_I is None or steps.values.k != 1:
             return None
-        return _power(x_BM, values.lengths_I if steps.values.name == "rbp" else np.ones(1))
+        return _power(x_BM, values.lengths_I if steps.values.law == "rbp" else np.ones(1))
     if steps.sigmoid is None:
         return None
     theta_BP = steps.sigmoid.theta_P[None]
-    if len(x_BM) > 1 and values.success_BR is not None and steps.values.x_BR is not None:
+    if len(x_BM) > 1 and values.success_BR is not None and steps.values.y_BN is not None:
         x_NR, _ = points(parts.fitted, len(values.success_R), request.drop, request.smooth)
-        x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, values.success_BR)
+        x_BN, y_BN = means(x_NR, steps.values.y_BN), means(x_NR, values.success_BR)
         usable_B = np.isfinite(x_BN).all(axis=1)
         again_BP = np.full((len(x_BN), 4), np.nan)
         found = refit_sigmoid(x_BN[usable_B], y_BN[usable_B], theta_BP[0], request.anchor, request.bounds)
@@ -137,11 +137,11 @@ def _power(x: Floats, lengths_I: Floats) -> Floats:
 
 def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
     """What step 1 predicts under each resample, [B, M]; None where a law has no derivative."""
-    assert steps.values.x_BR is not None
-    last_TR = averages(parts.fitted, len(steps.values.x_R), request.n_averaged)
-    ln_x_T = np.log(means(last_TR, steps.values.x_R))
+    assert steps.values.y_BN is not None
+    last_TR = averages(parts.fitted, len(steps.values.y_N), request.n_averaged)
+    ln_x_T = np.log(means(last_TR, steps.values.y_N))
     with np.errstate(divide="ignore"):  # a resample may have nothing but hits
-        ln_x_BT = np.log(means(last_TR, steps.values.x_BR))
+        ln_x_BT = np.log(means(last_TR, steps.values.y_BN))
     S = [each.S for each in parts.fitted]
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []

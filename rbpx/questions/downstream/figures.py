@@ -38,7 +38,7 @@ def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Fig
     of_TR = averages(task.parts.fitted, len(values.success_R), 1)
     S_T, x_T, y_T = (
         [each.S for each in task.parts.fitted],
-        *(means(of_TR, of) for of in (steps.values.x_R, values.success_R)),
+        *(means(of_TR, of) for of in (steps.values.y_N, values.success_R)),
     )
     fitted = [(S, x, Estimate(y)) for S, x, y in zip(S_T, x_T, y_T, strict=True) if np.isfinite(x + y)]
     of_new = {key: [(row, estimate_in(row, key)) for row in steps.rows if row[key] is not None]

@@ -20,26 +20,10 @@ from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers, answers_of
+from rbpx.runs.points.sizes import Points
 from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100)
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureValues:
-    """One feature of the runs of a task.
-
-    Attributes:
-        name: of the feature.
-        k: None where it has none.
-        x_R: of each run; NaN where it is not known, infinite for a share of 0.
-        x_BR: under each replicate of the items; None where there are none.
-    """
-
-    name: str
-    k: int | None
-    x_R: Floats
-    x_BR: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +36,7 @@ class TaskValues:
         success_R: share of the items that each run gets right; NaN where it is not known.
         success_BR: under each replicate of the items; None where there are none.
         n_items: how many; None where that is not known.
-        features: those that are known of any run.
+        features: those that are known of any run, NaN where not, infinite for a share of 0.
         lengths_I: tokens of each target, where there are no choices; None elsewhere.
     """
 
@@ -61,7 +45,7 @@ class TaskValues:
     success_R: Floats
     success_BR: Floats | None
     n_items: int | None
-    features: tuple[FeatureValues, ...]
+    features: tuple[Points, ...]
     lengths_I: Floats | None = None
 
     @property
@@ -101,7 +85,7 @@ def _imported(group: Group, request: Request) -> TaskValues:
     for name, k in [("cross_entropy", None), ("bits_per_byte", None), *(("rbp", k) for k in group.stated_k(request))]:
         x_R = np.array([run.stated(name, k) for run in runs], np.float64)  # None is NaN
         if name in wanted and np.isfinite(x_R).any():
-            features.append(FeatureValues(name, k, neg_ln(x_R) if name == "rbp" else x_R, None))
+            features.append(Points(name, k, runs, neg_ln(x_R) if name == "rbp" else x_R, None))
     success_R = np.array([run.imported.get("accuracy", np.nan) for run in runs], np.float64)
     chance = chance_of(group.first.dataset, request.chance)
     return TaskValues(group, chance, success_R, None, None, tuple(features))
@@ -122,7 +106,7 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     for name in request.features.names:
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
             x_BR = np.column_stack([_feature(name, each, weights_BI, k or 1) for each in answers])
-            features.append(FeatureValues(name, k, x_BR[0], x_BR[1:]))
+            features.append(Points(name, k, group.runs, x_BR[0], x_BR[1:], None, n_items))
     success_BR = np.column_stack([weights_BI @ each.right_I / n_items for each in answers])
     has_choices = bool(np.isfinite(first.chance_I).all())
     given = chance_of(group.first.dataset, request.chance) if request.chance is not None else None
