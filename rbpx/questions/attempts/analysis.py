@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.laws.exchange import STEP, Exchange, exchange_of
+from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, line, neg_ln
@@ -195,31 +195,21 @@ def _neg_ln(read: Sequence[Tried], hits: Sequence[Floats]) -> tuple[Floats, Floa
     return y_NK.T, np.moveaxis(y_NBK, 0, -1).swapaxes(0, 1)
 
 
-def exchanges(group: Group, read: Sequence[Tried]) -> Iterator[list[Record]]:
-    """Of each run what ten attempts, and a rank of ten in place of one, are worth in size; nothing without a law."""
-    ks, runs, worth = [1, STEP], tuple(each.run for each in read), list[tuple[str, list[Exchange | None]]]()
-    if has_law(group, runs):
-        worth.append(("attempts", _worth(read, runs, ks, [each.items.passes(ks) for each in read])))
-        ranked = [exact_matches(each.answers, ks) for each in read if each.answers is not None]
-        if ranked:
-            worth.append(("ranks", _worth(read, runs, ks, ranked)))
-    for at in range(len(read)):
-        yield [
-            {"kind": "exchange", "of": of, "k": STEP, **vars(each[at])} for of, each in worth if each[at] is not None
-        ]
-
-
-def _worth(
-    read: Sequence[Tried], runs: tuple[Run, ...], ks: Sequence[int], hits: Sequence[Floats]
-) -> list[Exchange | None]:
-    """What the larger k in place of 1 is worth in size at each run, of hits of items at both."""
-    y_KN, y_KBN = _neg_ln(read, hits)
-    law = fit_points(Points("pass_at", 1, runs, y_KN[0], y_KBN[0], None, _n_items(read)), Method.ols).fit
-    found: list[Exchange | None] = []
-    for at, each in enumerate(read):
-        y_K, is_tried = y_KN[:, at], not isinstance(each.items, Counted) or each.items.most >= ks[-1]
-        is_known = is_tried and bool((np.isfinite(y_K) & (y_K > 0)).all())
-        alpha_k = float(line(np.log(ks), np.log(y_K))[1]) if is_known else None
-        drawn = y_KBN[:, :, at].T, y_KBN[0]
-        found.append(exchange_of(ks, y_K, alpha_k, law, drawn, len(each.items.names), is_local=True))
-    return found
+def exchanges(group: Group, read: Sequence[Tried]) -> Iterator[tuple[int, Record]]:
+    """What ten attempts, and a rank of ten in place of one, are worth in size, by the place of each run with a law."""
+    ks, runs = [1, STEP], tuple(each.run for each in read)
+    ranked = [exact_matches(each.answers, ks) for each in read if each.answers is not None]
+    for of, hits in (("attempts", [each.items.passes(ks) for each in read]), ("ranks", ranked)):
+        if not hits or not has_law(group, runs):
+            continue
+        y_KN, y_KBN = _neg_ln(read, hits)
+        law = fit_points(Points("pass_at", 1, runs, y_KN[0], y_KBN[0], None, _n_items(read)), Method.ols).fit
+        for at, each in enumerate(read):
+            y_K, items = y_KN[:, at], each.items
+            if not (np.isfinite(y_K) & (y_K > 0)).all() or (isinstance(items, Counted) and items.most < STEP):
+                continue
+            alpha_k = float(line(np.log(ks), np.log(y_K))[1])
+            drawn = y_KBN[:, :, at].T, y_KBN[0]
+            worth = exchange_of(ks, y_K, alpha_k, law, drawn, len(items.names), is_local=True)
+            if worth is not None:
+                yield at, {"kind": "exchange", "of": of, "k": STEP, **vars(worth)}

@@ -51,9 +51,9 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
     found = [*laws(group, read, of_runs)]
-    for each, rows, worth in zip(read, of_runs, exchanges(group, read), strict=True):
-        about = {name: rows[0][name] for name in (*group.names(), *each.run.names(), "n_items", "n_samples", "T")}
-        rows += [about | row for row in worth]
+    for at, worth in exchanges(group, read):
+        about = (*group.names(), *read[at].run.names(), "n_items", "n_samples", "T")
+        of_runs[at].append({name: of_runs[at][0][name] for name in about} | worth)
     counted = [each.items for each in read if isinstance(each.items, Counted)]
     fits = [fit_record(group, law, request.resamples, {} if request.T == 1 else {"T": request.T}) for law in found]
     of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
