@@ -143,21 +143,16 @@ def _moves(of: Audit) -> Iterator[Table]:
 
 
 def _noise(of: Audit) -> Iterator[str]:
-    """One line for a group in which nothing moved, or on the noise of an engine."""
-    runs = of.of_runs
-    tokens, largest = sum(row["n_tokens"] for row in runs), short(max(row["largest_logprob_move"] for row in runs))
-    if _is_unmoved(of):
+    """One line for a group in which nothing moved, or on the noise of an engine itself."""
+    runs, by_engine = of.of_runs, of.rows[0]["against"] == "engine"
+    if _is_unmoved(of) or by_engine:
+        n_moved, n = (sum(row[name] for row in runs) for name in ("n_moved", "n_tokens"))
+        furthest, nats = (max(row[name] or 0 for row in runs) for name in ("largest_move", "largest_logprob_move"))
+        ranks = f"{n_moved:,} of {number_of(n, 'rank')} moved by up to {furthest:,g}" if n_moved else "no rank moved"
         yield (
-            f"{of.group.title}: {number_of(len(runs), 'size')}, {_documents(of)}, {number_of(tokens, 'token')} "
-            f"{_again(of)}: no rank moved, and no log-probability moved by more than {largest} nats."
-        )
-    elif _is_by_engine(of):
-        n_moved, furthest = sum(row["n_moved"] for row in runs), max(row["largest_move"] or 0 for row in runs)
-        by = f" by up to {furthest:,g}" if n_moved else ""
-        yield (
-            f"What moved is the noise of the engine itself, {_again(of)}: {n_moved:,} of {number_of(tokens, 'rank')} "
-            f"moved{by}, and log-probabilities by up to {largest} nats. A difference between its runs that is no "
-            "larger may be the same noise."
+            f"{of.group.title}: {number_of(len(runs), 'size')}, {_documents(of)}, {number_of(n, 'token')} "
+            f"{_again(of)}: {ranks}, and no log-probability by more than {short(nats)} nats"
+            f"{', its own noise' if by_engine else ''}."
         )
 
 
@@ -166,12 +161,8 @@ def _is_unmoved(of: Audit) -> bool:
     return all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs)
 
 
-def _is_by_engine(of: Audit) -> bool:
-    return bool(of.rows[0]["against"] == "engine")
-
-
 def _again(of: Audit) -> str:
-    return "asked again in another order" if _is_by_engine(of) else "measured again in float32"
+    return "asked again in another order" if of.rows[0]["against"] == "engine" else "measured again in float32"
 
 
 def _documents(of: Audit) -> str:
