@@ -19,7 +19,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.prediction import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 from rbpx.questions.downstream.steps import FeatureSteps, Task
-from rbpx.questions.downstream.trainings import Split, averages, means, points
+from rbpx.questions.downstream.trainings import Split, ends, means, points
 from rbpx.store.store import Record
 
 Name = tuple[str, int | None, str]
@@ -28,7 +28,6 @@ TWO_STEPS: Final = "two steps"
 STRAIGHT: Final = "straight"  # from a share of hits to success, without a second step that is fitted
 _STEP: Final = 1e-3  # of ln x, for derivatives
 _REFERENCE: Final = ("cross_entropy", None, TWO_STEPS)
-
 
 Errors = Mapping[Name, Floats]
 """By the name of a feature, its k (None where it has none) and the way (`two steps`, or `straight`: success is RBP_1 to
@@ -41,9 +40,7 @@ def contest(task: Task, request: Request) -> Errors:
     values, held_out, found = task.values, task.parts.held_out, dict[Name, Floats]()
     if not held_out or not values.has_success:
         return found
-    actual_BM = means(
-        averages(held_out, len(values.success_R), request.n_averaged), _all(values.success_R, values.success_BR)
-    )
+    actual_BM = means(ends(held_out, request.n_averaged), _all(values.success_R, values.success_BR))
     for each, way in product(task.steps, (TWO_STEPS, STRAIGHT)):
         predicted_BM = _predictions(task, each, request, way)
         if predicted_BM is not None:
@@ -119,8 +116,8 @@ def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) ->
         return None
     theta_BP = steps.sigmoid.theta_P[None]
     if len(x_BM) > 1 and values.success_BR is not None and steps.values.y_BN is not None:
-        x_NR, _ = points(parts.fitted, len(values.success_R), request.drop, request.smooth)
-        x_BN, y_BN = means(x_NR, steps.values.y_BN), means(x_NR, values.success_BR)
+        of_N, _ = points(parts.fitted, request.drop, request.smooth)
+        x_BN, y_BN = means(of_N, steps.values.y_BN), means(of_N, values.success_BR)
         usable_B = np.isfinite(x_BN).all(axis=1)
         again_BP = np.full((len(x_BN), 4), np.nan)
         found = refit_sigmoid(x_BN[usable_B], y_BN[usable_B], theta_BP[0], request.anchor, request.bounds)
@@ -138,10 +135,9 @@ def _power(x: Floats, lengths_I: Floats) -> Floats:
 def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
     """What step 1 predicts under each resample, [B, M]; None where a law has no derivative."""
     assert steps.values.y_BN is not None
-    last_TR = averages(parts.fitted, len(steps.values.y_N), request.n_averaged)
-    ln_x_T = np.log(means(last_TR, steps.values.y_N))
+    of_T = ends(parts.fitted, request.n_averaged)
     with np.errstate(divide="ignore"):  # a resample may have nothing but hits
-        ln_x_BT = np.log(means(last_TR, steps.values.y_BN))
+        ln_x_T, ln_x_BT = np.log(means(of_T, steps.values.y_N)), np.log(means(of_T, steps.values.y_BN))
     S = [each.S for each in parts.fitted]
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []

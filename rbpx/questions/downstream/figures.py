@@ -14,7 +14,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.questions.downstream.steps import Task
-from rbpx.questions.downstream.trainings import averages, means
+from rbpx.questions.downstream.trainings import ends, means
 from rbpx.runs.origin import spelled
 
 _STEPS = 40  # along a sigmoid
@@ -35,10 +35,10 @@ def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Fig
         why = "No feature has both steps: they need 4 models or more, and one to predict."
         yield Undrawn(f"forecast-{name}", forecast, why)
         return
-    of_TR = averages(task.parts.fitted, len(values.success_R), 1)
+    of_T = ends(task.parts.fitted, 1)
     S_T, x_T, y_T = (
         [each.S for each in task.parts.fitted],
-        *(means(of_TR, of) for of in (steps.values.y_N, values.success_R)),
+        *(means(of_T, of) for of in (steps.values.y_N, values.success_R)),
     )
     fitted = [(S, x, Estimate(y)) for S, x, y in zip(S_T, x_T, y_T, strict=True) if np.isfinite(x + y)]
     of_new = {key: [(row, estimate_in(row, key)) for row in steps.rows if row[key] is not None]
@@ -48,9 +48,9 @@ def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Fig
     in_S += [("actual", row["S"], y) for row, y in of_new["actual"]]
     in_x = [("fitted, sigmoid", x, y) for _, x, y in fitted]
     in_x += [("held out", row["step1_actual"], y) for row, y in of_new["actual"] if row["step1_actual"] is not None]
-    ends = [x for _, x, _ in in_x] + [row["step1_predicted"] for row, _ in new]
+    reach = [x for _, x, _ in in_x] + [row["step1_predicted"] for row, _ in new]
     curve = [{"series": "fitted, sigmoid", "feature": x, "success": steps.sigmoid(x)}
-             for x in np.linspace(min(ends), max(ends), _STEPS).tolist()]  # fmt: skip
+             for x in np.linspace(min(reach, default=0.0), max(reach, default=0.0), _STEPS).tolist()]  # fmt: skip
     said = "; ".join(f"predicted {y.value:.3f} at S = {row['S']:.3g}" for row, y in new)
     chance, y = rule("chance", success=values.chance or 0.0), Scale("success", "success", zero=True)
     origin, feature = Origin(spelled("runs_of_text", dataset=name), tuple(values.group.run_ids)), law_title(*steps.name)

@@ -190,10 +190,10 @@ def _second(
     """The sigmoid, the curves that its points allow, and doubts; no sigmoid of few points, of 0 or no success."""
     if not task.has_success or task.chance is None:
         return None, None, []
-    of_NR, of_N = points(trainings, len(values.y_N), request.drop, request.smooth)
-    x_N, y_N = means(of_NR, values.y_N), means(of_NR, task.success_R)
+    at_N, of_N = points(trainings, request.drop, request.smooth)
+    x_N, y_N = means(at_N, values.y_N), means(at_N, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
-    x_N, y_N, group_N = x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
+    x_N, y_N, (_, group_N) = x_N[known_N], y_N[known_N], np.unique(np.array(of_N)[known_N], return_inverse=True)
     if len(x_N) and not x_N.any():  # as where every token is a hit: a sigmoid of nothing but 0
         return None, None, [Status.no_variation]
     anchor, chance = request.anchor, task.chance
