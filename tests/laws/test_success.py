@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.success.chain import independent_points, plausible_curves, second_step
+from rbpx.laws.success.chain import independent_points, known, plausible_curves, success
 from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
 from tests.support.coverage import of_success
 from tests.support.draws import fewest
 
-TRUE = Sigmoid(-0.7, 1.1, 4.0, 0.95)
+TRUE = Sigmoid(np.array([-0.7, 1.1, 4.0, 0.95]))
 
 
 def drawn(n: int = 12, scatter: float = 0.01, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -46,19 +46,17 @@ def test_equal_bounds_hold_a_constant_and_too_few_points_have_no_fit() -> None:
     x_N, y_N = drawn()
     held = fit_sigmoid(x_N, y_N, 0.25, bounds={"b": (0.9, 0.9)})
     assert held is not None
-    assert (held.sigmoid.b, held.n_free) == (0.9, 3)
+    assert (held.theta_P[3], held.n_free) == (0.9, 3)
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25) is None
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25, bounds={"b": (1.0, 1.0)}) is not None
-    with pytest.raises(ValueError, match="one shape"):
-        fit_sigmoid(x_N, y_N[:-1], 0.25)
 
 
 def test_many_sets_at_once_are_fitted_as_each_alone() -> None:
     x_BN = np.stack([drawn(seed=seed)[0] for seed in range(5)])
     y_BN = np.stack([drawn(seed=seed)[1] for seed in range(5)])
     fits = [fit_sigmoid(x_N, y_N, 0.25) for x_N, y_N in zip(x_BN, y_BN, strict=True)]
-    start_P = fits[0].theta_P if fits[0] is not None else None
-    theta_BP = refit_sigmoid(x_BN, y_BN, start_P)
+    assert fits[0] is not None
+    theta_BP = refit_sigmoid(x_BN, y_BN, fits[0].theta_P).theta_PB.T
     assert theta_BP == pytest.approx(np.array([fit.theta_P for fit in fits if fit is not None]), abs=1e-5)
 
 
@@ -74,13 +72,13 @@ def test_points_alike_within_groups_count_as_fewer() -> None:
 def test_plausible_curves_lie_about_the_truth_and_keep_to_their_bounds() -> None:
     x_N, y_N = drawn(n=30, scatter=0.003)
     of = plausible_curves(x_N, y_N, 30, 0.25, None, 1000, 0)
-    a_J, _, h_J, b_J = of.theta_JP.T
+    a_J, _, h_J, b_J = of[:, :4].T
     assert np.all((b_J <= 1) & (a_J <= 0) & (h_J > 0) & (a_J + b_J >= 0))
-    at = [second_step(TRUE, of, x, 0) for x in (0.7, 1.1, 1.8)]
+    at = [success(TRUE, of, known(x), 0) for x in (0.7, 1.1, 1.8)]
     assert all(each.ends is not None and each.ends[1] - each.ends[0] < 0.03 for each in at)
     assert [each.value for each in at] == [TRUE(x) for x in (0.7, 1.1, 1.8)]
     # Beyond the points the anchor, which is not true here, may or may not count.
-    low = second_step(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), 0.05, 0)
+    low = success(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), known(0.05), 0)
     assert low.ends is not None
     assert low.ends[0] < TRUE(0.05) < low.ends[1]
 

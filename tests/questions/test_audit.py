@@ -189,7 +189,7 @@ def test_what_is_printed_is_whole_in_eighty_columns(found: Asked) -> None:
     assert max(len(line) for line in lines if line.startswith(" ")) <= 80
     first = lines.index("mine on file, window 64, bfloat16: Ranks measured again in float32, 8 of 8 documents")
     assert len(lines[first:]) <= 40  # below what the ways differ in
-    assert "mine on file, window 64, bfloat16: alpha of the laws measured again in float32" in lines
+    assert "mine on file, window 64, bfloat16: RBP_k, nats and alpha measured again in float32" in lines
     assert "4 of 7 runs were measured in float32 by these versions" in found.messages[0]
 
 

@@ -75,7 +75,6 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, tokens: dict[str, A
     both = {f"{total[name]:.3f}" for name in ("acc", "acc_stderr")}
     assert any(both <= set(line.split()) for line in told.table().splitlines())
     assert sum(tied) > 0
-    assert f"{sum(tied)} right choices tie with another; the first one counts." in told.words
 
 
 def test_laws_are_about_right_choices_alone(store: Path, tokens: dict[str, Any], cwd: Path) -> None:

@@ -88,7 +88,7 @@ def test_gathered_hits_bias_long_sequences_and_the_correction_takes_most_of_it(a
 def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: Path, asked: Asked) -> None:
     printed = asked.table()
     assert max(map(len, printed.split("A sequence of N tokens passes")[0].splitlines())) <= 80
-    for words in ("tokens themselves", "independent", "r measured", "all N, r fitted", "all, fitted r"):
+    for words in ("tokens themselves", "independent", "r measured", "all N, r fitted", "RBP_k"):
         assert words in printed
     hard = ask(gathered, "outcomes", k=1, n=[2, 110, 500], resamples=50).words
     assert "one outcome: All sequences pass or all fail" in hard

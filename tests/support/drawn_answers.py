@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import betabinom, linregress, norm
 
-from rbpx.laws.counts.fit import Correction, Outcomes, fit_outcomes, implied_rbp
+from rbpx.laws.counts.fit import Correction, Outcomes, fit_outcomes
 from rbpx.laws.in_k import fit_k_law
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import line
@@ -195,9 +195,9 @@ def of_outcomes(n_draws: int, lengths: tuple[int, ...], r: float, scatter: float
     for seed in range(n_draws):
         fit = fit_outcomes(drawn_outcomes(np.random.default_rng(seed), lengths, 1500, r, scatter), correction)
         held["alpha"] += _holds(fit.alpha.lo, fit.alpha.hi, ALPHA_OUTCOMES)
-        held["rbp"] += _holds(*implied_rbp(fit, 1e6)[1:], math.exp(-C_OUTCOMES * 1e6**-ALPHA_OUTCOMES))
+        held["rbp"] += _holds(fit.rbp(1e6).lo, fit.rbp(1e6).hi, math.exp(-C_OUTCOMES * 1e6**-ALPHA_OUTCOMES))
         if r:
-            held["r"] += _holds(fit.r_lo, fit.r_hi, r)
+            held["r"] += _holds(fit.r.lo, fit.r.hi, r)
     return held
 
 
@@ -214,8 +214,9 @@ def of_outcomes_of_documents(n_draws: int) -> Held:
         counts = (SIZES, np.ones(5), passed_MD.sum(axis=1), trials_M)
         fit = fit_outcomes(Outcomes(*counts, weights_BD @ passed_MD.T, np.tile(trials_M, (200, 1))))
         assert fit.interval == "documents and models"
-        held["documents"] += _holds(*implied_rbp(fit, 1e6)[1:], truth)
-        held["tokens"] += _holds(*implied_rbp(fit_outcomes(Outcomes(*counts)), 1e6)[1:], truth)
+        held["documents"] += _holds(fit.rbp(1e6).lo, fit.rbp(1e6).hi, truth)
+        of_tokens = fit_outcomes(Outcomes(*counts)).rbp(1e6)
+        held["tokens"] += _holds(of_tokens.lo, of_tokens.hi, truth)
     return held
 
 

@@ -18,22 +18,20 @@ Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, from_influence
 from rbpx.laws.numeric import Floats
+from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
 from rbpx.status import Status
 
-_STEPS: Final = 200
-_HALVINGS: Final = 30
-_DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
-_ROUNDING: Final = 1e-13  # of the ln-likelihood: a smaller fall does not count
+_ROUNDING: Final = 1e-15  # of the ln-likelihood
+_END: Final = End(step=1e-11, gain=_ROUNDING)
 _WORST_CONDITION: Final = 1e14
 _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
-_OVERFLOWS: Final = 1e300  # above this a product may overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +40,10 @@ class Learned:
 
     Attributes:
         theta_F: a coefficient for each feature.
-        n_steps: of the search.
         status: ok, one_outcome (all pass, or all fail), or not_converged.
     """
 
     theta_F: Floats
-    n_steps: int
     status: Status
 
 
@@ -74,13 +70,7 @@ class Block:
 
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
-    """Cut sequences into blocks.
-
-    Raises:
-        ValueError: shapes disagree.
-    """
-    if x_QNF.ndim != 3 or passed_Q.shape != x_QNF.shape[:1]:
-        raise ValueError(f"features have shape {x_QNF.shape}, outcomes {passed_Q.shape}")
+    """Cut sequences into blocks."""
     step = max(1, _TOKENS // x_QNF.shape[1])
     parts = [slice(begin, begin + step) for begin in range(0, len(x_QNF), step)]
     return [Block(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]
@@ -133,9 +123,9 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     """Find the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
-    of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i, and halved until the
-    likelihood rises. With N = 1 this is logistic regression on the labels themselves. The likelihood of longer
-    sequences is not concave; the search starts where every token has the same chance.
+    of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i. With N = 1 this is logistic
+    regression on the labels themselves. The likelihood of longer sequences is not concave; the search starts where
+    every token has the same chance.
 
     Args:
         blocks: sequences, at least one; one of the features is constant.
@@ -144,67 +134,46 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
-        return Learned(np.full(F, np.nan), 0, Status.one_outcome)
+        return Learned(np.full(F, np.nan), Status.one_outcome)
     if start_F is None:
         share = (n_passed / n_sequences) ** (1 / N)
         flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]
         # The least squares of a constant on the features, one of which is constant too.
         gram_FF, sum_F = sum(each @ each.T for each in flat_FT), sum(each.sum(axis=1) for each in flat_FT)
         start_F = np.linalg.lstsq(gram_FF, sum_F, rcond=None)[0] * np.log(share / (1 - share))
-    theta_F = start_F
-    value, score_F, information_FF = derivatives(blocks, theta_F)
-    for step in range(1, _STEPS + 1):
-        if not np.isfinite(information_FF).all() or not np.linalg.cond(information_FF) < _WORST_CONDITION:
-            break
-        step_F = np.linalg.solve(information_FF, score_F)
-        if score_F @ step_F < _DECREMENT:
-            return Learned(theta_F + step_F, step, Status.ok)
-        before = value
-        for _ in range(_HALVINGS):
-            value, score_F, information_FF = derivatives(blocks, theta_F + step_F)
-            if value >= before - _ROUNDING * abs(before):
-                break
-            step_F = step_F / 2
-        theta_F = theta_F + step_F
-    return Learned(np.full(F, np.nan), step, Status.not_converged)
+
+    def objective(theta_FB: Floats, _: Sets) -> Local:
+        value, score_F, information_FF = derivatives(blocks, theta_FB[:, 0])
+        information_FFB = information_FF[..., None]
+        rounding_B = np.array([_ROUNDING * abs(value)])
+        return Local(np.array([-value]), -score_F[:, None], information_FFB, diagonal(information_FFB), rounding_B)
+
+    found = minimise(objective, start_F[:, None], end=_END)
+    theta_F = found.theta_PB[:, 0]
+    if not found.converged_B[0] or not np.linalg.cond(derivatives(blocks, theta_F)[2]) < _WORST_CONDITION:
+        return Learned(np.full(F, np.nan), Status.not_converged)
+    return Learned(theta_F, Status.ok)
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
     """Ln-likelihood of the outcomes, its score and Fisher's information, shapes [], [F] and [F, F].
 
-    With e = exp(-z) of each token and 1 + P the product of all 1 + e, a sequence passes with the chance 1 / (1 + P) and
-    fails with P / (1 + P), so that neither loses digits where it is small. With g the sum of x e / (1 + e) over its
-    tokens, the score is g of a pass and -g / P of a failure, the information g g^T / P.
+    A sequence passes with the chance exp(-L), L the sum of -ln eta over its tokens. With g the sum of x (1 - eta), the
+    score is g of a pass and -g / (exp(L) - 1) of a failure, the information g g^T / (exp(L) - 1).
     """
-    F, most = len(theta_F), max(len(block.passed_q) for block in blocks)
+    F = len(theta_F)
     value, score_F, information_FF = 0.0, np.zeros(F), np.zeros((F, F))
-    slopes, weighted = np.empty(F * most), np.empty(F * most)  # so large that each new one would be a system call
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far, that is halved
         for block in blocks:
-            x_FNq, shape = block.x_FNq, (F, len(block.passed_q))
-            z_Nq = (-theta_F @ x_FNq.reshape(F, -1)).reshape(x_FNq.shape[1:])
-            e_Nq = np.exp(z_Nq)
-            P_q = e_Nq[0].copy()
-            for e_q in e_Nq[1:]:
-                P_q += e_q + P_q * e_q
-            odds_q = 1.0 / P_q
-            ln_q = np.log1p(np.where(block.passed_q, P_q, odds_q))  # of the outcome that there was, negative
-            miss_Nq = np.divide(e_Nq, 1.0 + e_Nq, out=z_Nq)
-            if not P_q.max() < _OVERFLOWS:
-                ln_q, miss_Nq = _finite(ln_q, miss_Nq, P_q, e_Nq, block, theta_F)
-            g_Fq = np.einsum("fnq,nq->fq", x_FNq, miss_Nq, out=slopes[: F * shape[1]].reshape(shape))
-            value -= float(ln_q.sum())
+            z_Nq = np.einsum("f,fnq->nq", theta_F, block.x_FNq)
+            far_Nq = np.exp(-np.abs(z_Nq))
+            L_q = (np.log1p(far_Nq) - np.minimum(z_Nq, 0.0)).sum(axis=0)
+            odds_q = 1 / np.expm1(L_q)
+            g_Fq = np.einsum("fnq,nq->fq", block.x_FNq, np.where(z_Nq > 0, far_Nq, 1.0) / (1.0 + far_Nq))
+            value -= float(np.where(block.passed_q, L_q, -np.log(-np.expm1(-L_q))).sum())
             score_F += g_Fq @ np.where(block.passed_q, 1.0, -odds_q)
-            information_FF += np.multiply(g_Fq, odds_q, out=weighted[: F * shape[1]].reshape(shape)) @ g_Fq.T
+            information_FF += (g_Fq * odds_q) @ g_Fq.T
     return value, score_F, information_FF
-
-
-def _finite(ln_q: Any, miss_Nq: Any, P_q: Any, e_Nq: Any, block: Block, theta_F: Floats) -> tuple[Any, Any]:
-    """Mend both terms where the product overflows: add up logarithms, and take the token as a certain miss."""
-    over_q = ~(P_q < _OVERFLOWS) & block.passed_q
-    z_Nq = np.tensordot(theta_F, block.x_FNq[..., over_q], 1)
-    ln_q[over_q] = np.logaddexp(0.0, -z_Nq).sum(axis=0)
-    return ln_q, np.where(e_Nq < _OVERFLOWS, miss_Nq, 1.0)
 
 
 Judgement = dict[str, Estimate]

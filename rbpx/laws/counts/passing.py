@@ -31,7 +31,7 @@ from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
 _AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
 _ROUNDING: Final = 1e-14  # of a likelihood
 _END: Final = End(step=1e-9, most_steps=100)
-TOLERANCES: Final = {"step": _END.step, "steps": _END.most_steps, "largest_r": 0.999}
+_LARGEST_R: Final = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,35 +112,29 @@ class Slopes:
         return np.asarray(np.einsum("bc,bcp,bcq->bpq", self.weight_BC, self.by_theta_BCP, self.by_theta_BCP))
 
 
-def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True) -> tuple[Floats, Floats, Floats]:
-    """Logarithm of p_N, its slopes by mu and, if they matter, by r; NaN where r is too negative for such a chance."""
-    with np.errstate(over="ignore"):  # a step too far, that is not taken
+def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of p_N, its slopes by mu and by r; NaN where r is too negative for such a chance."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far; a chance below 0
         ln_q_BC = -np.exp(mu_BC)
-    q_BC = np.exp(ln_q_BC)
-    ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
-    for N in np.unique(N_C[N_C > 1]):
-        at = N_C == N
-        q, r, ln_q = q_BC[:, at], r_BC[:, at], ln_q_BC[:, at]
-        independent = r == 0
-        if independent.all() and not by_r_matters:  # p_N = q^N needs no product
-            ln_p[:, at] += (N - 1) * ln_q
-            by_q[:, at] += N - 1
-            continue
-        gained, share, turn = np.zeros_like(ln_q), np.zeros_like(ln_q), np.zeros_like(ln_q)
-        step = max(1, _AT_A_TIME // max(q.size, 1))
-        for begin in range(1, int(N), step):
-            i = np.arange(begin, min(begin + step, int(N)))[:, None, None]
-            chance, urn = q + (i - q) * r, 1 + (i - 1) * r
-            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance becomes NaN
+        q_BC = np.exp(ln_q_BC)
+        # At r = 0 p_N = q^N needs no product.
+        ln_p, by_q, by_r = N_C * ln_q_BC, N_C * np.ones_like(q_BC), N_C * (N_C - 1) / 2 * (1 - q_BC) / q_BC
+        for N in np.unique(N_C[(N_C > 1) & (r_BC != 0).any(axis=0)]):
+            at = N_C == N
+            q, r = q_BC[:, at], r_BC[:, at]
+            gained, share, turn = np.zeros_like(q), np.zeros_like(q), np.zeros_like(q)
+            step = max(1, _AT_A_TIME // max(q.size, 1))
+            for begin in range(1, int(N), step):
+                i = np.arange(begin, min(begin + step, int(N)))[:, None, None]
+                chance, urn = q + (i - q) * r, 1 + (i - 1) * r
                 gained += np.log(chance / urn).sum(axis=0)
                 share += (1 / chance).sum(axis=0)
-                if by_r_matters:
-                    turn += ((i - q) / chance - (i - 1) / urn).sum(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            ln_p[:, at] += np.where(independent, (N - 1) * ln_q, gained)
-            by_q[:, at] += np.where(independent, N - 1, q * (1 - r) * share)
-        by_r[:, at] = turn
-    return ln_p, ln_q_BC * by_q, by_r
+                turn += ((i - q) / chance - (i - 1) / urn).sum(axis=0)
+            depends = r != 0
+            of_product = ln_q_BC[:, at] + gained, 1 + q * (1 - r) * share, turn
+            for terms, product in zip((ln_p, by_q, by_r), of_product, strict=True):
+                terms[:, at] = np.where(depends, product, terms[:, at])
+        return ln_p, ln_q_BC * by_q, by_r
 
 
 def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
@@ -148,7 +142,7 @@ def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     r_BC = np.broadcast_to(theta_BP[:, -1:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
     design_CP = tally.design_CP
     mu_BC = theta_BP[:, : design_CP.shape[1]] @ design_CP.T
-    ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C, by_r_matters=tally.r_BC is None)
+    ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C)
     p, q = np.exp(ln_p), -np.expm1(ln_p)
     failed_BC = tally.trials_BC - tally.passed_BC
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far
@@ -167,20 +161,15 @@ def separated(tally: Tally) -> NDArray[np.bool_]:
     ever better or no worse. With several constants that has to hold, in one direction, for the cells of each; a
     constant whose cells all pass or all fail runs away whatever the others do.
     """
-    constant_C = np.zeros(len(tally.x_C), dtype=np.intp) if tally.constant_C is None else tally.constant_C
-    n_sets = len(tally.passed_BC)
-    rising_B, falling_B, runaway_B = np.ones(n_sets, bool), np.ones(n_sets, bool), np.zeros(n_sets, bool)
-    for constant in np.unique(constant_C):
-        at = constant_C == constant
-        x_C, passed_BC = tally.x_C[at], tally.passed_BC[:, at]
-        failed_BC = tally.trials_BC[:, at] - passed_BC
-        (pass_lo, pass_hi), (fail_lo, fail_hi) = (
-            (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
-            for n_BC in (passed_BC, failed_BC)
+    rising_B, falling_B, runaway_B = np.array([[True], [True], [False]]).repeat(len(tally.passed_BC), axis=1)
+    for of_C in tally.design_CP.T[:-1] > 0:
+        passed_BC, x_C = tally.passed_BC[:, of_C], tally.x_C[of_C]
+        counts = passed_BC > 0, tally.trials_BC[:, of_C] > passed_BC
+        (first, last), (first_failed, last_failed) = (
+            (np.where(has_BC, x_C, np.inf).min(axis=1), np.where(has_BC, x_C, -np.inf).max(axis=1)) for has_BC in counts
         )
-        rising_B &= pass_lo >= fail_hi
-        falling_B &= fail_lo >= pass_hi
-        runaway_B |= ~(passed_BC > 0).any(axis=1) | ~(failed_BC > 0).any(axis=1)
+        rising_B, falling_B = rising_B & (first >= last_failed), falling_B & (first_failed >= last)
+        runaway_B = runaway_B | np.isinf(first) | np.isinf(first_failed)
     return np.asarray(rising_B | falling_B | runaway_B)
 
 
@@ -202,11 +191,26 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     P = start_BP.shape[1]
     lower_P, upper_P = np.full(P, -np.inf), np.full(P, np.inf)
     if tally.r_BC is None:
-        lower_P[-1], upper_P[-1] = 0.0, TOLERANCES["largest_r"]
+        lower_P[-1], upper_P[-1] = 0.0, _LARGEST_R
     found = minimise(objective, start_BP[of_B].T, lower_P, upper_P, _END)
     ended_B = found.converged_B
     theta_BP[of_B[ended_B]], value_B[of_B[ended_B]] = found.theta_PB.T[ended_B], -found.value_B[ended_B]
     return Peak(theta_BP, value_B)
+
+
+def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:
+    """Mean correlation of two tokens of a sequence being hits, over all ordered pairs; NaN where it is not defined.
+
+    Args:
+        tokens: how many there are.
+        hits: of them.
+        pairs: of tokens of one sequence.
+        hit_pairs: those of which both are hits.
+        hits_of_pairs: hits, each as often as it is the first of a pair.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = hits / tokens
+        return np.asarray((hit_pairs - 2 * q * hits_of_pairs + q**2 * pairs) / (pairs * q * (1 - q)))
 
 
 @dataclass(frozen=True, eq=False)

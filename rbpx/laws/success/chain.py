@@ -40,21 +40,6 @@ _MOST_POINTS: Final = 250  # neighbouring checkpoints say the same
 _TINY: Final = 1e-12  # of a variance
 
 
-@dataclass(frozen=True, eq=False)
-class Plausible:
-    """Draws of curves.
-
-    Attributes:
-        theta_JP: a, x0, h and b of each.
-        scatter_J: standard deviation of the points about each.
-        dof_J: degrees of freedom of that.
-    """
-
-    theta_JP: Floats
-    scatter_J: Floats
-    dof_J: Floats
-
-
 def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
     """As how many points count whose residuals are alike within groups: N over the design effect, groups at least.
 
@@ -70,8 +55,8 @@ def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
 
 def plausible_curves(
     x_N: Floats, y_N: Floats, n: float, chance: float, anchor: tuple[float, float] | None, n_draws: int, seed: int
-) -> Plausible:
-    """Draw curves through points.
+) -> Floats:
+    """Draw curves through points: a, x0, h and b of each, the scatter of the points about it, and its dof, [J, 6].
 
     Args:
         x_N: the feature.
@@ -89,7 +74,7 @@ def plausible_curves(
     if anchor is not None:
         points = np.append(x_N, anchor[0]), np.append(y_N, anchor[1]), np.append(points[2], 1.0)
     second = _draw(*points, chance, None if anchor is None else anchor[1], n_draws - n_draws // 2, rng)
-    return Plausible(*map(np.concatenate, zip(vars(first).values(), vars(second).values(), strict=True)))
+    return np.vstack([first, second])
 
 
 def _draw(
@@ -100,45 +85,43 @@ def _draw(
     end: float | None,
     n_draws: int,
     rng: np.random.Generator,
-) -> Plausible:
+) -> Floats:
     """Draws of curves that end somewhere, or at a given success; then the last of their numbers stands for nothing."""
     n, reach = float(weight_N.sum()), float(np.ptp(np.append(x_N, 0.0)))
     lower_P = np.array([0.0, np.log(_GENTLEST / reach), 0.0, 0.0])
     upper_P = np.array([_FARTHEST * x_N.max(), np.log(_STEEPEST / reach), 1.0, 1.0])
 
-    def ln_posterior(u_JP: Floats) -> tuple[Floats, Floats]:
+    def curves_of(u_JP: Floats) -> Floats:
+        x0_J, ln_h_J, least_J, most_J = u_JP.T
+        most_J = most_J if end is None else np.full_like(least_J, end)
+        return np.column_stack([least_J - most_J, x0_J, np.exp(ln_h_J), most_J])
+
+    def squares_of(u_JP: Floats) -> Floats:
+        y_JN = curves(curves_of(u_JP)[:, None], x_N)
+        return np.asarray(np.maximum((weight_N * (y_JN - y_N) ** 2).sum(axis=1), _TINY))
+
+    def ln_posterior(u_JP: Floats) -> Floats:
         allowed_J = ((u_JP >= lower_P) & (u_JP <= upper_P)).all(axis=1)
-        x0_J, ln_h_J, least_J, most_J = (u_JP[:, p : p + 1] for p in range(4))
+        ln_J = -n / 2 * np.log(squares_of(u_JP)) + _ln_minimum(u_JP, chance)
         if end is None:
             allowed_J &= u_JP[:, 3] >= u_JP[:, 2]
-        else:
-            most_J = np.full_like(least_J, end)
-        with np.errstate(over="ignore"):
-            y_JN = most_J - (most_J - least_J) / (1 + np.exp(-np.exp(ln_h_J) * (x_N - x0_J)))
-        squares_J = np.maximum((weight_N * (y_JN - y_N) ** 2).sum(axis=1), _TINY)
-        ln_J = -n / 2 * np.log(squares_J) + _ln_minimum(u_JP, chance)
-        if end is None:
             ln_J += 2 * np.log(np.maximum(u_JP[:, 3], _TINY))
-        return np.where(allowed_J, ln_J, -np.inf), squares_J
+        return np.where(allowed_J, ln_J, -np.inf)
 
     u_JP = rng.uniform(lower_P, upper_P, (4 * n_draws, 4))
     u_JP[:, 2] = np.abs(rng.normal(chance, MINIMUM_SD, len(u_JP)))
-    ln_J, squares_J = ln_posterior(u_JP)
-    ln_proposal_J = _ln_minimum(u_JP, chance)
+    ln_J, ln_proposal_J = ln_posterior(u_JP), _ln_minimum(u_JP, chance)
     for _ in range(_MOST_ROUNDS):
         mean_P, root_PP = _proposal(u_JP, _tempered(ln_J - ln_proposal_J))
         z_JP = rng.standard_normal((2 * n_draws, 4))
         z_JP /= np.sqrt(rng.chisquare(_PROPOSAL_DOF, (2 * n_draws, 1)) / _PROPOSAL_DOF)
         u_JP = mean_P + z_JP @ root_PP.T
-        ln_J, squares_J = ln_posterior(u_JP)
+        ln_J = ln_posterior(u_JP)
         ln_proposal_J = -(_PROPOSAL_DOF + 4) / 2 * np.log1p((z_JP**2).sum(axis=1) / _PROPOSAL_DOF)
         if _count(ln_J - ln_proposal_J) > _ENOUGH * len(u_JP):
             break
-    chosen_J = rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))
-    x0_J, ln_h_J, least_J, most_J = u_JP[chosen_J].T
-    most_J = most_J if end is None else np.full(n_draws, end)
-    theta_JP = np.column_stack([least_J - most_J, x0_J, np.exp(ln_h_J), most_J])
-    return Plausible(theta_JP, np.sqrt(squares_J[chosen_J] / n), np.full(n_draws, n))
+    u_JP = u_JP[rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))]
+    return np.column_stack([curves_of(u_JP), np.sqrt(squares_of(u_JP) / n), np.full(n_draws, n)])
 
 
 def _ln_minimum(u_JP: Floats, chance: float) -> Floats:
@@ -202,9 +185,8 @@ def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
 def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
     """From a mixture of Student's t of the logarithm of the feature, as that over the forms of a law."""
     rng = np.random.default_rng(seed)
-    centre_G, scale_G, weight_G = (
-        np.ravel(each) for each in np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
-    )
+    parts = np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
+    centre_G, scale_G, weight_G = map(np.ravel, parts)
     of_J = rng.choice(len(weight_G), _EACH * N_CURVES, p=weight_G / weight_G.sum())
     return Feature(y, _exponential(centre_G[of_J] + scale_G[of_J] * rng.standard_t(mixture.dof, len(of_J))))
 
@@ -214,25 +196,20 @@ def _exponential(ln_J: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(ln_J, -_LARGEST_LN, _LARGEST_LN)))
 
 
-def second_step(sigmoid: Sigmoid, plausible: Plausible | None, x: float, seed: int) -> Estimate:
-    """Success at a known value of the feature, with the interval of a new model."""
-    return _success(sigmoid(x), plausible, np.full(_EACH * N_CURVES, x), seed)
+def known(x: float) -> Feature:
+    """A feature that was measured."""
+    return Feature(Estimate(x), np.full(_EACH * N_CURVES, x))
 
 
-def chained(sigmoid: Sigmoid, plausible: Plausible | None, feature: Feature, seed: int) -> Estimate:
-    """Success of a model that neither step has seen, with its interval."""
+def success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, seed: int) -> Estimate:
+    """Success of a new model with that feature, with its interval."""
     if feature.y.value is None:
         return Estimate()
-    return _success(sigmoid(feature.y.value), plausible, feature.draws_J, seed)
-
-
-def _success(value: float, plausible: Plausible | None, x_J: Floats | None, seed: int) -> Estimate:
-    if plausible is None or x_J is None:
+    value, x_J = sigmoid(feature.y.value), feature.draws_J
+    if plausible_J6 is None or x_J is None:
         return Estimate(value)
-    rng = np.random.default_rng(seed)
-    at_J = np.arange(len(x_J)) % len(plausible.theta_JP)
-    y_J = curves(plausible.theta_JP[at_J], x_J)
-    y_J += plausible.scatter_J[at_J] * rng.standard_t(plausible.dof_J[at_J])
+    drawn_J6 = np.resize(plausible_J6, (len(x_J), 6))
+    y_J = curves(drawn_J6[:, :4], x_J) + drawn_J6[:, 4] * np.random.default_rng(seed).standard_t(drawn_J6[:, 5])
     lo, hi = np.quantile(np.clip(y_J, 0, 1), TAILS).tolist()
     # The least squares fit, whose number this is, may lie beyond what most plausible curves say.
     return Estimate(value, *reaching(value, (lo, hi)))

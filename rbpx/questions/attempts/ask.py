@@ -7,7 +7,8 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.law_columns import backtest, constant, determination, exponent
+from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent
+from rbpx.display.section import interval_of
 from rbpx.display.view import (
     Column,
     Table,
@@ -25,16 +26,17 @@ from rbpx.display.view import (
 )
 from rbpx.display.vocabulary import UNKNOWN, law_title, number, rough, short, significant
 from rbpx.laws.exchange import STEP
-from rbpx.questions.attempts.analysis import DISCRETE, LEAST_SQUARES, exchanges, laws, rows_of_run, tried
+from rbpx.laws.names import Axis
+from rbpx.questions.attempts.analysis import DISCRETE, exchanges, laws, rows_of_run, tried
 from rbpx.questions.attempts.figures import figures
-from rbpx.questions.attempts.forecasts import hide
+from rbpx.questions.attempts.forecasts import LINE, hide
 from rbpx.questions.attempts.passing import Counted
-from rbpx.questions.attempts.words import sentences
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, fit_record
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
+from rbpx.status import Status
 from rbpx.store.store import Record
 
 
@@ -49,34 +51,26 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
     found = [*laws(group, read, of_runs)]
-    for each, rows, worth in zip(read, of_runs, exchanges(group, read, found), strict=True):
-        about = {name: rows[0][name] for name in (*group.names(), *each.run.names(), "n_items", "n_samples", "T")}
-        rows += [about | row for row in worth]
+    for at, worth in exchanges(group, read):
+        about = (*group.names(), *read[at].run.names(), "n_items", "n_samples", "T")
+        of_runs[at].append({name: of_runs[at][0][name] for name in about} | worth)
     counted = [each.items for each in read if isinstance(each.items, Counted)]
-    hidden = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
-    own = {} if request.T == 1 else {"T": request.T}
-    fits = [fit_record(group, law, request.resamples, own) for law in found]
-    rows = [*(row for rows in of_runs for row in rows), *hidden, *({"kind": "law", **fit} for fit in fits)]
-    labelled = [
-        row | {"size": each.label, "x": each.run.x} for each, own in zip(read, of_runs, strict=True) for row in own
-    ]
-    shown = [*labelled, *hidden, *({"kind": "law", **fit} for fit in fits)]
+    fits = [fit_record(group, law, request.resamples, {} if request.T == 1 else {"T": request.T}) for law in found]
+    of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
+    of_all += [{"kind": "law", **fit} for fit in fits]
+    shown = [row | {"size": of.label, "x": of.run.x} for of, own in zip(read, of_runs, strict=True) for row in own]
+    shown += of_all
     yield Result(
         [group],
-        alike(rows),
+        alike([*(row for rows in of_runs for row in rows), *of_all]),
         [*_tables(group, shown, request)],
-        [*sentences(group, shown)],
-        partial(figures, group, {each.label: each.items for each in read}, shown),
+        [*_sentences(group, shown)],
+        partial(figures, group, {each.label: each.items for each in read}),
         fits,
     )
 
 
-_WAYS: Final = {
-    LEAST_SQUARES: "least squares",
-    "beta": "beta",
-    "kumaraswamy": "Kumaraswamy",
-    DISCRETE: "discretised",
-}
+_WAYS: Final = {LINE: "least squares", "beta": "beta", "kumaraswamy": "Kumaraswamy", DISCRETE: "discretised"}
 _SIZE: Final[Column[Record]] = text("size", "size")
 _K: Final[Column[Record]] = whole("k", "k")
 
@@ -95,55 +89,30 @@ PASSES: Final = View[Record](
     place(spare=4),
     whole("items", "n_items", spare=3),
     _K,
-    with_ends(
-        "pass@k", "passes", None, _probability,
-        "mean over items of 1 − C(n − c, k) / C(n, k), or of 1 − (1 − p)^k where p is known; intervals over items and "
-        "their samples",
-    ),
-    written(
-        "± samples", "passes_stderr_of_samples", None, _probability,
-        "standard error if these very items were tried again", 2,
-    ),
-    decimal(
-        "slope", "slope_neg_ln", None, 3,
-        "local exponent of −ln pass@k, from k / √10 to k √10 as far as there are samples", 1,
-    ),
-    decimal(
-        "of failures", "slope_failures", None, 3,
-        "the same of 1 − pass@k, which tends to a of the tail for k far above b", 1,
-    ),
-)  # fmt: skip
+    with_ends("pass@k", "passes", None, _probability, "mean over items; intervals over items and their samples"),
+    written("± samples", "passes_stderr_of_samples", None, _probability, "if these very items were tried again", 2),
+    decimal("slope", "slope_neg_ln", None, 3, "local exponent of −ln pass@k, half a decade to both sides", 1),
+    decimal("of failures", "slope_failures", None, 3, "of 1 − pass@k, which tends to a of the tail", 1),
+)
 EXPONENTS: Final = View[Record](
     "exponents",
     _SIZE,
     _way("how"),
-    with_ends(
-        "exponent", "alpha", None, _probability,
-        "by least squares that of −ln pass@k over these k; else a of the tail: the density of p is ~ p^(a − 1) "
-        "near 0, and 1 − pass@k falls as k^−a in the end",
-    ),
+    with_ends("exponent", "alpha", None, _probability, "of −ln pass@k by least squares, else a of the tail, p^(a − 1)"),
     ends("k_from k_to", None, short, "of k", "where it speaks of: beta's from k far above b", 1),
     written("b", "b", None, _probability, spare=2),
     decimal("AIC", "aic", None, 1, "of beta and Kumaraswamy; the smaller fits better", 3),
     decimal("p of fit", "fit_p", None, 2, "how often items drawn from it lie as far from it as these", 1),
     state(),
-)  # fmt: skip
+)
 FORECASTS: Final = View[Record](
-    "forecasts",
-    _SIZE,
-    _K,
-    _way("way"),
-    with_ends(
-        "pass@k", "passes", None, _probability,
-        "of these very items, each with the chance that its own counts leave it; intervals allow for that and for the "
-        "constants, under that distribution",
-    ),
-)  # fmt: skip
+    "forecasts", _SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability, "of these very items")
+)
 HIDDEN: Final = View[Record](
     "hidden",
     _way("way"),
     whole("models", "n_models"),
-    whole("samples left", "n_samples", None, "of each item; pass@k is foretold at a hundredfold"),
+    whole("samples left", "n_samples", None, "of each item, a hundredth, drawn five times"),
     share("error", "error", means="mean of |foretold / measured − 1| of −ln pass@k"),
     error("bias", "bias", None, "mean of foretold / measured − 1"),
     share("inside", "inside", means="of the 95 % intervals, those that hold what was measured"),
@@ -161,44 +130,31 @@ WORTH: Final = View[Record](
     "worth",
     _SIZE,
     text("of", "of", lambda row: f"{STEP} attempts" if row["of"] == "attempts" else f"rank {STEP}"),
-    written(
-        "{x} times", "factor", None, rough,
-        f"the factor in {{x}} by which to do with one what this model does with {STEP}: {STEP}^(α_k / α_{{x}}), "
-        f"α_k between 1 and {STEP}, α_{{x}} of the law at 1; – for the upper end: no {{x}} is known to suffice",
-    ),
+    written("{x} times", "factor", None, rough, f"to do with one what this does with {STEP}; –: none is known to do"),
     ends("factor_lo factor_hi", lambda row: (row["lo"], row["hi"]), rough),
     written("rate", "rate", lambda row: -row["rate"], lambda value: number(value, 2), "d ln {x} / d ln k", 1),
-)  # fmt: skip
+)
 BOUNDS: Final = View[Record](
     "bounds",
     _SIZE,
     _K,
     decimal("p > 1/(k + 1)", "likely", None, 3, "share of items; all of them are exact matches at k", 2),
     decimal("exact match", "exact_match", None, 3, "all tokens have a rank of at most k"),
-    decimal("pass@k", "passes", None, 3, "of k independent samples"),
-    written(
-        "at least", "lower", None, _probability, "mean over exact matches at 1 of 1 − (1 − V^−n)^k, n the tokens of "
-        "the item", 1,
-    ),
-    decimal("at most", "upper", None, 3, "u + (1 − u) exact match, u = 1 − (k / (k + 1))^k", 1),
-)  # fmt: skip
+    decimal("pass@k", "passes", None, 3, "of k independent samples, whatever the model within the bounds"),
+    written("at least", "lower", None, _probability, spare=1),
+    decimal("at most", "upper", None, 3, spare=1),
+)
 
 
 def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[Table]:
     """The tables of one group; those of what it has none of are left out, but for the first two."""
-    of_p = (
-        f"Probabilities are those of the exact reference answer at temperature {request.T:g}: a lower bound of being "
-    )
-    cluster = (
-        "Each model with all but a hundredth of its samples hidden, five times. Models on the same items are one "
-        "cluster: other items may be foretold better or worse."
-    )
+    of_p = f"Probabilities of the exact answer at temperature {request.T:g}: a lower bound of being right."
     axis = group.axis.value
     for kind, view, title, note in (
-        ("pass", PASSES, "Pass@k", f"{of_p}right." if group.is_measured else ""),
+        ("pass", PASSES, "Pass@k", of_p if group.is_measured else ""),
         ("exponent", EXPONENTS, "Exponents in k", ""),
         ("forecast", FORECASTS, "Pass@k at more attempts", ""),
-        ("hidden", HIDDEN, "Forecasts with samples hidden", cluster),
+        ("hidden", HIDDEN, "Forecasts with samples hidden", "Models on the same items are one cluster."),
         ("law", LAWS, f"Laws of attempts in {axis}", ""),
         ("exchange", WORTH, f"What {STEP} attempts are worth in {axis}", ""),
         ("bound", BOUNDS, "Ranks and attempts", f"Ties {group.ties.value}."),
@@ -206,6 +162,24 @@ def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[
         of_kind = [row for row in rows if row["kind"] == kind]
         if of_kind or kind in ("pass", "exponent"):
             yield view.table(title, of_kind, group.title, group.axis, note)
+
+
+def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
+    """What the largest model passes, and by which exponents."""
+    last = [row for row in rows if row["kind"] == "pass"][-1]
+    known = {row["how"]: row for row in rows if row["kind"] == "exponent" and row["size"] == last["size"]}
+    straight, beta = (known[how] for how in (LINE, "beta"))
+    said = f"{last['size']} passes {significant(last['passes'], 3)} at k = {last['k']:,}"
+    if Status.no_heavy_tail in straight["reasons"]:
+        yield f"{said}; no item is nearly out of reach, so there is no heavy tail."
+    elif straight["alpha"] is not None and beta["alpha"] is not None:
+        tail = f"its tail, reached at k far above {short(beta['b'])}, has {interval_of(estimate_in(beta, 'alpha'))}"
+        yield f"{said}; −ln pass@k falls as k^−{straight['alpha']:.3f} up to {short(straight['k_to'])}, and {tail}."
+    if group.axis is Axis.S and group.has_trainings:
+        yield (
+            "Models of one size were trained on different numbers of tokens, so there is no law in S: axis=D asks for "
+            "one along the tokens of each size."
+        )
 
 
 QUESTION = Question(answer, select=partial(in_size, needs_law=False))

@@ -9,36 +9,15 @@ pass@k is at least the mean over such items of 1 - (1 - V^-n)^k. docs/explanatio
 Shapes: I items, K numbers of attempts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from rbpx.laws.numeric import Floats
 from rbpx.questions.attempts.passing import Items
 from rbpx.runs.points.items import Answers
+from rbpx.store.store import Record
 from rbpx.ties import Ties
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What ranks say of pass@k.
-
-    Attributes:
-        k: attempts, and the rank of a hit.
-        passes: pass@k of k samples.
-        exact_match: share of items whose tokens all have a rank of at most k; RBP_k where targets are single tokens.
-        lower: pass@k is at least that.
-        upper: and at most that; None, as `lower`, under a tie rule for which no bound holds.
-        likely: share of items with p > 1/(k + 1), which are exact matches all.
-    """
-
-    k: int
-    passes: float
-    exact_match: float
-    lower: float | None
-    upper: float | None
-    likely: float
 
 
 def exact_matches(answers: Answers, ks: Sequence[int]) -> Floats:
@@ -52,27 +31,29 @@ def missed_at_most(k: int) -> float:
     return float(-np.expm1(-k * np.log1p(1 / k)))
 
 
-def rank_bounds(answers: Answers, items: Items, ks: Sequence[int], vocab_size: int | None, ties: Ties) -> list[Bound]:
-    """The bounds at each k.
+def rank_bounds(
+    answers: Answers, items: Items, ks: Sequence[int], vocab_size: int | None, ties: Ties
+) -> Iterator[Record]:
+    """What ranks say of pass@k at each k.
+
+    `passes` is pass@k; `exact_match` the share of items whose tokens all have a rank of at most k, RBP_k where targets
+    are single tokens; `lower` and `upper` what it lies between, None under a tie rule for which no bound holds;
+    `likely` the share of items with p > 1/(k + 1), which are exact matches all.
 
     Args:
         answers: with ranks.
         items: the probabilities of the same items.
-        ks: attempts.
+        ks: attempts, and ranks of a hit.
         vocab_size: V; None where it is not known.
         ties: of the ranks; bounds hold for pessimistic ones.
     """
-    matched_IK, passes_IK, p_I = exact_matches(answers, ks), items.passes(ks), items.passes([1])[:, 0]
-    first_I = exact_matches(answers, [1])[:, 0]
+    first_I, p_I = exact_matches(answers, [1])[:, 0], items.passes([1])[:, 0]
     n_I = np.array([len(ranks) for ranks in answers.ranks])
-    bounds = []
-    for at, k in enumerate(ks):
-        matched, u, lower, upper = float(matched_IK[:, at].mean()), missed_at_most(k), None, None
+    for k in ks:
+        matched, u, lower, upper = float(exact_matches(answers, [k]).mean()), missed_at_most(k), None, None
         if ties is Ties.pessimistic:
             upper = u + (1 - u) * matched
             if vocab_size is not None:
-                least_I = -np.expm1(k * np.log1p(-np.exp(-n_I * np.log(float(vocab_size)))))
-                lower = float((first_I * least_I).mean())
-        likely = float(np.mean(p_I > 1 / (k + 1)))
-        bounds.append(Bound(k, float(passes_IK[:, at].mean()), matched, lower, upper, likely))
-    return bounds
+                lower = float((first_I * -np.expm1(k * np.log1p(-(float(vocab_size) ** -n_I)))).mean())
+        row = {"k": k, "passes": float(items.passes([k]).mean()), "exact_match": matched}
+        yield row | {"lower": lower, "upper": upper, "likely": float(np.mean(p_I > 1 / (k + 1)))}

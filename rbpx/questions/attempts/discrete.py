@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlog1py, xlogy
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
@@ -40,32 +41,24 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
     top = least * 10 ** (n_cells / _A_DECADE)
     if n_cells < _A_DECADE:
         return NO_ESTIMATE, (least, top)
+    all_BG, drawn_BG = np.ones((1, len(items.names))), weights_BI.astype(np.float64)
     if isinstance(items, Counted):
         # Cells of a decade's eighth, on whose edges 1 / n and p* lie, each with its mass in its middle.
         cells = np.arange(-round(_A_DECADE * _DECADES), math.ceil(-_A_DECADE * math.log10(least)))
         p_G = np.concatenate([[0.0], np.minimum(least * 10 ** ((cells + 0.5) / _A_DECADE), 1.0), [1.0]])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ln_IG = np.where(items.right_I[:, None] > 0, items.right_I[:, None] * np.log(p_G), 0.0)
-            wrong_I1 = (items.tried_I - items.right_I)[:, None]
-            ln_IG = ln_IG + np.where(wrong_I1 > 0, wrong_I1 * np.log1p(-p_G), 0.0)
+        right_I1, tried_I1 = items.right_I[:, None], items.tried_I[:, None]
+        ln_IG = xlogy(right_I1, p_G) + xlog1py(tried_I1 - right_I1, -p_G)
         likelihood_IG = np.exp(ln_IG - ln_IG.max(axis=1, keepdims=True))
-        of_all = _masses(likelihood_IG, np.ones((1, len(ln_IG))), np.full((1, len(p_G)), 1 / len(p_G)), _ROUNDS)
-        drawn = _masses(
-            likelihood_IG, weights_BI[:_REPLICATES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN
-        )
+        all_BG = _masses(likelihood_IG, all_BG, np.ones((1, len(p_G))), _ROUNDS)
+        drawn_BG = _masses(likelihood_IG, drawn_BG[:_REPLICATES], all_BG + 1 / 50 / len(p_G), _ROUNDS_AGAIN)
     else:
-        p_G, n = np.exp(items.ln_p_I), len(items.names)
-        of_all, drawn = np.full((1, n), 1 / n), weights_BI / n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far_G = np.where(p_G < least, math.log(top / least), np.log(top / p_G))
-    is_in_G, is_tail_G = (p_G >= least) & (p_G < top), p_G < top
-    far_G = np.where(is_tail_G, far_G, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (of_all, drawn))
-    if (
-        not (of_all @ is_in_G)[0] > _ROUNDING
-    ):  # no item lies there; the search leaves a mass that vanishes with its rounds
+        p_G = np.exp(items.ln_p_I)
+    is_in_G = (p_G >= least) & (p_G < top)
+    far_G = np.log(top / np.clip(p_G, least, top))
+    if not (all_BG @ is_in_G)[0] > _ROUNDING:  # no item lies there, but for a mass that vanishes with the rounds
         return NO_ESTIMATE, (least, top)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (all_BG, drawn_BG))
     return estimate(float(value[0]), a_B, len(items.names), Recipe.percentile), (least, top)
 
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import betaln, expit, logit
+from scipy.special import expit, logit
 
 from rbpx.laws.intervals.estimate import Estimate, document_t, from_half_width
-from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.questions.attempts.mixing import Shape, condensed, density, nodes_for
-from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
-from rbpx.questions.attempts.tails import Kernel, Tail, fit_tail
+from rbpx.laws.numeric import line, neg_ln
+from rbpx.questions.attempts.mixing import Shape
+from rbpx.questions.attempts.passing import Counted, grid_to
+from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.store.store import Record
 
 LINE: Final = "least_squares"
@@ -40,51 +40,24 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
     """
     if way == LINE:
         grid = grid_to(items.most)
-        passes_K = items.passes(grid).mean(axis=0)
-        alpha = float(slope_in_k(grid, passes_K))
-        if not math.isfinite(alpha):
+        passes_K, ln_k_K = items.passes(grid).mean(axis=0), np.log(np.asarray(grid, np.float64))
+        if len(grid) < 2 or not 0 < passes_K.min() <= passes_K.max() < 1:
             return Estimate()
-        x_K = np.log(np.asarray(grid, np.float64))
-        level = float(line(x_K, np.log(neg_ln(passes_K)))[0])
-        return Estimate(math.exp(-math.exp(level - alpha * (math.log(k) - x_K.mean()))))
+        level, alpha = line(ln_k_K, np.log(neg_ln(passes_K)))
+        return Estimate(math.exp(-math.exp(level - alpha * (math.log(k) - ln_k_K.mean()))))
     tail = tail or fit_tail(Shape(way), items)
     if tail.theta is None:
         return Estimate()
-    failing = _Posterior(tail.shape, items)
-    theta, n_items = tail.theta, len(items.names)
-    q_I, square_I = failing.at(theta, k), failing.at(theta, 2 * k)
+    theta, fails, n_items = tail.theta, tail.likelihood.fails, len(items.names)
+    q_I, square_I = fails(theta, k), fails(theta, 2 * k)
     passes = float(1 - q_I.mean())
-    steps = np.eye(2) * _STEP
-    slope_2 = np.array(
-        [(failing.at(theta + d, k).mean() - failing.at(theta - d, k).mean()) / (2 * _STEP) for d in steps]
-    )
-    own = float((q_I - q_I**2).sum() if is_measured else (square_I - q_I**2).sum()) / n_items**2
-    sd = math.sqrt(max(own, 0.0) + float(slope_2 @ tail.covariance_22 @ slope_2))
     if not 0 < passes < 1:
         return Estimate(passes)
+    slope_2 = np.array([(fails(theta + d, k) - fails(theta - d, k)).mean() / (2 * _STEP) for d in np.eye(2) * _STEP])
+    own = float(((q_I if is_measured else square_I) - q_I**2).sum()) / n_items**2
+    sd = math.sqrt(max(own, 0.0) + float(slope_2 @ tail.covariance_22 @ slope_2))
     half = document_t(n_items) * sd / (passes * (1 - passes))
     return from_half_width(float(logit(passes)), half).through(lambda each: float(expit(each)))
-
-
-class _Posterior:
-    """E (1 - p)^k of each item given its counts."""
-
-    def __init__(self, shape: Shape, items: Counted) -> None:
-        pairs, self.of_I = np.unique(np.stack([items.right_I, items.tried_I]), axis=1, return_inverse=True)
-        self.shape, (self.c_U, self.n_U) = shape, pairs.astype(np.float64)
-        nodes = nodes_for(int(self.n_U.max()))
-        self.kernel = None if shape is Shape.beta else Kernel.of(*condensed(self.c_U, self.n_U), nodes)
-
-    def at(self, theta: Floats, k: int) -> Floats:
-        """Of each item."""
-        if self.kernel is None:
-            a, b = np.exp(theta)
-            right, wrong = a + self.c_U, b + self.n_U - self.c_U
-            return np.asarray(np.exp(betaln(right, wrong + k) - betaln(right, wrong)))[self.of_I]
-        nodes = self.kernel.nodes
-        ln_f_N = density(self.shape, theta, nodes.ln_p_N, nodes.ln_q_N).ln_f_N
-        _, fails_U1 = self.kernel.summed(ln_f_N, np.exp(k * nodes.ln_q_N)[:, None])
-        return np.asarray(fails_U1[self.of_I, 0])
 
 
 def hide(models: Sequence[Counted], seed: int) -> list[Record]:
@@ -98,7 +71,7 @@ def hide(models: Sequence[Counted], seed: int) -> list[Record]:
     look, and nothing here says how far errors on other items would differ.
     """
     left = [(items, items.most // FARTHER) for items in models if items.most // FARTHER >= _FEWEST_LEFT]
-    found = list[Record]()
+    rows = list[Record]()
     for way in WAYS:
         ratios, inside = list[float](), list[bool]()
         for items, m in left:
@@ -114,5 +87,5 @@ def hide(models: Sequence[Counted], seed: int) -> list[Record]:
         if ratios:
             row: Record = {"way": way, "n_models": len(left), "n_samples": min(m for _, m in left)}
             row |= {"error": float(np.abs(ratios).mean()), "bias": float(np.mean(ratios))}
-            found.append(row | {"inside": float(np.mean(inside)) if inside else None})
-    return found
+            rows.append(row | {"inside": float(np.mean(inside)) if inside else None})
+    return rows

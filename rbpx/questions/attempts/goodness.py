@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import betaincc
 
 from rbpx.laws.numeric import Floats
-from rbpx.questions.attempts.mixing import Nodes, condensed, density, nodes_for
+from rbpx.questions.attempts.mixing import Nodes, condensed, density
 from rbpx.questions.attempts.passing import Counted, Items, Known
 from rbpx.questions.attempts.tails import Likelihood, Tail
 
@@ -27,36 +27,32 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
     Constants are fitted again to each drawing, to first order. None below 20 items, where these were not tried equally
     often, or where p = 0 or 1 fills nearly all cells.
     """
-    n_items = len(items.names)
+    n_items, likelihood, nodes = len(items.names), tail.likelihood, tail.likelihood.nodes
     if tail.theta is None or n_items < _FEWEST:
         return None
     if isinstance(items, Counted):
         n = int(items.tried_I[0])
         if not np.all(items.tried_I == n):
             return None
-        nodes = nodes_for(n)
         ends_T: Floats = np.unique(np.geomspace(1, n, _THRESHOLDS).astype(np.int64)).astype(np.float64) - 1
         right_T, of_T = condensed(ends_T + 1, np.full(len(ends_T), n + 1.0))
         below_TN = np.asarray(betaincc(right_T[:, None], (of_T - right_T)[:, None], np.exp(nodes.ln_p_N)[None]))
     else:
-        nodes = nodes_for(1)
         ends_T = nodes.ln_p_N[1:-1]
-        below_TN = np.tri(len(ends_T), len(nodes.ln_p_N), 1)
-        below_TN[np.arange(len(ends_T)), np.arange(len(ends_T)) + 1] = 0.5  # as the trapezoid rule counts an end
-    of = density(tail.shape, tail.theta, nodes.ln_p_N, nodes.ln_q_N)
-    mass_N = np.exp(of.ln_f_N + nodes.ln_w_N)
-    cdf_T: Floats = np.asarray(below_TN @ mass_N, np.float64)
-    slope_T2 = below_TN @ (mass_N * of.score_2N).T
-    at = _cells(cdf_T, min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
+        steps_TN = np.tri(len(ends_T), len(nodes.ln_p_N), 1)
+        below_TN = (steps_TN + np.tri(len(ends_T), len(nodes.ln_p_N))) / 2  # as the trapezoid rule counts an end
+    ln_f_N, score_N2, _ = density(likelihood.shape, tail.theta, nodes.ln_p_N, nodes.ln_q_N)
+    mass_N = np.exp(ln_f_N + nodes.ln_w_N)
+    at = _cells(np.asarray(below_TN @ mass_N, np.float64), min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
     if len(at) < 3:
         return None
-    pi_M = np.diff(cdf_T[at], prepend=0.0, append=1.0)
-    slope_M2 = np.diff(slope_T2[at], axis=0, prepend=np.zeros((1, 2)), append=np.zeros((1, 2)))
+    cells_MN = np.diff(below_TN[at], axis=0, prepend=0.0, append=1.0) * mass_N
+    pi_M = cells_MN.sum(axis=1)
     drawn = _drawn(items, nodes, mass_N, np.random.default_rng(seed))
-    scores = Likelihood(tail.shape, drawn)
-    score_DI2 = scores.at(tail.theta)[1][scores.of_I].reshape(_DRAWN, n_items, 2)
-    moved_D2 = -np.linalg.solve(tail.hessian_22, score_DI2.sum(axis=1).T).T
-    expected_DM = n_items * (pi_M + moved_D2 @ slope_M2.T)
+    scores = Likelihood(likelihood.shape, drawn)
+    score_D2 = scores.at(tail.theta)[1][scores.of_I].reshape(_DRAWN, n_items, 2).sum(axis=1)
+    moved_D2 = -np.linalg.solve(tail.hessian_22, score_D2.T).T
+    expected_DM = n_items * (pi_M + moved_D2 @ (cells_MN @ score_N2).T)
     chi_D = ((_counts(drawn, ends_T[at], n_items) - expected_DM) ** 2 / (n_items * pi_M)).sum(axis=1)
     chi = float(((_counts(items, ends_T[at], n_items)[0] - n_items * pi_M) ** 2 / (n_items * pi_M)).sum())
     return float((1 + np.count_nonzero(chi_D >= chi)) / (1 + _DRAWN))

@@ -1,4 +1,4 @@
-"""Distributions of the chance p over items: beta and Kumaraswamy, with the derivatives that a fit needs.
+"""Distributions of the chance p over items: beta and Kumaraswamy, at nodes in p.
 
 Densities are those of x = ln(p / (1 - p)), smooth where that of p has poles: beta's is p^a (1 - p)^b / B(a, b),
 Kumaraswamy's a b p^a (1 - p^a)^(b - 1) (1 - p). Both are ~ p^(a - 1) dp near 0. Integrals over p are sums over nodes in
@@ -9,18 +9,20 @@ Shapes: N nodes or items; parameters are (ln a, ln b).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from scipy.special import betaln, polygamma, psi
+from scipy.special import betaln
 
 from rbpx.laws.numeric import Floats
 
 _FAR: Final = 700.0  # of x, where p is the least that a float holds
 _WIDE: Final = 10.0  # |x| from which nodes lie ever further apart
 _SHARPEST: Final = 10_000  # samples of the sharpest count that nodes resolve
+_STEP: Final = 5e-3  # of ln a and ln b, for derivatives
 _STEPS_OF_PEAK: Final = 0.8  # nodes for each standard deviation of the sharpest count
 
 
@@ -72,53 +74,33 @@ def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
     return right_U * times_U, tried_U * times_U
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
-    """ln f at some p, and its derivatives by (ln a, ln b).
+def density(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
+    """The logarithm of the density in x at p given by ln p and ln (1 - p); its score [N, 2] and its Hessian [N, 2, 2].
 
-    Attributes:
-        ln_f_N: the logarithm of the density in x.
-        score_2N: first derivatives.
-        hessian_22N: second ones.
+    Derivatives are central differences, of two steps, so that their errors are of the fourth order (Richardson).
     """
-
-    ln_f_N: Floats
-    score_2N: Floats
-    hessian_22N: Floats
-
-
-def density(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> Density:
-    """The density in x, at p given by ln p and ln (1 - p)."""
-    a, b = (float(each) for each in np.exp(theta))
-    of_a_b = _beta if shape is Shape.beta else _kumaraswamy
-    ln_f_N, d_2N, dd_22N = of_a_b(a, b, ln_p_N, ln_q_N)
-    scale = np.array([a, b])
-    score_2N = scale[:, None] * d_2N
-    hessian_22N = scale[:, None, None] * scale[None, :, None] * dd_22N
-    hessian_22N[0, 0] += score_2N[0]
-    hessian_22N[1, 1] += score_2N[1]
-    return Density(ln_f_N, score_2N, hessian_22N)
+    fine, coarse = (_differences(shape, theta, ln_p_N, ln_q_N, step) for step in (_STEP, 2 * _STEP))
+    ln_f_N, score_N2, hessian_N4 = ((4 * each - other) / 3 for each, other in zip(fine, coarse, strict=True))
+    return ln_f_N, score_N2, hessian_N4.reshape(-1, 2, 2)
 
 
-def _beta(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
-    both = float(psi(a + b))
-    d_2N = np.stack([ln_p_N - float(psi(a)) + both, ln_q_N - float(psi(b)) + both])
-    dd, shared = np.empty((2, 2, len(ln_p_N))), float(polygamma(1, a + b))
-    dd[0, 0], dd[1, 1] = shared - float(polygamma(1, a)), shared - float(polygamma(1, b))
-    dd[0, 1] = dd[1, 0] = shared
-    return a * ln_p_N + b * ln_q_N - float(betaln(a, b)), d_2N, dd
+def _differences(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats, step: float) -> tuple[Floats, ...]:
+    of_a_b: Callable[..., Floats] = _beta if shape is Shape.beta else _kumaraswamy
+    at = {(i, j): of_a_b(*np.exp(theta + step * np.array([i, j])).tolist(), ln_p_N, ln_q_N)
+          for i in (-1, 0, 1) for j in (-1, 0, 1)}  # fmt: skip
+    score_N2 = np.stack([at[1, 0] - at[-1, 0], at[0, 1] - at[0, -1]], axis=-1) / (2 * step)
+    bends = at[1, 0] - 2 * at[0, 0] + at[-1, 0], at[0, 1] - 2 * at[0, 0] + at[0, -1]
+    both = (at[1, 1] - at[1, -1] - at[-1, 1] + at[-1, -1]) / 4
+    return at[0, 0], score_N2, np.stack([bends[0], both, both, bends[1]], axis=-1) / step**2
 
 
-def _kumaraswamy(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
+def _beta(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
+    return np.asarray(a * ln_p_N + b * ln_q_N - betaln(a, b))
+
+
+def _kumaraswamy(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
     power_N = np.exp(a * ln_p_N)
-    left_N = -np.expm1(a * ln_p_N)  # 1 - p^a
-    near = left_N < 1e-100  # where its square is nothing to a float: 1 - p^a is a (1 - p)
-    exact_N = np.where(power_N < 0.5, np.log1p(-np.minimum(power_N, 0.5)), np.log(np.where(near, 1.0, left_N)))
-    ln_left_N = np.where(near, math.log(a) + ln_q_N, exact_N)
-    ratio_N = np.where(near, -1 / a, power_N * ln_p_N / np.where(near, 1.0, left_N))  # p^a ln p / (1 - p^a)
-    second_N = np.where(near, 1 / a**2, power_N * ln_p_N**2 / np.where(near, 1.0, left_N) ** 2)
-    d_2N = np.stack([1 / a + ln_p_N - (b - 1) * ratio_N, 1 / b + ln_left_N])
-    dd = np.empty((2, 2, len(ln_p_N)))
-    dd[0, 0], dd[1, 1] = -1 / a**2 - (b - 1) * second_N, -1 / b**2
-    dd[0, 1] = dd[1, 0] = -ratio_N
-    return math.log(a) + math.log(b) + a * ln_p_N + (b - 1) * ln_left_N + ln_q_N, d_2N, dd
+    left_N = -np.expm1(a * ln_p_N)  # 1 - p^a, which is a (1 - p) where it is nothing to a float
+    near_N = np.where(left_N > 0, np.log(left_N, where=left_N > 0, out=np.zeros_like(left_N)), math.log(a) + ln_q_N)
+    ln_left_N = np.where(power_N < 0.5, np.log1p(-np.minimum(power_N, 0.5)), near_N)
+    return np.asarray(math.log(a) + math.log(b) + a * ln_p_N + (b - 1) * ln_left_N + ln_q_N)

@@ -6,19 +6,19 @@ Shapes: I items, K numbers of attempts, B resamples of the items.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
 from rbpx.laws.numeric import Floats, line, neg_ln
+from rbpx.store.store import Record
 
 GRID: Final = 50  # numbers of attempts of a least-squares fit, before doubles are left out (arXiv 2502.17578)
 _HALF_DECADE: Final = math.sqrt(10)
 _DRAWN_APART: Final = 10**9  # samples
-_ROUNDS: Final = 1e6  # samples from which differences of ln n! lose digits
-MOST: Final = 10_000  # attempts of such a fit where probabilities are known
+_ROUNDS: Final = 1e6  # samples above which differences of ln n! lose digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,14 @@ class Counted:
 
     def passes(self, k_K: Sequence[int]) -> Floats:
         """Pass@k of each item, 1 - C(n - c, k) / C(n, k), [I, K]; k up to `most`."""
-        n, wrong, k = self.tried_I[:, None], (self.tried_I - self.right_I)[:, None], np.asarray(k_K)[None]
-        return _passes(n, wrong, k)
+        n, right, k = self.tried_I[:, None], self.right_I[:, None], np.asarray(k_K)[None]
+        wrong, left = n - right, gammaln(np.maximum(n - k, 0) + 1.0)
+        ln_fails = gammaln(wrong + 1.0) - gammaln(np.maximum(wrong - k, 0) + 1.0) - gammaln(n + 1.0) + left
+        # Of very many, the mean of ln(1 - c / (n - i)) over i < k, at its middle; c and k may change places.
+        few, many = np.minimum(right, k), np.maximum(right, k)
+        with np.errstate(divide="ignore", invalid="ignore"):  # k above the wrong ones, which pass
+            ln_fails = np.where(n > _ROUNDS, few * np.log1p(-many / (n - (few - 1) / 2)), ln_fails)
+        return np.where(k > wrong, 1.0, -np.expm1(np.where(right == 0, 0.0, ln_fails)))
 
     def stderr_of_samples(self, k_K: Sequence[int]) -> Floats:
         """Standard error of pass@k of these very items, if each were tried again, [K]; NaN at k = n.
@@ -52,7 +58,7 @@ class Counted:
         a wrong one that of n - 1 and c.
         """
         n, c, k = (np.asarray(each, np.float64) for each in (self.tried_I[:, None], self.right_I[:, None], [k_K]))
-        fails = 1 - _passes(n, n - c, k)
+        fails = 1 - self.passes(k_K)
         with np.errstate(divide="ignore", invalid="ignore"):
             # c w / n times the square of the difference, which is fails n k / ((n - k) w), w the wrong ones
             squares = np.where(fails > 0, c * n * (k * fails / (n - k)) ** 2 / (n - c), 0.0)
@@ -69,28 +75,6 @@ class Counted:
         return Counted(self.names, right_I, np.full(len(right_I), m))
 
 
-def _passes(n: npt.NDArray[Any], wrong: npt.NDArray[Any], k: npt.NDArray[Any]) -> Floats:
-    left = np.maximum(wrong - k, 0)
-    ln_fails = gammaln(wrong + 1.0) - gammaln(left + 1.0) - gammaln(n + 1.0) + gammaln(np.maximum(n - k, 0) + 1.0)
-    if n.max() > _ROUNDS:
-        ln_fails = np.where(n > _ROUNDS, _ln_fails(n, n - wrong, k), ln_fails)
-    return np.where(k > wrong, 1.0, -np.expm1(np.where(wrong == n, 0.0, ln_fails)))
-
-
-def _ln_fails(n: npt.NDArray[Any], c: npt.NDArray[Any], k: npt.NDArray[Any]) -> Floats:
-    """Ln of C(n - c, k) / C(n, k), in which c and k may change places, as the integral of ln(1 - c / (n - i)) over i.
-
-    The midpoint rule, which errs by less than 1 / (24 (n - c - k + 1)).
-    """
-    few, many = np.minimum(c, k), np.maximum(c, k)
-    a = n + 0.5
-    b = a - many
-    with np.errstate(divide="ignore", invalid="ignore"):  # k above the wrong ones, of which nothing is asked
-        return np.asarray(
-            few * np.log1p(-many / a) + (a - few) * np.log1p(-few / a) - (b - few) * np.log1p(-few / b), np.float64
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Known:
     """Items whose probability is known.
@@ -98,15 +82,12 @@ class Known:
     Attributes:
         names: of the items.
         ln_p_I: logarithm of the probability that an attempt is right.
+        most: the largest k of a least-squares fit; pass@k is known for any other too.
     """
 
     names: tuple[str, ...]
     ln_p_I: Floats
-
-    @property
-    def most(self) -> int:
-        """The largest k of a least-squares fit; pass@k is known for any other too."""
-        return MOST
+    most: ClassVar[int] = 10_000
 
     def passes(self, k_K: Sequence[int]) -> Floats:
         """Pass@k of each item, 1 - (1 - p)^k, [I, K]."""
@@ -135,30 +116,18 @@ def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ln_y = np.log(neg_ln(passes_K))
         ln_y = np.where(np.isfinite(ln_y).all(axis=-1, keepdims=True), ln_y, math.nan)
-    if len(k_K) < 2:
-        return np.full(ln_y.shape[:-1], math.nan)
-    return np.asarray(line(np.log(np.asarray(k_K, np.float64)), ln_y)[..., 1])
+        return np.asarray(line(np.log(np.asarray(k_K, np.float64)), ln_y)[..., 1])
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """Local exponents about one number of attempts, each -d ln y / d ln k; None where y is 0.
+def slopes_at(items: Items, k: int) -> Record:
+    """Local exponents -d ln y / d ln k from k / sqrt(10) to k sqrt(10), as far as there are samples; None without any.
 
-    Attributes:
-        neg_ln: of -ln pass@k.
-        failures: of 1 - pass@k, which tends to that of the tail.
+    `slope_neg_ln` is that of -ln pass@k, `slope_failures` that of 1 - pass@k, which tends to that of the tail.
     """
-
-    neg_ln: float | None = None
-    failures: float | None = None
-
-
-def slopes_at(items: Items, k: int) -> Slopes:
-    """Both slopes from k / sqrt(10) to k sqrt(10), as far as there are samples."""
     lo, hi = max(1, round(k / _HALF_DECADE)), round(k * _HALF_DECADE)
     hi = min(hi, items.most) if isinstance(items, Counted) else hi
     f_2 = items.passes([lo, hi]).mean(axis=0)
     if not lo < hi or not 0 < f_2[0] <= f_2[1] < 1:
-        return Slopes()
-    step, y_2, ln_q_2 = math.log(hi / lo), neg_ln(f_2), np.log1p(-f_2)
-    return Slopes(float(math.log(y_2[0] / y_2[1]) / step), float((ln_q_2[0] - ln_q_2[1]) / step))
+        return {"slope_neg_ln": None, "slope_failures": None}
+    falls = np.log([neg_ln(f_2), 1 - f_2]) @ [1, -1] / math.log(hi / lo)
+    return dict(zip(("slope_neg_ln", "slope_failures"), falls.tolist(), strict=True))

@@ -84,17 +84,16 @@ def count_moves(pairs: pa.Table) -> Record:
         differs; the median_move of these, in ranks, and the largest_move, None where none moved; and the
         largest_logprob_move of all, nats.
     """
-    names = ("rank", "rank_again", "n_tokens", "n_changed", "largest_logprob_move")
-    rank, again, n_tokens, n_changed, logprob_move = (pairs[name].to_numpy() for name in names)
+    rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)
     moved = moved[moved > 0]
     return {
         "n_tokens": int(n_tokens.sum()),
-        "n_changed": int(n_changed.sum()),
+        "n_changed": int(pairs["n_changed"].to_numpy().sum()),
         "n_moved": len(moved),
         "median_move": float(np.median(moved)) if len(moved) else None,
         "largest_move": float(moved.max()) if len(moved) else None,
-        "largest_logprob_move": float(logprob_move.max()),
+        "largest_logprob_move": float(pairs["largest_logprob_move"].to_numpy().max()),
     }
 
 

@@ -7,7 +7,7 @@ itself, in another order.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,6 +22,7 @@ from rbpx.data.corpus import Document
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
+from rbpx.measure.engine import Asked
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
@@ -60,11 +61,11 @@ def remeasure(
         return [], Measured((), ())
     title = "audit in float32" if engine is None else f"audit by {engine.name}"
     with measured_again("audit", title, n_runs, request, store, processes) as again:
-        how = _in_float32 if engine is None else _by_engine(again, engine, groups)
+        asked = {} if engine is None else _reached(again, engine, [run for group in groups for run in group.runs])
         for group in groups:
             drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
             doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
-            measured = list(again.each(group.runs, partial(how, connection, again, group, doc_ids)))
+            measured = list(again.each(group.runs, partial(_measure, connection, again, asked, group, doc_ids)))
             if measured:
                 audits.append(analyse(measured, group, doc_ids, request))
                 both = zip(measured, audits[-1].of_runs, strict=True)
@@ -99,53 +100,48 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
     return [group for group in kept if group.runs]
 
 
-_How = Callable[[duckdb.DuckDBPyConnection, Again, Group, Sequence[int], Run], tuple[Remeasured, str]]
+_Reached = Mapping[str, tuple[Asked, list[Document]]]
+"""The engine of each run, by its id, and the documents of the run."""
 
 
-def _by_engine(again: Again, engine: EngineConfig, groups: Sequence[Group]) -> _How:
-    """How runs are measured by their engine, which is found to be the one of each run before it is asked anything.
+def _reached(again: Again, engine: EngineConfig, runs: Sequence[Run]) -> _Reached:
+    """The engine, which is found to be the one of each run before it is asked anything.
 
     Raises:
         RbpxError: it is not there, serves another model, or is of another version.
     """
-    runs = [run for group in groups for run in group.runs]
-    if engine.model is not None and len({run.model for run in runs}) > 1:
+    n_models = len({run.model for run in runs})
+    if engine.model is not None and n_models > 1:
         raise RbpxError(
-            f"engine.model={engine.model} is one model, and the request selects {len({run.model for run in runs})}; "
-            "give one of them with size="
+            f"engine.model={engine.model} is one model, and the request selects {n_models}; give one of them with size="
         )
-    reached = {run.run_id: again.reopener.reach(names_of(run), engine) for run in runs}
-
-    def ask(
-        connection: duckdb.DuckDBPyConnection, again: Again, group: Group, doc_ids: Sequence[int], run: Run
-    ) -> tuple[Remeasured, str]:
-        asked, documents = reached[run.run_id]
-        rng = np.random.default_rng(again.request.seed)
-        columns, told = again.ask(run, asked, [documents[doc_id] for doc_id in doc_ids], rng)
-        return (_pairs(connection, pa.table(columns), group, doc_ids, run), None), told
-
-    return ask
+    return {run.run_id: again.reopener.reach(names_of(run), engine) for run in runs}
 
 
-def _in_float32(
-    connection: duckdb.DuckDBPyConnection, again: Again, group: Group, doc_ids: Sequence[int], run: Run
+def _measure(
+    connection: duckdb.DuckDBPyConnection, again: Again, asked: _Reached, group: Group, doc_ids: Sequence[int], run: Run
 ) -> tuple[Remeasured, str]:
-    """The ranks of a run beside those of the same tokens in float32, and how far another engine may be from them."""
+    """The ranks of a run beside those of the same tokens in float32, or asked again; how far an engine may be off."""
 
     def choose(documents: list[Document]) -> list[Document]:
         return [documents[doc_id] for doc_id in doc_ids]
 
-    rows, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
-    exact = pa.table(rows.columns)
+    if run.run_id in asked:
+        engine, documents = asked[run.run_id]
+        rng = np.random.default_rng(again.request.seed)
+        columns, told = again.ask(run, engine, choose(documents), rng)
+    else:
+        rows, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
+        columns = rows.columns
+    exact = pa.table(columns)
     pairs = _pairs(connection, exact, group, doc_ids, run)
-    if run.engine is None:
+    if asked or run.engine is None:
         return (pairs, None), told
     # Two right implementations round independently in one precision, so both are about as far from float32.
-    own = ROUNDING
+    own, tolerance = ROUNDING, again.request.tolerance
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
         own = _rounding(pa.table(rows.columns), exact)
-    tolerance = again.request.tolerance
     return (pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
 
 

@@ -4,9 +4,9 @@ A way is a group of runs with the same family, text, protocol, window, BOS and d
 the tokens that they score and in how they rank these, never in the documents, so documents are resampled together.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.errors import UntoldRanksError
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Recipe, estimate
 from rbpx.laws.names import Method
 from rbpx.questions.audit.analysis import DEFAULT_K, LAWS, compare
 from rbpx.runs.documents import with_documents
@@ -34,29 +34,15 @@ _PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "p
 _Side = tuple[Group, Sequence[Evidence]]
 """The runs of a way, with its tie rule, and the curves of each."""
 
-_Number = tuple[str, int | None, Estimate, Record]
-"""A law, its k, a number, and what its row has beside that."""
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A way: the reference, or another at the sizes that it has in common with that.
-
-    Attributes:
-        group: its runs, with its tie rule.
-        differs: its values in the columns where it differs from the reference, and in `ties`.
-        rows: its numbers, or their differences from the reference: RBP at each k (shares) and cross-entropy (nats) of
-            the largest size, then the exponents of the laws if there are 3 sizes.
-    """
-
-    group: Group
-    differs: dict[str, Any]
-    rows: list[Record]
+Way = tuple[dict[str, Any], list[Record]]
+"""The values in which a way differs from the reference, the tie rule among them, and its numbers, or their differences
+from the reference: RBP at each k (shares) and cross-entropy (nats) of the largest size that both have, then the
+exponents of the laws if there are 3 sizes. Of the reference, what it is."""
 
 
 def compare_ways(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
-) -> Iterator[list[Way]]:
+) -> Iterator[tuple[Group, list[Way]]]:
     """Compare the ways of each family and text under every tie rule; the first is the reference, with the one asked."""
 
     def text(group: Group) -> tuple[str, ...]:
@@ -75,7 +61,7 @@ def compare_ways(
                 told.append((way, weigh_group(connection, way, request, k_grid, LAWS)))
         if told:
             found = (_way(told[0], side, request, k_grid) for side in told[1:])
-            yield [_reference(told[0], request, k_grid), *(way for way in found if way is not None)]
+            yield told[0][0], [_reference(told[0], request, k_grid), *(way for way in found if way is not None)]
 
 
 def _plainness(group: Group) -> tuple[Any, ...]:
@@ -84,27 +70,31 @@ def _plainness(group: Group) -> tuple[Any, ...]:
     return (*(getattr(first, name) == value for name, value in _PLAIN.items()), first.window or 0, len(group.runs))
 
 
+def _values(group: Group) -> dict[str, Any]:
+    return {name: getattr(group.first, name) for name in COLUMNS} | {"ties": group.ties.value}
+
+
 def _apart(reference: Group, group: Group) -> dict[str, Any]:
-    """The values of a group in the columns where it differs from the reference."""
-    values = {name: getattr(group.first, name) for name in COLUMNS}
-    return {name: value for name, value in values.items() if value != getattr(reference.first, name)}
+    """The values of a group where it differs from the reference."""
+    known = _values(reference)
+    return {name: value for name, value in _values(group).items() if value != known[name]}
 
 
 def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
     """What the reference itself gives."""
-    (group, evidence), of_largest, of_laws = side, list[_Number](), list[_Number]()
+    (group, evidence), rows = side, list[Record]()
     for (law, k), at in places(k_grid).items():
         value, replicate_B = float(evidence[-1].measured[law][at]), evidence[-1].replicates[law].T[at].T
-        of_largest.append((law, k, estimate(value, replicate_B, group.n_resampled, Recipe.expanded), {}))
+        number = estimate(value, replicate_B, group.n_resampled, Recipe.expanded)
+        rows.append(_of_one(group) | {"quantity": law, "k": k, **number.record()})
     for points in size_points(group, evidence, request, k_grid, LAWS) if group.n_sizes >= 3 else ():
-        fit = fit_points(points, Method.ols).fit
-        of_laws.append((points.law, points.k, fit.alpha, {"status": fit.status}))
-    return Way(group, {}, [*_rows("reference", group, k_grid, of_largest, of_laws)])
+        fit, law = fit_points(points, Method.ols).fit, f"alpha_{points.law}"
+        rows.append(_of_all(group) | {"quantity": law, "k": points.k, **fit.alpha.record(), "status": fit.status})
+    return _values(group), [{"kind": "reference"} | row for row in rows if row["k"] in (None, *k_grid)]
 
 
 def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int]) -> Way | None:
     """One way against the reference; None where they have no size in common."""
-    assert side[0].n_documents == reference[0].n_documents, "one text has the same documents in every way"
     both = {run.training for run in reference[0].runs} & {run.training for run in side[0].runs}
     if not both:
         return None
@@ -114,24 +104,22 @@ def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int])
         for of, evidence in (reference, side)
     )  # fmt: skip
     shifts, laws = compare(group, before, after, request, k_grid)
-    of_largest = [(*key, shift.difference, {"of": shift.after}) for key, shift in shifts[-1].items()]
-    of_laws = [
-        (law.law, law.k, law.difference.alpha, {"of": law.after.alpha.value, "status": law.difference.status})
-        for law in laws
-    ]
-    differs = _apart(reference[0], group) | ({} if group.ties is reference[0].ties else {"ties": group.ties.value})
-    return Way(group, differs, [*_rows("difference", group, k_grid, of_largest, of_laws)])
+    rows = [_of_one(group) | {"quantity": law, "k": k, **shift.difference.record(), "of": shift.after}
+            for (law, k), shift in shifts[-1].items()]  # fmt: skip
+    for law in laws:
+        of_law = {"of": law.after.alpha.value, "status": law.difference.status}
+        rows.append(
+            _of_all(group) | {"quantity": f"alpha_{law.law}", "k": law.k, **law.difference.alpha.record()} | of_law
+        )
+    return _apart(reference[0], group), [{"kind": "difference"} | row for row in rows if row["k"] in (None, *k_grid)]
 
 
-def _rows(
-    kind: str, group: Group, k_grid: Sequence[int], of_largest: Iterable[_Number], of_laws: Iterable[_Number]
-) -> Iterator[Record]:
-    """Rows of the numbers of a way; none is stored."""
-    largest = group.runs[-1]
-    of_one: Record = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens, "run_ids": [*largest.run_ids]}
-    of_all = {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
-    for of, sign, numbers in ((of_one, "", of_largest), (of_all, "alpha_", of_laws)):
-        for law, k, value, more in numbers:
-            if k in (None, *k_grid):
-                named = {"kind": kind, **group.names(), **of, "quantity": f"{sign}{law}", "k": k}
-                yield {**named, **value.record(), "status": Status.ok.value, **more}
+def _of_one(group: Group) -> Record:
+    """What a row of the largest size is about; none is stored."""
+    largest, status = group.runs[-1], Status.ok.value
+    about = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens, "run_ids": [*largest.run_ids]}
+    return group.names() | about | {"status": status}
+
+
+def _of_all(group: Group) -> Record:
+    return group.names() | {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}

@@ -3,7 +3,7 @@
 Source: arXiv 2412.04403 (OLMo ladder).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, short, signed
 from rbpx.errors import RbpxError
-from rbpx.questions.downstream.contest import contest, decisions, overall
+from rbpx.questions.downstream.contest import contest, decisions, judged, overall
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
 from rbpx.questions.downstream.trainings import split
@@ -52,16 +52,20 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 def _of_family(tasks: Sequence[Task], request: Request) -> Result:
     """A row for each prediction of a task, feature and model, then one for each feature that was judged."""
-    judged = [contest(task, request) for task in tasks]
+    contests = [contest(task, request) for task in tasks]
     by_task: list[list[Record]] = []
-    for task, found in zip(tasks, judged, strict=True):
+    for task, errors in zip(tasks, contests, strict=True):
         right = decisions([each.steps for each in tasks if each.values.task == task.values.task])
         names = {"kind": "feature", "task": task.values.task, **task.values.group.names()}
-        by_task.append([names | of.record() | right.get(of.name, {}) for of in found])
+        rows = judged(errors, len(task.parts.held_out))
+        by_task.append([names | row | right.get((row["feature"], row["k"], row["way"]), {}) for row in rows])
     group, predictions = tasks[0].values.group, [row for task in tasks for each in task.steps for row in each.rows]
     names = {"kind": "feature", "task": None, **group.names(), "dataset": None, "text_hash": None}
-    of_tasks, of_all = [row for rows in by_task for row in rows], [names | of.record() for of in overall(judged)]
+    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, contests, strict=True) if errors)
+    of_tasks = [row for rows in by_task for row in rows]
+    of_all = [names | row for row in judged(overall(contests), n_models)]
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
+    best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     return Result(
         [group],
         [*predictions, *of_tasks, *of_all],
@@ -69,30 +73,28 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
             PREDICTIONS.table("Both steps, and their chain", predictions, about),
             FEATURES.table("Which feature predicts best", [*of_tasks, *of_each], about),
         ],
-        [*_sentences(tasks, by_task)],
-        partial(figures, [(task, [of.name[:2] for of in found]) for task, found in zip(tasks, judged, strict=True)]),
+        [
+            f"{task.values.group.title}: {law_title(row['feature'], row['k'])} ({row['way']}) predicts best, with a "
+            f"mean error of {interval_of(estimate_in(row, 'mean_error'))}."
+            for task, rows in zip(tasks, by_task, strict=True)
+            for row in rows[:1]
+        ],
+        partial(figures, list(zip(tasks, best, strict=True))),
     )
 
 
 _FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))
+_IN_3: Final = decimals(3)
 PREDICTIONS: Final = View[Record](
     "predictions",
     text("task", "task"),
     text("model", "size", lambda row: row["size"] or short(row["S"])),
     _FEATURE,
-    with_ends(
-        "step 1", "step1_predicted", ends_spare=6,
-        means="the feature by its law in size (and tokens); for a share, −ln of it",
-    ),
+    with_ends("step 1", "step1_predicted", means="the feature by its law; for a share, −ln of it", ends_spare=6),
     decimal("own", "step1_actual", means="the model's measured feature", spare=2),
-    with_ends(
-        "step 2", "step2_predicted", None, decimals(3), "success that the sigmoid gives for its own feature", 3, 7
-    ),
-    with_ends(
-        "chained", "chained_predicted", None, decimals(3),
-        "success by step 2 at the feature of step 1; the interval is for one new model that neither step has seen",
-    ),
-    with_ends("actual", "actual", None, decimals(3), ends_spare=5),
+    with_ends("step 2", "step2_predicted", None, _IN_3, "success that the sigmoid gives for its own feature", 3, 7),
+    with_ends("chained", "chained_predicted", None, _IN_3, "step 2 at the feature of step 1; 95 % of one new model"),
+    with_ends("actual", "actual", None, _IN_3, ends_spare=5),
     written("error", "error", None, lambda value: signed(value, 3), "chained minus actual", 1),
     magnitude("S", "S", spare=8),
     magnitude("D", "D", spare=8),
@@ -101,37 +103,15 @@ PREDICTIONS: Final = View[Record](
     whole("points", "n_points", None, "how many step 2 has", 10),
     decimal("chance", "chance", None, 3, "success of guessing", 4),
     state(),
-)  # fmt: skip
+)
 FEATURES: Final = View[Record](
     "features",
     text("task", "task"),
     _FEATURE,
-    text(
-        "way", "way",
-        means="straight: RBP_1 to the power of the tokens of each target, or exact match by its own law",
-    ),
+    text("way", "way", means="straight: RBP_1 to the power of a target's tokens, or exact match by its own law"),
     whole("models", "n_models", spare=2),
-    with_ends(
-        "mean error", "mean_error", None, decimals(3),
-        "mean of |chained − actual| over the models held out; intervals over items, with the same resamples for each",
-    ),
-    with_ends(
-        "difference", "difference", None, decimals(3),
-        "error minus that of cross-entropy, or of the first feature where that is not known", 1,
-    ),
-    with_ends(
-        "pairs in order", "decisions", None, decimals(2),
-        "share of pairs of variants in which the better one is predicted", 3,
-    ),
-)  # fmt: skip
-
-
-def _sentences(tasks: Sequence[Task], judged: Sequence[Sequence[Record]]) -> Iterator[str]:
-    """Which feature predicts each task best, and how far off it is."""
-    for task, rows in zip(tasks, judged, strict=True):
-        for best in rows[:1]:
-            what = f"{task.values.group.title}: {law_title(best['feature'], best['k'])} ({best['way']})"
-            yield f"{what} predicts best, with a mean error of {interval_of(estimate_in(best, 'mean_error'))}."
-
-
+    with_ends("mean error", "mean_error", None, _IN_3, "mean of |chained − actual| over the models held out"),
+    with_ends("difference", "difference", None, _IN_3, "of errors, on the same items, from that of cross-entropy", 1),
+    with_ends("pairs in order", "decisions", None, decimals(2), "share of pairs of variants ordered right", 3),
+)
 QUESTION = Question(answer, select=partial(whole_trainings, needs_tokens=False))

@@ -4,19 +4,17 @@ Source: arXiv 2412.04403 (OLMo ladder). Shapes: R runs, T trainings, N points of
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.laws.forms.candidates import FormFits
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
-from rbpx.laws.numeric import exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.prediction.verdict import FAR
@@ -24,21 +22,21 @@ from rbpx.laws.success.chain import (
     MINIMUM_SD,
     N_CURVES,
     Feature,
-    Plausible,
-    chained,
     independent_points,
+    known,
     of_estimate,
     of_mixture,
     plausible_curves,
-    second_step,
+    success,
 )
-from rbpx.laws.success.sigmoid import NAMES, SigmoidFit, fit_sigmoid
-from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
+from rbpx.laws.success.sigmoid import NAMES, Sigmoid, curves, fit_sigmoid
+from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import Surface, fit_surface
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
-from rbpx.runs.points.tasks import FeatureValues, TaskValues
+from rbpx.runs.points.sizes import Points
+from rbpx.runs.points.tasks import TaskValues
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -57,15 +55,15 @@ class FeatureSteps:
         rows: of kind prediction, of the models that were held out, then of those asked for.
     """
 
-    values: FeatureValues
+    values: Points
     on_surface: bool
-    sigmoid: SigmoidFit | None
+    sigmoid: Sigmoid | None
     rows: list[Record]
 
     @property
     def name(self) -> tuple[str, int | None]:
         """The name of the feature, and its k."""
-        return self.values.name, self.values.k
+        return self.values.law, self.values.k
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class Task:
     steps: Sequence[FeatureSteps]
 
 
-def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Request) -> FeatureSteps:
+def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) -> FeatureSteps:
     """Fit both steps of a feature to the trainings that are not held out, and predict the others.
 
     A prediction is `step1_predicted`, the feature of a model by step 1; `step2_predicted`, its success by step 2 from
@@ -85,132 +83,129 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
     measured success, with an interval over items. `error` is chained minus actual, in shares, and `held` says whether
     the interval of the chain holds the actual success. A model that was not measured has no size but S.
     """
-    x_T = np.array([averaged(each, values.x_R, request.n_averaged) for each in parts.fitted])
+    x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
-    first = _First.fit(fitted, x_T[~np.isnan(x_T)], request)
-    sigmoid, plausible, of_second = _second(task, values, fitted, request)
+    form, of_first, step1 = _first(fitted, x_T[~np.isnan(x_T)], request)
+    sigmoid, plausible_J6, of_second = _second(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
-    doubts = [*first.reasons, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
-    shared: Record = {"form": first.form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
-    shared |= {"chance": task.chance} | {name: getattr(sigmoid and sigmoid.sigmoid, name, None) for name in NAMES}
+    doubts = [*of_first, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
+    shared: Record = {"form": form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
+    shared |= dict(zip(NAMES, sigmoid.theta_P.tolist() if sigmoid else [None] * 4, strict=True))
+    shared |= {"chance": task.chance}
+    tokens = [each.D for each in fitted if each.D]
 
     def predicted(S: float, D: float | None, training: Training | None = None) -> Record:
-        feature, reasons, own, success = first.at(S, D, request.seed), list(doubts), None, math.nan
-        beyond = max(outside(S, first.S), 1.0 if D is None or not first.D else outside(D, first.D)) if first.S else 1.0
-        reasons += [Status.beyond] if beyond > FAR else []
+        feature, reasons, own, right = step1(S, D), list(doubts), math.nan, math.nan
+        far = [outside(S, [each.S for each in fitted])] if fitted else []
+        far += [outside(D, tokens)] if D is not None and tokens else []
+        reasons += [Status.beyond] if max(far, default=1.0) > FAR else []
         if training is not None:
-            x, success = (averaged(training, of_R, request.n_averaged) for of_R in (values.x_R, task.success_R))
-            own = x if math.isfinite(x) else None
-        step2 = together = actual = NO_ESTIMATE
+            own, right = (averaged(training, of_R, request.n_averaged) for of_R in (values.y_N, task.success_R))
+        n, own_or_none = task.n_items, own if math.isfinite(own) else None
+        actual = NO_ESTIMATE if math.isnan(right) else of_share(round(right * n), n) if n else Estimate(right)
+        step2 = together = NO_ESTIMATE
         if sigmoid is not None:
-            curve = sigmoid.sigmoid
-            step2 = NO_ESTIMATE if own is None else second_step(curve, plausible, own, request.seed)
-            together = chained(curve, plausible, feature, request.seed)
-            if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
-                reasons.append(Status.wide_interval)
-        if not math.isnan(success):
-            n = task.n_items
-            actual = Estimate(success) if n is None else of_share(round(success * n), n)
+            step2 = NO_ESTIMATE if own_or_none is None else success(sigmoid, plausible_J6, known(own), request.seed)
+            together = success(sigmoid, plausible_J6, feature, request.seed)
+        lo, hi = together.ends or (math.nan, math.nan)
+        reasons += [Status.wide_interval] if hi - lo > (1 - (task.chance or 0.0)) / 2 else []
         error = held = None
         if together.value is not None and actual.value is not None:
-            error = together.value - actual.value
-            held = None if together.ends is None else together.ends[0] <= actual.value <= together.ends[1]
+            error, held = together.value - actual.value, together.ends and lo <= actual.value <= hi
         row: Record = {"kind": "prediction", "task": task.task, **task.group.names(), "size": None}
         row |= {} if training is None else training.last.names()
-        row |= {"feature": values.name, "k": values.k, "S": S, "D": D, **shared}
-        row |= by_name(step1_predicted=feature.y) | {"step1_actual": own}
-        row |= by_name(step2_predicted=step2, chained_predicted=together, actual=actual)
+        row |= {"feature": values.law, "k": values.k, "S": S, "D": D, **shared, "step1_actual": own_or_none}
+        row |= by_name(step1_predicted=feature.y, step2_predicted=step2, chained_predicted=together, actual=actual)
         ordered = in_order(reasons)
         return row | {"error": error, "held": held, "status": first_of(ordered).value, "reasons": [*ordered]}
 
     rows = [predicted(each.S, each.D, each) for each in parts.held_out]
     rows += [predicted(S, D) for S, D in request.points_to_predict() or zip(request.S, repeat(None))]
-    return FeatureSteps(values, bool(first.surfaces), sigmoid, rows)
+    return FeatureSteps(values, is_on_surface(fitted), sigmoid, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _First:
-    """Step 1: surfaces or a law in size over forms, and the sizes and tokens of its trainings."""
+_Step = Callable[[float, float | None], Feature]
+"""The feature of a new model of some size, and tokens where step 1 is a surface."""
 
-    S: Sequence[float]
-    D: Sequence[float]
-    reasons: Sequence[Status]
-    surfaces: Sequence[Surface] = ()
-    budgets: Sequence[BudgetTest] = ()
-    fits: FormFits | None = None
 
-    @property
-    def form(self) -> str:
-        """That of its surface, or `combined` of several, and of a law in size."""
-        return self.surfaces[0].form if len(self.surfaces) == 1 else COMBINED
+def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
+    """The form of step 1, doubts, and what it predicts: by surfaces where tokens are known, else by a law in size.
 
-    @classmethod
-    def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
-        """Fit surfaces where tokens are known, not collinear with size, and runs are enough; else a law in size."""
-        S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
-        if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
-            how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-            runs = Runs.of(S, D, x_T)
-            forms = request.form if "form" in request.typed else forms_to_mix(runs)
-            more = how | {"n_replicates": min(request.resamples, _REPLICATES), "seed": request.seed}
-            surfaces = [fit_surface(runs, form, **more) for form in forms]
-            budgets = backtest_budgets(runs, forms, **how) if len(forms) > 1 else ()
-            return cls(S, D, surfaces[0].reasons, surfaces, budgets)
-        reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
-        if len(set(S)) < MIN_SIZES:
-            reasons.append(Status.too_few_sizes)
-        elif np.all(x_T == x_T[0]):
-            reasons.append(Status.no_variation)
-        if not reasons:
-            with suppress(np.linalg.LinAlgError):  # a form that bends away from features that rise with size
-                return cls(S, D, (), fits=fit_over_forms(S, x_T))
-        return cls(S, D, reasons or [Status.not_converged])
+    Surfaces need tokens that are not collinear with size, and more than five trainings.
+    """
+    S, D, seed = [each.S for each in trainings], [each.D for each in trainings if each.D], request.seed
 
-    def at(self, S: float, D: float | None, seed: int) -> Feature:
-        """The feature that step 1 predicts of a new model."""
-        if self.surfaces and D is not None:
-            return self._on_surface(S, D, seed)
-        if self.fits is None:
-            return Feature(NO_ESTIMATE, None)
-        mixture = self.fits.at(np.log([S]))
-        # A form that bends away from points that rise says nothing of other sizes: its scale is beyond any float.
+    def nothing(S: float, D: float | None) -> Feature:
+        return Feature(NO_ESTIMATE, None)
+
+    if is_on_surface(trainings):
+        how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+        runs = Runs.of(S, D, x_T)
+        forms = request.form if "form" in request.typed else forms_to_mix(runs)
+        more = how | {"n_replicates": min(request.resamples, _REPLICATES), "seed": seed}
+        surfaces = [fit_surface(runs, form, **more) for form in forms]
+        budgets = backtest_budgets(runs, forms, **how) if len(forms) > 1 else ()
+        alone = surfaces[0].surface
+
+        def on_surface(S: float, D: float | None) -> Feature:
+            if D is None or (len(forms) == 1 and alone is None):
+                return nothing(S, D)
+            if len(forms) == 1 and alone is not None:
+                return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
+            (answer,) = predict_over_forms(surfaces, [(S, D)], budgets)
+            return Feature(answer.y, None) if answer.mixture is None else of_mixture(answer.mixture, answer.y, seed)
+
+        return surfaces[0].form if len(forms) == 1 else COMBINED, surfaces[0].reasons, on_surface
+    reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
+    if len(set(S)) < MIN_SIZES:
+        reasons.append(Status.too_few_sizes)
+    elif np.all(x_T == x_T[0]):
+        reasons.append(Status.no_variation)
+    fits = None
+    if not reasons:
+        with suppress(np.linalg.LinAlgError):  # a form that bends away from features that rise with size
+            fits = fit_over_forms(S, x_T)
+    if fits is None:
+        return COMBINED, reasons or [Status.not_converged], nothing
+
+    def in_size(S: float, D: float | None) -> Feature:
+        mixture = fits.at(np.log([S]))
+        # A form that bends away from points that rise says nothing of other sizes: its scale has no float.
         mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
         ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
         return of_mixture(mixture, Estimate(*ends), seed)
 
-    def _on_surface(self, S: float, D: float, seed: int) -> Feature:
-        alone = self.surfaces[0].surface
-        if len(self.surfaces) == 1:
-            if alone is None:
-                return Feature(NO_ESTIMATE, None)
-            return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
-        (answer,) = predict_over_forms(self.surfaces, [(S, D)], self.budgets)
-        return Feature(answer.y, None) if answer.mixture is None else of_mixture(answer.mixture, answer.y, seed)
+    return COMBINED, (), in_size
+
+
+def is_on_surface(trainings: Sequence[Training]) -> bool:
+    """Whether step 1 of trainings is a surface in size and tokens."""
+    S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
+    return len(D) == len(S) > 5 and not judge(S, D).is_collinear
 
 
 def _second(
-    task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
-) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
+    task: TaskValues, values: Points, trainings: Sequence[Training], request: Request
+) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
     """The sigmoid, the curves that its points allow, and doubts; no sigmoid of few points, of 0 or no success."""
     if not task.has_success or task.chance is None:
         return None, None, []
-    of_NR, of_N = points(trainings, len(values.x_R), request.drop, request.smooth)
-    x_N, y_N = means(of_NR, values.x_R), means(of_NR, task.success_R)
+    at_N, of_N = points(trainings, request.drop, request.smooth)
+    x_N, y_N = means(at_N, values.y_N), means(at_N, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
-    x_N, y_N, group_N = x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
+    x_N, y_N, (_, group_N) = x_N[known_N], y_N[known_N], np.unique(np.array(of_N)[known_N], return_inverse=True)
     if len(x_N) and not x_N.any():  # as where every token is a hit: a sigmoid of nothing but 0
         return None, None, [Status.no_variation]
     anchor, chance = request.anchor, task.chance
-    starts, bounds = request.starts, request.bounds
-    fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
+    fit = fit_sigmoid(x_N, y_N, chance, anchor, request.starts, request.bounds) if len(x_N) else None
     if fit is None:
         at = [run for training in trainings for run in training.at]
-        return None, None, [Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes]
+        return None, None, [Status.not_positive if np.isinf(values.y_N[at]).any() else Status.too_few_sizes]
     reasons = [] if fit.converged else [Status.not_converged]
     reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
     noise, n_items = MINIMUM_SD, task.n_items
     if n_items is not None:  # how far above chance a model that knows nothing may be: the reach of Wilson's interval
         noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
     reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
-    n = independent_points(y_N - np.array([fit.sigmoid(x) for x in x_N]), group_N)
+    n = independent_points(y_N - curves(fit.theta_P, x_N), group_N)
     return fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), reasons

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
@@ -104,37 +103,28 @@ def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
-def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
-    """Weights of the mean over the last checkpoints of each training, [T, R]."""
-    return _mean_of([training.at[-last:] for training in trainings], n_runs)
+def ends(trainings: Sequence[Training], last: int) -> list[tuple[int, ...]]:
+    """The last checkpoints of each training."""
+    return [training.at[-last:] for training in trainings]
 
 
-def _mean_of(runs: Sequence[Sequence[int]], n_runs: int) -> Floats:
-    """Rows of weights, one for the mean over each set of runs."""
-    of_NR = np.zeros((len(runs), n_runs))
-    for row_R, at in zip(of_NR, runs, strict=True):
-        row_R[list(at)] = 1 / len(at)
-    return of_NR
+def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
+    """The means of values [R] or [B, R] over sets of runs, [N] or [B, N]; NaN where one is not finite."""
+    finite, mean = np.where(np.isfinite(value), value, np.nan), np.empty((*value.shape[:-1], len(of_N)))
+    for n, at in enumerate(of_N):
+        mean[..., n] = finite[..., list(at)].mean(axis=-1)
+    return mean
 
 
-def means(of_NR: Floats, value: Floats) -> Floats:
-    """The weighted means of values [R] or [B, R]; NaN where a value with a weight is not finite."""
-    is_finite = np.isfinite(value)
-    mean = np.where(is_finite, value, 0.0) @ of_NR.T
-    return np.where((~is_finite).astype(np.float64) @ of_NR.T > 0, np.nan, mean)
-
-
-def points(
-    trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
-) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Weights that make the points of step 2 from the runs, [N, R], and the training of each point.
+def points(trainings: Sequence[Training], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The runs whose means are the points of step 2, and the training of each point.
 
     Drops the share `drop` of the checkpoints of each training from its beginning, but never the last one, and takes
     trailing means over `smooth` of the rest (over fewer at the start).
     """
-    averaged, of = [], []
+    averaged, of = list[tuple[int, ...]](), list[int]()
     for number, training in enumerate(trainings):
         kept = training.at[min(math.ceil(drop * len(training.at)), len(training.at) - 1) :]
         averaged += [kept[max(0, end - smooth) : end] for end in range(1, len(kept) + 1)]
         of += [number] * len(kept)
-    return _mean_of(averaged, n_runs), np.array(of, np.int64)
+    return averaged, of

@@ -10,19 +10,20 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
-from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
+from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, decimals, short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
+from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.questions.items import ANALYSIS
-from rbpx.questions.items.exact_match import HITS, exact_match, laws_of_items
+from rbpx.questions.items.exact_match import exact_match, laws_of_items
 from rbpx.questions.items.figures import figures
 from rbpx.questions.items.scores import score
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, grouped
-from rbpx.runs.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
+from rbpx.runs.points.items import Answers, documents_of_items, item_answers, item_views, telling_items
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
 
@@ -31,7 +32,7 @@ _SHOWN: Final = 12  # items in a report
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
 
 
-_Task = tuple[Group, list[Record], Sequence[ItemView]]
+_Task = tuple[Group, list[Record], Sequence[Record]]
 """The runs, their rows, and the items that the largest model gains and loses most; none of texts."""
 
 
@@ -79,7 +80,7 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     if group.n_sizes > 1 and alike and request.slices is None:
         rows += [law for k in k_grid for law in laws_of_items(group, of_runs, scored_BI, k)]
     documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
-    return group, rows, item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)
+    return group, rows, [*item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)]
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
@@ -102,27 +103,28 @@ _OF_RUN: Final[Sequence[Column[Record]]] = (
     text("slice", "slice", spare=1),
     text("size", "size"),
 )
+_ASSUMED: Final = {
+    Correction.none: "independent", Correction.measured: "as measured", Correction.free: "as fitted"
+}  # fmt: skip
 _CORRELATION: Final = "of two hits of one item, 0 where they are independent"
+_IN_3: Final = decimals(3)
 SCORES: Final = View[Record](
     "scores",
     _OF_RUN,
     whole("items", "n_items"),
     decimal("chance", "chance", None, 3, "what guessing gets", 2),
-    with_ends(
-        "acc", "acc", None, decimals(3), "share of items whose right choice has the highest log-likelihood or, without "
-        "choices, whose target is what greedy decoding gives", 1,
-    ),
+    with_ends("acc", "acc", None, _IN_3, "items whose right choice is likeliest or, without choices, is greedy", 1),
     decimal("stderr", "acc_stderr", None, 3, "standard error of acc, as lm-evaluation-harness gives it", 3),
     written(
         "p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "how likely guessing is to do as well", 5
     ),
-    with_ends("acc_norm", "acc_norm", None, decimals(3), "with log-likelihoods over the characters of a choice", 6, 7),
-    with_ends("acc_bytes", "acc_bytes", None, decimals(3), "over its bytes", 8, 10),
+    with_ends("acc_norm", "acc_norm", None, _IN_3, "with log-likelihoods over the characters of a choice", 6, 7),
+    with_ends("acc_bytes", "acc_bytes", None, _IN_3, "over its bytes", 8, 10),
     with_ends("perplexity", "perplexity", None, short, "of a target; byte and word ppl: per byte and word", 9, 11),
     with_ends("bits/byte", "bits_per_byte", spare=4, ends_spare=12),
     with_ends("byte ppl", "byte_perplexity", None, short, spare=13),
     with_ends("word ppl", "word_perplexity", None, short, spare=10),
-)  # fmt: skip
+)
 MATCHES: Final = View[Record](
     "matches",
     _OF_RUN,
@@ -137,7 +139,7 @@ LAWS: Final = View[Record](
     "laws",
     text("task", "dataset"),
     text("k", "k"),
-    text("hits", "correction", lambda row: HITS[row["correction"]], "how hits of one item are assumed to depend"),
+    text("hits", "correction", lambda row: _ASSUMED[row["correction"]], "how hits of one item are assumed to depend"),
     with_ends("α", "alpha"),
     with_ends("correlation", "r", None, decimals(3), _CORRELATION, ends_spare=1),
     decimal("AIC", "aic", None, 1, "the smallest fits best", 2),
@@ -157,54 +159,35 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record]) -> Iterator[Table]:
         yield view.table(title, [row for row in rows if row["kind"] == kind], about, note=note)
 
 
-def _one_by_one(group: Group, shown: Sequence[ItemView]) -> Table:
+def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
     """The items that the largest model gains and loses most over the smallest."""
-    view = View[ItemView](
+    view = View[Record](
         f"explorer-{group.first.dataset}",
-        whole("item", "item", lambda view: view.item),
-        text("context", "context", lambda view: None if view.context is None else _tail(view.context)),
-        text("target", "target", lambda view: None if view.target is None else visible(view.target)),
-        [_reading(at, run.size) for at, run in enumerate(group.runs)],
+        whole("item", "item"),
+        text("context", "context", lambda row: row["context"] and visible(row["context"].strip("\n")[-_LONGEST:])),
+        text("target", "target", lambda row: row["target"] and visible(row["target"])),
+        [text(run.size, f"p_{run.size}", partial(_reading, at=at)) for at, run in enumerate(group.runs)],
     )
     note = (
-        "For each size: the probability of the right choice among the choices (of the target, where there are none), "
-        "in brackets the ranks of its tokens, ✓ where the item is right. First the items that the largest model gains "
-        "most over the smallest, then those that it loses most; view doc=N shows any other."
+        "For each size: the probability of the right choice (of the target, where there are none), the ranks of its "
+        "tokens, ✓ where it is right. First what the largest model gains most over the smallest, last what it loses."
     )
     return replace(view.table(f"Items of {group.first.dataset}, one by one", shown, note=note), is_wide=True)
 
 
-def _reading(at: int, size: str) -> Column[ItemView]:
-    def cell(view: ItemView) -> Cell:
-        reading = view.readings[at]
-        ranks = " ".join(f"{rank:g}" for rank in reading.ranks)
-        said = f"{reading.probability:.3g} ({ranks}){' ✓' if reading.is_right else ''}"
-        return Cell((said,), (reading.probability, ranks, str(reading.is_right)), is_number=False)
-
-    return Column(size, (f"p_{size}", f"ranks_{size}", f"right_{size}"), cell)
-
-
-def _tail(context: str) -> str:
-    shown = visible(context.strip("\n"))
-    return shown if len(shown) <= _LONGEST else f"…{shown[-_LONGEST:]}"
+def _reading(row: Record, at: int) -> str:
+    of = row["readings"][at]
+    ranks = " ".join(f"{rank:g}" for rank in of["ranks"])
+    return f"{of['probability']:.3g} ({ranks}){' ✓' if of['is_right'] else ''}"
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
-    """What the largest and the smallest model score on a task, and how many items a tie decides."""
-    every = [row for row in rows if row["kind"] == "items" and row["slice"] is None]
-    last, chance = every[-1], every[-1]["chance"]
-    if last["acc"] is None:
-        yield f"{group.title}: {number_of(last['n_items'], 'text')}, read whole."
-        return
-    ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in every[-1:] + every[:-1][:1])
-    what = f"greedy decoding gives {ends}" if chance is None else f"accuracy {ends}; chance {chance:.3f}"
-    yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what}."
-    n_tied = sum(row["n_tied"] for row in every)
-    if n_tied and chance is None:
-        yield f"{number_of(n_tied, 'item')} would be greedy but for a tie, which the lowest id wins."
-    elif n_tied:
-        tie = "ties" if n_tied == 1 else "tie"
-        yield f"{number_of(n_tied, 'right choice')} {tie} with another; the first one counts."
+    """What the largest and the smallest model score on a task."""
+    first, *_, last = [row for row in rows if row["kind"] == "items" and row["slice"] is None] * 2
+    if last["acc"] is not None:
+        what, chance = ("greedy decoding", "") if last["chance"] is None else ("acc", f"; chance {last['chance']:.3f}")
+        ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in (last, first))
+        yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what} {ends}{chance}."
 
 
 QUESTION = Question(answer, select=partial(in_size, along=False))

@@ -9,25 +9,17 @@ Shapes: I items, B resamples of them, L lengths of an item, C cells, each one si
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate, flat, of_share
+from rbpx.laws.counts.fit import Correction, Outcomes, fit_outcomes
+from rbpx.laws.counts.passing import correlation, ln_pass
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate, flat, of_share
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers
-from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
-
-HITS: Final = {  # what is assumed of those of one item, in words
-    Correction.none: "independent",
-    Correction.measured: "as measured",
-    Correction.free: "as fitted",
-}
 
 
 def exact_match(
@@ -49,13 +41,17 @@ def exact_match(
     """
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])
-    rbp_B, rho_B = _correlation(weights_B, n_I, hits_I)
-    lengths = np.unique(n_I.astype(int))
-    share_BL = weights_B @ (n_I[:, None] == lengths)
+    lengths_L = np.unique(n_I)
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
-        share_BL /= weights_B.sum(axis=1)[:, None]
-        independent_B = np.einsum("bl,bl->b", share_BL, rbp_B[:, None] ** lengths)
-    correlated_B = np.einsum("bl,bl->b", share_BL, _beta_binomial(rbp_B, rho_B, lengths))
+        share_BL = weights_B @ (n_I[:, None] == lengths_L) / weights_B.sum(axis=1)[:, None]
+        rbp_B, rho_B = _hits(weights_B, n_I, hits_I)
+        # Where all tokens are hits, none is, or each item is one token, no correlation is needed.
+        r_B = np.where((rbp_B == 0) | (rbp_B == 1) | (lengths_L[-1] == 1), 0.0, np.where(rho_B > 1, np.nan, rho_B))
+        mu_BL = np.repeat(np.log(-np.log(rbp_B))[:, None], len(lengths_L), axis=1)
+    independent_B, correlated_B = (
+        (share_BL * np.exp(ln_pass(mu_BL, np.repeat(r[:, None], len(lengths_L), axis=1), lengths_L)[0])).sum(axis=1)
+        for r in (np.zeros(len(r_B)), r_B)
+    )
 
     def of(values_B: Floats) -> Estimate:
         return estimate(float(values_B[0]), values_B[1:], len(n_I), Recipe.percentile)
@@ -66,50 +62,34 @@ def exact_match(
     return flat(match | {"rho": rho, "correlated": of(correlated_B)})
 
 
-_OF_LAW: Final = ("r", "r_lo", "r_hi", "n_sizes", "n_sequences")
-
-
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
 ) -> Iterator[Record]:
     """The laws of the exact matches of all items at all sizes, with the same resamples of items at every size."""
-    n_I, _ = _counts(answers[0].ranks, k)
-    lengths = np.unique(n_I)
-    of_LI = (n_I == lengths[:, None]).astype(np.float64)
-    weights = _with_all(weights_BI)
-    passed, r = [], []
-    for each in answers:
-        _, hits_I = _counts(each.ranks, k)
-        passed.append(weights @ (of_LI * (hits_I == n_I)).T)
-        _, rho_B = _correlation(weights, n_I, hits_I)
-        # A negative correlation over targets of any length belongs to no beta-binomial distribution.
-        r_B = np.where(np.isfinite(rho_B), np.maximum(rho_B, 0.0), 0.0)
-        r.append(np.where(lengths == 1, 0.0, r_B[:, None]))
-    S_C = np.repeat([run.non_embedding_params for run in group.runs], len(lengths)).astype(np.float64)
-    passed_BC, r_BC, trials_BC = np.hstack(passed), np.hstack(r), np.tile(weights @ of_LI.T, len(answers))
-    counts = S_C, np.tile(lengths, len(answers)), passed_BC[0], trials_BC[0], passed_BC[1:], trials_BC[1:]
-    outcomes = Outcomes(*counts, n_documents=len(n_I))
-    with_r = replace(outcomes, r_C=r_BC[0], r_BC=r_BC[1:])
-    for assumed in HITS:
-        fit = _judged(fit_outcomes(with_r if assumed is Correction.measured else outcomes, assumed))
-        row = {"kind": "law", **group.names(), "k": k, "correction": assumed.value}
-        of_law = {name: fit.columns()[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "aic", "status")}
-        of_law |= {name: getattr(fit, name) for name in _OF_LAW}
-        yield row | of_law | {"reasons": fit.record().get("reasons")}
-
-
-def _judged(fit: OutcomeFit) -> OutcomeFit:
-    """Mark an exponent without an interval as barely determined."""
-    if fit.alpha.value is None or fit.alpha.lo is not None:
-        return fit
-    reasons = in_order([*(fit.reasons or ()), Status.barely_determined])
-    return replace(fit, status=first_of(reasons), reasons=reasons)
+    weights, counts = _with_all(weights_BI), [_counts(each.ranks, k) for each in answers]
+    n_I = counts[0][0]
+    lengths_L = np.unique(n_I)
+    of_LI = (n_I == lengths_L[:, None]).astype(np.float64)
+    passed_BC = np.hstack([weights @ (of_LI * (hits_I == n_I)).T for _, hits_I in counts])
+    trials_BC, S = np.tile(weights @ of_LI.T, len(answers)), [run.non_embedding_params for run in group.runs]
+    rho_BM = np.column_stack([_hits(weights, n_I, hits_I)[1] for _, hits_I in counts])
+    # A negative correlation over targets of any length belongs to no beta-binomial distribution.
+    r_BM = np.where(np.isfinite(rho_BM), np.maximum(rho_BM, 0.0), 0.0)
+    N_C, r_BC = np.tile(lengths_L, len(S)), np.repeat(r_BM, len(lengths_L), axis=1)
+    cells = np.repeat(np.array(S, np.float64), len(lengths_L)), N_C, passed_BC[0], trials_BC[0], passed_BC[1:]
+    r_BC = np.where(N_C == 1, 0.0, r_BC)
+    outcomes = Outcomes(*cells, trials_BC[1:], r_BC[0], r_BC[1:], n_documents=len(n_I))
+    for fit in (fit_outcomes(outcomes, assumed) for assumed in Correction):
+        row = {"kind": "law", **group.names(), "k": k, "correction": fit.correction.value}
+        row |= {name: fit.columns()[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "aic", "status")}
+        reasons = None if fit.reasons is None else [reason.value for reason in fit.reasons]
+        yield row | by_name(r=fit.r) | {"n_sizes": fit.n_points, "n_sequences": fit.n_sequences, "reasons": reasons}
 
 
 def _counts(ranks: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
     """The number of tokens of each item, and of its hits."""
-    n_hits = ((len(each), np.count_nonzero(each <= k)) for each in ranks)
-    n_I, hits_I = np.array(list(n_hits), np.float64).reshape(-1, 2).T
+    n_hits = [(len(each), np.count_nonzero(each <= k)) for each in ranks]
+    n_I, hits_I = np.array(n_hits, np.float64).reshape(-1, 2).T
     return n_I, hits_I
 
 
@@ -118,26 +98,9 @@ def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
     return np.vstack([np.ones(weights_BI.shape[1]), weights_BI])
 
 
-def _correlation(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
+def _hits(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
     """RBP of the tokens, and the correlation of two hits of one item over all pairs, [B]; NaN where not defined."""
-    with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
-        rbp_B = (weights_BI @ hits_I) / (weights_BI @ n_I)
-        pairs_B = weights_BI @ (n_I * (n_I - 1))
-        # sum over ordered pairs of (x_i - p)(x_j - p) of an item with h hits in n tokens
-        both_B, one_B = weights_BI @ (hits_I * (hits_I - 1)), weights_BI @ (hits_I * (n_I - 1))
-        products_B = both_B - 2 * rbp_B * one_B + rbp_B**2 * pairs_B
-        return rbp_B, products_B / (pairs_B * rbp_B * (1 - rbp_B))
-
-
-def _beta_binomial(rbp_B: Floats, rho_B: Floats, lengths: npt.NDArray[np.int_]) -> Floats:
-    """RBP prod_{i=1}^{n-1} (p + (i - p) rho) / (1 + (i - 1) rho), [B, L]; NaN where that is no distribution.
-
-    Tokens of an item are independent given its own ease, which is beta-distributed over items.
-    """
-    is_certain_B = (rbp_B == 0) | (rbp_B == 1)
-    rho_B1 = np.where(is_certain_B | ((lengths[-1] == 1) & ~np.isfinite(rho_B)), 0.0, rho_B)[:, None]
-    rbp_B1, i_N = np.where(rho_B1 > 1, np.nan, rbp_B[:, None]), np.arange(1, lengths[-1])
-    with np.errstate(divide="ignore", invalid="ignore"):  # no distribution from a smaller n on
-        chance_BN = (rbp_B1 + (i_N - rbp_B1) * rho_B1) / (1 + (i_N - 1) * rho_B1)
-        chance_BN = np.where(chance_BN >= 0, chance_BN, np.nan)
-    return np.asarray(np.hstack([rbp_B1, chance_BN]).cumprod(axis=1)[:, lengths - 1])
+    terms = n_I, hits_I, n_I * (n_I - 1), hits_I * (hits_I - 1), hits_I * (n_I - 1)
+    sums = [weights_BI @ each for each in terms]
+    with np.errstate(invalid="ignore"):  # a resample may draw none of them
+        return sums[1] / sums[0], correlation(*sums)

@@ -135,8 +135,7 @@ def points_of(
     for group in both:
         each, values = list[Points](), task_values(connection, group, request) if is_measured else None
         if values is not None:  # features that predict success on a task, over targets and right choices alone
-            n = values.n_items
-            each = [Points(of.name, of.k, group.runs, of.x_R, of.x_BR, None, n) for of in values.features]
+            each = list(values.features)
         if not each:
             each = size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
         sides.append({(points.law, points.k): points for points in each})

@@ -1,25 +1,22 @@
 """Answers what outcomes say of tokens: what passed, the laws and RBP_k recovered from it, and the hits learned."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby
-from math import isnan
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.view import Column, Table, View, decimal, ends, magnitude, state, text, whole, with_ends
+from rbpx.display.view import Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
 from rbpx.display.vocabulary import decimals, signed
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.laws.counts.fit import Correction
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
-from rbpx.laws.power.law import PowerLaw
-from rbpx.questions.outcomes.counts import counts_of, counts_of_trials
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.questions.outcomes.counts import counts_of, counts_of_trials, recover
 from rbpx.questions.outcomes.learners import FOLDS, learners
-from rbpx.questions.outcomes.recovery import recover
 from rbpx.questions.outcomes.trials import read_trials
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -31,29 +28,25 @@ from rbpx.store.store import Record
 DEFAULT_K: Final = (1, 10)
 DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
-_LONGEST_NAME: Final = 16
 _NOTE: Final = (
     "A sequence of N tokens passes if all are hits, ranks of at most k. Independent: pass ~ Bernoulli(exp(−C·N·S^−α)), "
-    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two hits of a sequence. "
-    "There is no interval where the likelihood has no maximum in more than 5 % of the resamples of the documents."
+    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two hits of a sequence."
 )
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Cut the documents of a measured group into sequences, fit laws to those that pass at each k, and learn hits."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
-    rows, of_tokens = list[Record](), dict[int | None, PowerLaw]()
-    for k, counts, tokens in counts_of(connection, group, k_grid, lengths, request):
-        rows += recover(k, counts, group, tokens)
-        of_tokens[k] = tokens.law
+    sizes = {run.non_embedding_params: run.size for run in group.runs}
+    rows, of_tokens = list[Record](), list[Record]()
+    for k, cells, tokens in counts_of(connection, group, k_grid, lengths, request):
+        rows += recover(k, sizes, cells, group, tokens)
+        of_tokens.append({"k": k, "status": tokens.law.status, **by_name(alpha=tokens.law.alpha)})
     smaller, run = group.runs[-2:]
     about = {"kind": "learner", **group.names(), "size": run.size, "smaller": smaller.size}
     about["run_ids"] = [run.run_id, smaller.run_id]
     learned = [about | row for row in learners(connection, group, k_grid, lengths, request.seed)]
-    note = (
-        f"Logistic models of P(hit), learned from {FOLDS - 1} of {FOLDS} parts of the documents and judged on the "
-        "tokens of the remaining part; intervals over documents."
-    )
+    note = f"Learned from {FOLDS - 1} of {FOLDS} parts of the documents, judged on the rest; intervals over documents."
     title, unranked = f"Hits of {run.size}, with features from {smaller.size}", by_name(auc=NO_ESTIMATE)
     shown = [row | unranked if row["learner"] == "constant" else row for row in learned]
     table = LEARNERS.table(title, shown, group.title, note=note)
@@ -77,110 +70,71 @@ def of_file(path: Path, request: Request) -> Result:
         if not is_there:
             known = ", ".join("none" if value is None else str(value) for value in values)
             raise RbpxError(f"no row of {path} has {name}={asked}, which was asked for; it has {name} = {known}")
-    by_k = {k: [one for one in trials if one.k == k] for k in chosen}
-    rows = [row for k, of_k in by_k.items() for row in recover(k, counts_of_trials(of_k, request))]
-    return Result([], rows, [*_tables(rows, path.name, {})])
+    by_k = {k: counts_of_trials([one for one in trials if one.k == k], request) for k in chosen}
+    rows = [row for k, of_k in by_k.items() for row in recover(k, *of_k)]
+    return Result([], rows, [*_tables(rows, path.name, [])])
 
 
-SEQUENCES: Final = View[Record](
-    "sequences",
-    text("sequences", "sequences"),
-    ends("least most", None, lambda n: f"{n:,.0f}", "number", "of a size"),
-    magnitude("smallest", "smallest", means="share that passed, then of the largest"),
-    magnitude("largest", "largest"),
-    ends("r_least r_most", heading="r", means="over the sizes, on the tokens"),
-)
+def _hits(row: Record) -> str:
+    if "correction" not in row:
+        return "tokens themselves"
+    return f"{'all N' if row['n'] is None else 'N = ' + str(row['n'])}, {_ASSUMED[row['correction']]}"
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+_K: Final[Column[Record]] = text("k", "k", lambda row: None if row["k"] is None else f"{row['k']:,}")
 LAWS: Final = View[Record](
     "laws",
-    text("hits assumed", "law"),
+    _K,
+    text("hits assumed", "correction", _hits),
     with_ends("α", "alpha"),
-    with_ends("bias", "bias", None, signed, "of α against the law of the tokens", ends_spare=2),
-    with_ends("fitted r", "r", means="one for all sizes and N", spare=1, ends_spare=3),
+    with_ends(
+        "bias", "bias", lambda row: Estimate(**(value_of(row, "bias_against_tokens") or {})), signed,
+        "of α against the law of the tokens", ends_spare=2,
+    ),
+    with_ends("r", "r", means="fitted, one for all sizes and N", spare=1, ends_spare=3),
     state(),
+)  # fmt: skip
+SHARES: Final = View[Record](
+    "shares",
+    _K,
+    text("size", "size"),
+    magnitude("N", "n"),
+    whole("sequences", "n_sequences", spare=1),
+    magnitude("passed", "passed", lambda row: row["n_passed"] / max(row["n_sequences"], 1), "share of them"),
+    magnitude(
+        "r", "correlation", lambda row: _known(row["correlation"]), "of two hits of a sequence, on the tokens", spare=3
+    ),
+    decimal("tokens", "rbp_tokens", means="RBP_k as counted", spare=2),
+    with_ends("RBP_k", "rbp", means="by the law of the outcomes of that N, independent"),
 )
 LEARNERS: Final = View[Record](
     "learners",
-    text("k", "k", lambda row: f"{row['k']:,}"),
-    text(
-        "learned from", "learner", None,
-        "outcomes: which sequences of N tokens passed; naive: each token with the outcome of its sequence; "
-        "constant: outcomes, without features; tokens: the true hits, the ceiling",
-    ),
+    _K,
+    text("learned from", "learner", means="outcomes; naive: of its sequence; constant: no features; tokens: true hits"),
     whole("N", "n"),
-    with_ends("AUC", "auc", None, decimals(3), "not known for a constant, which ranks nothing within a fold"),
+    with_ends("AUC", "auc", None, decimals(3)),
     with_ends("loss", "log_loss_nats", means="log loss, nats", ends_spare=4),
     decimal("est.", "told_nats", means="loss, estimated from outcomes", spare=3),
     with_ends("excess", "excess", None, decimals(3), "mean predicted chance minus RBP_k, the share of hits", 1, 5),
     decimal("RBP_k", "rbp", digits=3, spare=2),
     state(),
-)  # fmt: skip
+)
 
 
-def _tables(rows: Sequence[Record], about: str, of_tokens: Mapping[int | None, PowerLaw]) -> Iterator[Table]:
-    """The sequences and the laws, then for each k the shares of hits that these imply."""
-    of_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in ("outcomes", "law", "rbp")}
-    yield SEQUENCES.table(
-        "Sequences of N tokens", map(_passed, _runs(of_kind["outcomes"], "k", "n")), about, note=_NOTE
-    )
-    laws = [law for of_k in _runs(of_kind["law"], "k") for law in _laws(of_k, of_tokens)]
-    yield LAWS.table("−ln RBP_k = C · S^−α from the outcomes", laws, about)
-    for of_k in _runs(of_kind["rbp"], "k"):
-        yield from _rbp(of_k, about)
-
-
-def _runs(rows: Sequence[Record], *keys: str) -> list[list[Record]]:
-    """Rows that follow each other and have the same values."""
-    return [list(same) for _, same in groupby(rows, lambda row: [row[key] for key in keys])]
-
-
-def _of_k(row: Record, what: str) -> str:
-    return what if row["k"] is None else f"k = {row['k']:,}, {what}"
-
-
-def _passed(of_sizes: Sequence[Record]) -> Record:
-    """How many sequences of one length there are of a size, the shares that passed, and the correlations of hits."""
-    first = of_sizes[0]
-    n, r = ([row[name] for row in of_sizes] for name in ("n_sequences", "correlation"))
-    shares = [row["n_passed"] / row["n_sequences"] if row["n_sequences"] else None for row in (first, of_sizes[-1])]
-    is_known = first["n"] > 1 and not any(each is None or isnan(each) for each in r)
-    row = {"sequences": _of_k(first, f"N = {first['n']}"), "least": min(n), "most": max(n)}
-    row |= {"smallest": shares[0], "largest": shares[1]}
-    return row | {"r_least": min(r) if is_known else None, "r_most": max(r) if is_known else None}
-
-
-def _laws(of_k: Sequence[Record], of_tokens: Mapping[int | None, PowerLaw]) -> Iterator[Record]:
-    """The law of the tokens themselves, and those recovered, each with its bias against it."""
-    if (law := of_tokens.get(of_k[0]["k"])) is not None:
-        name = _of_k(of_k[0], "tokens themselves")
-        yield {"law": name, **by_name(alpha=law.alpha, bias=NO_ESTIMATE, r=NO_ESTIMATE), "status": law.status}
-    for row in of_k:
-        name = f"{'all N' if row['n'] is None else 'N = ' + str(row['n'])}, {_ASSUMED[row['correction']]}"
-        bias = row["params"]["bias_against_tokens"] or NO_ESTIMATE.record()
-        yield row | {"law": _of_k(row, name), "bias": bias["value"], "bias_lo": bias["lo"], "bias_hi": bias["hi"]}
-
-
-def _rbp(of_k: Sequence[Record], about: str) -> Iterator[Table]:
-    """RBP_k of each size, as counted, and by the laws that a benchmark allows: of each N, and of all with one r."""
-    columns: list[Column[Record] | Sequence[Column[Record]]] = [
-        text("size", "size", lambda row: _short(row["size"])),
-        decimal("tokens", "rbp_tokens", spare=1),
-    ]
-    shown = [row for row in of_k if row["correction"] == (Correction.none if row["n"] else Correction.free)]
-    by_fit = _runs(shown, "n")
-    sizes = [row.copy() for row in by_fit[0]] if by_fit else []
-    for at, of_fit in enumerate(by_fit, 1):
-        n = of_fit[0]["n"]
-        name, key = (f"N = {n}", f"rbp_{n}") if n else ("all, fitted r", "rbp")
-        columns.append(with_ends(name, key, ends_spare=at))
-        for size, row in zip(sizes, of_fit, strict=True):
-            size |= {f"{key}{end}": row[f"rbp{end}"] for end in ("", "_lo", "_hi")}
-    if sizes:
-        yield View("rbp", *columns).table(_of_k(of_k[0], "RBP of single tokens"), sizes, about)
-
-
-def _short(size: str) -> str:
-    """The end of a long name, by which the models of a hub differ."""
-    return size if len(size) <= _LONGEST_NAME else f"…{size[-_LONGEST_NAME + 1 :]}"
+def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> Iterator[Table]:
+    """The laws beside those of the tokens, and the sequences with the share of hits that each law implies."""
+    laws = [row for row in rows if row["kind"] == "law"]
+    by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
+    yield LAWS.table("−ln RBP_k = C · S^−α from the outcomes", by_k, about, note=_NOTE)
+    rbp = {
+        (row["k"], row["n"], row["size"]): row for row in rows if row["kind"] == "rbp" and row["correction"] == "none"
+    }
+    cells = [rbp.get((row["k"], row["n"], row["size"]), {}) | row for row in rows if row["kind"] == "outcomes"]
+    yield SHARES.table("Sequences of N tokens", cells, about)
 
 
 QUESTION = of_each(answer, of_file=of_file, select=partial(in_size, along=False))

@@ -1,80 +1,42 @@
-"""Counts how many sequences pass: of the runs in a store, or as the rows of a user's benchmark say.
+"""Counts how many sequences pass, of the runs in a store or as the rows of a user's benchmark say, and recovers laws.
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
 measured. The rows of a user's benchmark say how many sequences of N tokens passed for each model.
 
 Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences; C cells,
-each one size and one length.
+each one size and one length, ordered by size.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.laws.counts.fit import Outcomes
-from rbpx.laws.intervals.estimate import Replicates, document_weights
+from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
+from rbpx.laws.counts.passing import correlation
+from rbpx.laws.intervals.estimate import Estimate, Recipe, Replicates, by_name, document_weights, estimate
+from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import judged
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.questions.outcomes.trials import Trial
 from rbpx.runs.documents import text_ranks
-from rbpx.runs.fits import of_dependent_documents, of_one_document
+from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
 from rbpx.runs.group import Group
+from rbpx.status import Status
 from rbpx.store.store import Record
 
+Sizes = Mapping[float, str]
+"""Names of the models by their S, rising."""
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """How many sequences there are of each size and length.
-
-    Attributes:
-        sizes: names of the models, in order of S.
-        S: non-embedding parameters, rising.
-        lengths: tokens of a sequence.
-        n_2ML: sequences, and those that passed.
-        n_2BML: the same under resamples of the documents; None where there are none.
-        r_ML: mean correlation of two hits of a sequence; None where only outcomes are known.
-        r_BML: the same under the resamples.
-        n_documents: documents (or groups) that were resampled.
-    """
-
-    sizes: tuple[str, ...]
-    S: tuple[float, ...]
-    lengths: tuple[int, ...]
-    n_2ML: Floats
-    n_2BML: Floats | None
-    r_ML: Floats | None
-    r_BML: Floats | None
-    n_documents: int
-
-    def cells(self, n: int | None) -> Outcomes:
-        """The counts of one length, or (None) of all, ordered by size."""
-        at = [*range(len(self.lengths))] if n is None else [self.lengths.index(n)]
-
-        def flat(values_ML: Floats | None) -> Any:
-            return None if values_ML is None else values_ML[..., at].reshape((*values_ML.shape[:-2], -1))
-
-        S_C = np.repeat(np.array(self.S, np.float64), len(at))
-        N_C = np.tile(np.array(self.lengths, np.float64)[at], len(self.S))
-        trials_C, passed_C = flat(self.n_2ML)
-        trials_BC, passed_BC = (None, None) if self.n_2BML is None else flat(self.n_2BML)
-        n_documents = None if self.n_2BML is None else self.n_documents
-        r = flat(self.r_ML), flat(self.r_BML)
-        return Outcomes(S_C, N_C, passed_C, trials_C, passed_BC, trials_BC, *r, n_documents)
-
-    def record(self, n: int | None) -> Record:
-        """The same counts for programs, which can fit a law to them again."""
-        cells = self.cells(n)
-        S, N = np.repeat(self.S, len(cells.S_C) // len(self.S)).tolist(), cells.N_C.astype(int).tolist()
-        r = None if cells.r_C is None else [float(r) if np.isfinite(r) else None for r in cells.r_C]
-        return {"S": S, "N": N, "passed": cells.passed_C.tolist(), "trials": cells.trials_C.tolist(), "r": r}
+_COLUMNS: Final = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status", "n_points")
+"""Those of a law of which no runs are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,42 +44,53 @@ class Tokens:
     """The true values, counted from the tokens.
 
     Attributes:
-        rbp_M: share of hits of all tokens.
+        rbp: share of hits of all tokens, by S.
         law: the law fitted to that share, by least squares.
         alpha_B: exponent of the law under resampled documents.
     """
 
-    rbp_M: Floats
+    rbp: Mapping[float, float]
     law: PowerLaw
     alpha_B: Floats | None
 
 
 def counts_of(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], request: Request
-) -> Iterator[tuple[int, Counts, Tokens]]:
+) -> Iterator[tuple[int, Outcomes, Tokens]]:
     """The sequences of a measured group at each k, and its tokens, which are the sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})
     for run in group.runs:
         doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
         of_runs.append(cut_sequences(doc_T, rank_T, k_grid, with_1, group.n_documents))
-    weights_BD = None if group.n_resampled == 1 else group.weights(request)
-    names = tuple(run.size for run in group.runs), tuple(run.non_embedding_params for run in group.runs), tuple(lengths)
-    at = [with_1.index(length) for length in lengths]
+    weights_BD = np.zeros((0, group.n_documents)) if group.n_resampled == 1 else group.weights(request)
+    weights_BD = np.vstack([np.ones(group.n_documents), weights_BD])  # all documents once, then the resamples
+    S = [run.non_embedding_params for run in group.runs]
     for k, counts_4MLD in zip(k_grid, np.stack(of_runs, axis=2).swapaxes(0, 1), strict=True):
-        total_4ML = counts_4MLD.sum(axis=-1)
-        rbp_M, S = total_4ML[2, :, 0] / total_4ML[0, :, 0], names[1]
-        drawn_2BML = r_BML = replicates = alpha_B = None
-        if weights_BD is not None:
-            drawn_4BML = _replicates_of(counts_4MLD, weights_BD)
-            drawn_2BML, r_BML = drawn_4BML[:2, ..., at], _correlation(drawn_4BML[..., at], lengths)
-            with np.errstate(invalid="ignore", divide="ignore"):  # a resample without a token has no share: left out
-                y_BM = neg_ln(drawn_4BML[2, :, :, 0] / drawn_4BML[0, :, :, 0])
-                alpha_B = np.asarray(line(np.log(S), np.log(y_BM))[:, 1])
-            replicates = Replicates.of(y_BM, group.n_resampled)
-        law = judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), replicates)))
-        tokens = Tokens(rbp_M, of_dependent_documents(group, law), alpha_B)
-        r_ML = _correlation(total_4ML[..., at], lengths)
-        yield k, Counts(*names, total_4ML[:2, :, at], drawn_2BML, r_ML, r_BML, group.n_resampled), tokens
+        total_4BML = np.moveaxis(counts_4MLD @ weights_BD.T, -1, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a resample without a token has no share: left out
+            y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
+            alpha_B = np.asarray(line(np.log(S), np.log(y_BM[1:]))[:, 1])
+        replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_resampled)
+        law = judged(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
+        rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
+        tokens = Tokens(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
+        at = [with_1.index(length) for length in lengths]
+        yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_resampled), tokens
+
+
+def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_documents: int) -> Outcomes:
+    """The cells of all sizes and lengths: sequences, passes and, where they are known, hits and pairs of hits."""
+    N_C = np.tile(np.asarray(lengths, np.float64), len(S))
+    trials_BC, passed_BC, *of_hits = total_4BML.reshape((*total_4BML.shape[:2], -1))
+    cells = Outcomes(np.repeat(np.asarray(S, np.float64), len(lengths)), N_C, passed_BC[0], trials_BC[0])
+    if len(passed_BC) > 1:
+        cells = replace(cells, passed_BC=passed_BC[1:], trials_BC=trials_BC[1:], n_documents=n_documents)
+    if of_hits:
+        n_BC, (hits_BC, pairs_BC) = trials_BC * N_C, of_hits
+        r_BC = correlation(n_BC, hits_BC, n_BC * (N_C - 1), pairs_BC, hits_BC * (N_C - 1))
+        r_BC = np.where(N_C == 1, 0.0, r_BC)
+        cells = replace(cells, r_C=r_BC[0], r_BC=r_BC[1:] if len(r_BC) > 1 else None)
+    return cells
 
 
 def cut_sequences(
@@ -149,32 +122,74 @@ def cut_sequences(
     return counts_4KLD
 
 
-def _replicates_of(counts_MLD: Floats, weights_BD: Any) -> Floats:
-    return np.moveaxis(counts_MLD @ weights_BD.T.astype(np.float64), -1, 1)
-
-
-def _correlation(total_4ML: Floats, lengths: Sequence[int]) -> Floats:
-    """Mean correlation of two hits of a sequence: (E[x_i x_j] - q^2) / (q (1 - q)), q their share; 0 at N = 1."""
-    N_L = np.asarray(lengths, dtype=np.float64)
-    n_sequences, _, n_hits, n_pairs = total_4ML
-    with np.errstate(divide="ignore", invalid="ignore"):  # NaN says that there is none
-        q = n_hits / (n_sequences * N_L)
-        r = (n_pairs / (n_sequences * N_L * (N_L - 1)) - q**2) / (q * (1 - q))
-    return np.where(N_L == 1, 0.0, r)
-
-
-def counts_of_trials(trials: Sequence[Trial], request: Request) -> Counts:
+def counts_of_trials(trials: Sequence[Trial], request: Request) -> tuple[Sizes, Outcomes]:
     """The sequences of a file at one k; groups, where it names them, are resampled whole."""
-    names = {one.S: one.size for one in sorted(trials, key=lambda one: one.S)}
-    S = tuple(names)
-    lengths = tuple(sorted({one.N for one in trials} & set(request.n.listed([one.N for one in trials]))))
+    sizes = {float(one.S): one.size for one in sorted(trials, key=lambda one: one.S)}
+    S, lengths = [*sizes], sorted({one.N for one in trials} & set(request.n.listed([one.N for one in trials])))
     groups = sorted({one.group or "" for one in trials})
     counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))
     for one in trials:
         if one.N in lengths:
             at = (S.index(one.S), lengths.index(one.N), groups.index(one.group or ""))
             counts_2MLD[(slice(None), *at)] += (one.trials, one.passed)
-    n_2BML = None
-    if len(groups) > 1:
-        n_2BML = _replicates_of(counts_2MLD, document_weights(len(groups), request.resamples, request.seed))
-    return Counts(tuple(names.values()), S, lengths, counts_2MLD.sum(axis=-1), n_2BML, None, None, len(groups))
+    weights_BD = document_weights(len(groups), request.resamples, request.seed)[: None if len(groups) > 1 else 0]
+    weights_BD = np.vstack([np.ones(len(groups)), weights_BD])
+    return sizes, _outcomes(S, lengths, np.moveaxis(counts_2MLD @ weights_BD.T, -1, 1), len(groups))
+
+
+def recover(
+    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: Tokens | None = None
+) -> Iterator[Record]:
+    """Rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
+
+    Args:
+        k: a hit is a rank of at most k; None where it is unknown.
+        sizes: the models.
+        cells: their sequences at that k.
+        group: the runs; None where rows of a file were given.
+        tokens: the true values; None where only outcomes are known.
+    """
+    about: Record = ({} if group is None else group.names()) | {"k": k}
+    named = {S: {"size": size, "non_embedding_params": int(S) if group is None else S} for S, size in sizes.items()}
+    lengths = sorted({int(N) for N in cells.N_C})
+    for at in np.lexsort((cells.S_C, cells.N_C)):
+        row = {"kind": "outcomes", "n": int(cells.N_C[at]), **about, **named[cells.S_C[at]]}
+        row |= {"n_sequences": int(cells.trials_C[at]), "n_passed": int(cells.passed_C[at])}
+        yield row | {"correlation": None if cells.r_C is None else float(cells.r_C[at])}
+    for n in (*lengths, *([None] if len(lengths) > 1 else [])):
+        own = cells if n is None else cells.of(cells.N_C == n)
+        can = {Correction.measured: cells.r_C is not None and n != 1, Correction.free: n is None}
+        for fit in (fit_outcomes(own, each) for each in Correction if can.get(each, True)):
+            fit = _of_one_document(fit) if group is not None and group.n_resampled == 1 else fit
+            bias = None if tokens is None else _bias(fit, tokens, cells.n_documents)
+            params = fit.record() | {"S": [*sizes], "bias_against_tokens": None if bias is None else bias.record()}
+            if group is None:
+                law = about | {name: fit.columns()[name] for name in _COLUMNS} | {"params": params}
+            else:
+                params |= {"cells": own.record(), "n": n}  # to which it can be fitted again
+                apart = [n, fit.correction.value, *([] if n is not None else lengths)]
+                law = record_of(group, "rbp", fit, group.run_ids, MLE, k=k, n=apart, params=params)
+            of = {"n": n, "correction": fit.correction.value}
+            yield {"kind": "law", **of, **law}
+            for S, size in named.items() if fit.alpha.value is not None else ():
+                row = {"kind": "rbp", **of, **about, **size, **by_name(rbp=fit.rbp(S))}
+                yield row | {"rbp_tokens": None if tokens is None else tokens.rbp[S]}
+
+
+def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
+    """Without intervals, which one document cannot give."""
+    if fit.alpha.value is None:
+        return fit
+    alpha, r = Estimate(fit.alpha.value), Estimate(fit.r.value)
+    reasons = (Status.one_document,)
+    return replace(fit, alpha=alpha, r=r, interval=None, status=reasons[0], reasons=reasons)
+
+
+def _bias(fit: OutcomeFit, tokens: Tokens, n_documents: int | None) -> Estimate | None:
+    """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
+    if fit.alpha.value is None or tokens.law.alpha.value is None:
+        return None
+    value = fit.alpha.value - tokens.law.alpha.value
+    if fit.alpha_B is None or fit.alpha.lo is None or tokens.alpha_B is None:
+        return Estimate(value)
+    return estimate(value, fit.alpha_B - tokens.alpha_B, n_documents, Recipe.uncentred)

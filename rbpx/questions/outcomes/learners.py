@@ -9,7 +9,6 @@ Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, Final
 
@@ -30,25 +29,6 @@ FOLDS: Final = 5
 FEATURES: Final = (
     "ln_position", "ln_frequency", "smaller_neg_logprob", "smaller_ln_rank", "smaller_neg_logprob_before"
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class _Tokens:
-    """Tokens in the order of the text.
-
-    Attributes:
-        rank_T: their ranks.
-        x_TF: features, the first one constant.
-        names: names of the features.
-        document_T: the document of each token.
-        fold_T: the fold of each token, documents whole; what is learned from the other folds judges it.
-    """
-
-    rank_T: Floats
-    x_TF: Floats
-    names: tuple[str, ...]
-    document_T: npt.NDArray[np.int64]
-    fold_T: npt.NDArray[np.intp]
 
 
 def sequences(document_T: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
@@ -82,57 +62,50 @@ def learners(
     spread_F = x_TF.std(axis=0)
     # A feature that does not vary would repeat the constant.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
-    x_TF = (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
-    document_T = table["doc_id"].to_numpy()
+    x_TF = np.column_stack([np.ones(len(x_TF)), (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]])
+    rank_T, document_T = table["rank"].to_numpy(), table["doc_id"].to_numpy()
     fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
     _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # those with tokens
-    x_TF = np.column_stack([np.ones(len(x_TF)), x_TF])
-    tokens = _Tokens(table["rank"].to_numpy(), x_TF, names, document_T, fold_T)
+
+    def learned(about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]) -> tuple[Record, Floats]:
+        """A learner, and the logit of each token by what was learned from the other folds; NaN without a model."""
+        z_T, thetas, status = np.full(len(hit_T), np.nan), list[Floats](), Status.one_document
+        for fold in range(len(folds)):
+            seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
+            if not seen:  # no document is left to learn from
+                return about | {"status": status}, z_T
+            found = learn(seen, thetas[-1] if thetas else None)  # from where the fold before ended
+            if found.status is not Status.ok:
+                return about | {"status": found.status}, z_T
+            thetas.append(found.theta_F)
+            z_T[fold_T == fold] = x_TF[fold_T == fold][:, : len(found.theta_F)] @ found.theta_F
+        coefficients = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=False))
+        return about | {"status": Status.ok, "coefficients": coefficients, **judge(z_T, hit_T, document_T)}, z_T
+
+    def of(k: int, n: int | None) -> list[Record]:
+        """The three learners that see the outcomes of sequences of n tokens, or (None) the one that sees the hits."""
+        hit_T = rank_T <= k
+        about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
+        about |= {"n_tokens": len(hit_T), "status": Status.too_short, **UNJUDGED, "told_nats": None}
+        about |= {"coefficients": None}
+        at_QN = sequences(document_T, n or 1)[:, None] + np.arange(n or 1)
+        if not len(at_QN):
+            return [about]
+        passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), fold_T[at_QN[:, 0]]
+        of_folds = [at_QN[fold_Q == fold] for fold in range(int(fold_T.max()) + 1)]
+        folds = [blocks_of(x_TF[at], passed_Q[fold_Q == fold]) for fold, at in enumerate(of_folds)]
+        found = [learned(about, hit_T, folds)]
+        for name, blocks_as in (("naive", Block.of_tokens), ("constant", Block.of_constant)) if n is not None else ():
+            own = [[blocks_as(block) for block in blocks] for blocks in folds]
+            found.append(learned(about | {"learner": name}, hit_T, own))
+        first, z_T = found[0]
+        for row, each_T in found if n is not None and first["status"] is Status.ok else ():
+            if row["status"] is Status.ok:
+                losses = -ln_hit_chance(each_T[at_QN]), -ln_hit_chance(-each_T[at_QN])
+                row["told_nats"] = unbiased_risk(hit_chance(z_T[at_QN]), passed_Q, *losses)
+        return [row for row, _ in found]
+
     with side_by_side() as pool:
-        found = pool.map(lambda of: _learners(tokens, *of), product(k_grid, (*lengths, None)))
+        found = pool.map(lambda each: of(*each), product(k_grid, (*lengths, None)))
     return [flat(row) for row in chain.from_iterable(found)]
-
-
-def _learners(tokens: _Tokens, k: int, n: int | None) -> list[Record]:
-    """The three learners that see the outcomes of sequences of n tokens, or (None) the one that sees the hits."""
-    hit_T = tokens.rank_T <= k
-    about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
-    about |= {"n_tokens": len(hit_T), "status": Status.too_short, **UNJUDGED, "told_nats": None, "coefficients": None}
-    at_QN = sequences(tokens.document_T, n or 1)[:, None] + np.arange(n or 1)
-    if not len(at_QN):
-        return [about]
-    passed_Q = np.asarray(hit_T[at_QN].all(axis=1))
-    of_folds = [np.flatnonzero(tokens.fold_T[at_QN[:, 0]] == fold) for fold in range(int(tokens.fold_T.max()) + 1)]
-    folds = [blocks_of(tokens.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
-    found = [_learn(about, tokens, hit_T, folds)]
-    for name, of in (("naive", Block.of_tokens), ("constant", Block.of_constant)) if n is not None else ():
-        of_outcomes = [[of(block) for block in blocks] for blocks in folds]
-        found.append(_learn(about | {"learner": name}, tokens, hit_T, of_outcomes))
-    first, z_T = found[0]
-    for row, each_T in found if n is not None and first["status"] is Status.ok else ():
-        if row["status"] is Status.ok:
-            losses = -ln_hit_chance(each_T[at_QN]), -ln_hit_chance(-each_T[at_QN])
-            row["told_nats"] = unbiased_risk(hit_chance(z_T[at_QN]), passed_Q, *losses)
-    return [row for row, _ in found]
-
-
-def _learn(
-    about: Record, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
-) -> tuple[Record, Floats]:
-    """A learner, and the logit of each token by what was learned from the other folds; NaN without a model."""
-    z_T = np.full(len(hit_T), np.nan)
-    thetas: list[Floats] = []
-    for fold in range(len(folds)):
-        seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
-        if not seen:  # no document is left to learn from
-            return about | {"status": Status.one_document}, z_T
-        learned = learn(seen, thetas[-1] if thetas else None)  # from where the fold before ended
-        if learned.status is not Status.ok:
-            return about | {"status": learned.status}, z_T
-        thetas.append(learned.theta_F)
-        unseen = tokens.fold_T == fold
-        z_T[unseen] = tokens.x_TF[unseen][:, : len(learned.theta_F)] @ learned.theta_F
-    coefficients = dict(zip(tokens.names, np.mean(thetas, axis=0).tolist(), strict=False))
-    judged = judge(z_T, hit_T, tokens.document_T)
-    return about | {"status": Status.ok, "coefficients": coefficients, **judged}, z_T

@@ -1,8 +1,7 @@
 """Reads the rows of a benchmark: how many sequences of N tokens passed for each model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import whole_number
@@ -10,7 +9,7 @@ from rbpx.files.rows import Row, Rows
 from rbpx.store.imports.columns import ALIASES, TRIAL_FIELDS, named_columns
 
 _NEEDED: Final = ("non_embedding_params", "n", "passed")
-_YES, _NO = ("true", "yes"), ("false", "no")
+_TRUTHS: Final = {"true": 1, "yes": 1, "false": 0, "no": 0}
 _LARGEST: Final = 2**53
 _LONGEST: Final = 1_000_000  # tokens of a sequence
 
@@ -44,7 +43,13 @@ def read_trials(table: Rows) -> list[Trial]:
     Raises:
         RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
     """
-    columns = _columns(table.columns, str(table.path))
+    columns = named_columns(table.columns, TRIAL_FIELDS)
+    missing = next((field for field in _NEEDED if field not in columns), None)
+    if missing is not None:
+        raise RbpxError(
+            f"{table.path} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(table.columns)}; name the "
+            "columns model, non_embedding_params, n, passed, and trials where passed is a count"
+        )
     trials, models = [], dict[str | int, tuple[Trial, str]]()
     for row in table.rows:
         trial = _trial(row, columns)
@@ -59,38 +64,22 @@ def read_trials(table: Rows) -> list[Trial]:
     return trials
 
 
-def _columns(columns: Sequence[str], file: str) -> dict[str, str]:
-    named = named_columns(columns, TRIAL_FIELDS)
-    missing = next((field for field in _NEEDED if field not in named), None)
-    if missing is not None:
-        raise RbpxError(
-            f"{file} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(columns)}; name the columns "
-            "model, non_embedding_params, n, passed, and trials where passed is a count"
-        )
-    return named
-
-
 def _trial(row: Row, columns: dict[str, str]) -> Trial:
     value = {field: row.values.get(column) for field, column in columns.items()}
-    S = _whole(row, value, "non_embedding_params", "give parameters, not millions")
-    trials = _whole(row, value, "trials", "a count from 1") if "trials" in columns else 1
-    passed = _passed(row, value, trials, counts="trials" in columns)
+
+    def whole(field: str, meaning: str, least: int = 1, most: int = _LARGEST) -> int:
+        return whole_number(row.place, field, value[field], meaning, least=least, most=most)
+
+    S, trials = whole("non_embedding_params", "a whole number of parameters, not of millions, is expected"), 1
+    said, passed = str(value["passed"]).strip().lower(), "true or false, 1 or 0, unless a column trials counts"
+    if "trials" in columns:
+        trials = whole("trials", "a count from 1 is expected")
+        said, passed = "", f"sequences that passed, 0 to {trials}"
+    n_passed = _TRUTHS[said] if said in _TRUTHS else whole("passed", passed, least=0, most=trials)
     group = value.get("group")
     if "group" in columns and group is None:
         raise RbpxError(f"{row.place}: {columns['group']} is empty; name the group of every row, or drop the column")
-    k = None if value.get("k") is None else _whole(row, value, "k", "a rank from 1")
-    N = _whole(row, value, "n", f"tokens of a sequence, from 1 to {_LONGEST:,}", most=_LONGEST)
+    k = None if value.get("k") is None else whole("k", "a rank from 1 is expected")
+    N = whole("n", f"tokens of a sequence, from 1 to {_LONGEST:,}, are expected", most=_LONGEST)
     size = next((value[field] for field in ("size", "model") if value.get(field) is not None), S)
-    return Trial(str(size), S, N, passed, trials, None if group is None else str(group), k)
-
-
-def _passed(row: Row, value: dict[str, Any], trials: int, counts: bool) -> int:
-    text = str(value["passed"]).strip().lower()
-    if not counts and text in (*_YES, *_NO):
-        return int(text in _YES)
-    what = f"sequences that passed, 0 to {trials}" if counts else "true or false, 1 or 0, unless a column trials counts"
-    return whole_number(row.place, "passed", value["passed"], what, least=0, most=trials)
-
-
-def _whole(row: Row, value: dict[str, Any], field: str, meaning: str, most: int = _LARGEST) -> int:
-    return whole_number(row.place, field, value[field], f"a whole number is expected: {meaning}", most=most)
+    return Trial(str(size), S, N, n_passed, trials, None if group is None else str(group), k)

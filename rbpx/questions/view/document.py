@@ -97,10 +97,10 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
         return viewed
     (item,) = item_views(runs, answers, [doc_id], documents_of_items(connection, request.store, last.run_id))
     of_models = [
-        {"model": name_of(run), "right": "yes" if of.is_right else "no"} | vars(of)
-        for run, of in zip(runs, item.readings, strict=True)
+        {"model": name_of(run), "right": "yes" if of["is_right"] else "no"} | of
+        for run, of in zip(runs, item["readings"], strict=True)
     ]
-    return viewed._replace(item=of_models, context=item.context)
+    return viewed._replace(item=of_models, context=item["context"])
 
 
 def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:

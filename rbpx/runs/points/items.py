@@ -7,24 +7,29 @@ Shapes: I items.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from rbpx.config.compose import restored
+from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.runs.group import Run
+from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask
-from rbpx.store.store import Store
+from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
+
+_NUMBERS: Final = (
+    *("is_right", "is_right_by_characters", "is_right_by_bytes", "chance", "probability", "nats", "n_bytes_scored"),
+    "n_words",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,105 +71,28 @@ class Answers:
         return not np.isfinite(self.words_I).all()
 
 
+def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answers]:
+    """The answers of each run of a group to the items of a task; none where it read texts."""
+    if group.first.protocol != HARNESS:
+        return []
+    answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
+    return answers if all(each.of_items for each in answers) else []
+
+
 def item_answers(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> Answers:
     """The answers of one run under a tie rule."""
-    return answers_of(ask(connection, "item_scores", run_id=run_id, ties=ties.value))
-
-
-def answers_of(scored: pa.Table) -> Answers:
-    """What a run gave its items, from the rows of `item_scores`: the true ones first, in the order of the items."""
-    columns: dict[str, Any] = {
-        name: scored[name].to_pylist()
-        if name in ("ranks", "category", "domain", "correct")
-        else scored[name].to_numpy()
-        for name in scored.column_names
-    }
-    is_true = np.array([correct is not False for correct in columns["correct"]])
-    true = np.flatnonzero(is_true)
-    n_items = len(true)
-    has_choices = len(true) > 0 and columns["correct"][true[0]] is not None
-    right = {name: np.full(n_items, np.nan) for name in ("plain", "characters", "bytes")}
-    chance_I, tied_I = np.full(n_items, np.nan), columns["is_tied"][true].astype(bool)
-    probability_I = np.exp(columns["loglikelihood"][true])
-    is_item = scored["n_characters"].null_count == 0
-    if has_choices:
-        place = {int(item): at for at, item in enumerate(columns["item"][true])}
-        at_N = np.array([place[int(item)] for item in columns["item"]])
-        loglikelihood = columns["loglikelihood"]
-        over = {"plain": 1.0, "characters": columns["n_characters"], "bytes": columns["n_answer_bytes"]}
-        for name, length in over.items():
-            right[name] = _is_best(loglikelihood / length, at_N, columns["choice"], is_true, n_items)
-        chance_I = 1 / np.bincount(at_N, minlength=n_items)
-        best_I = np.full(n_items, -np.inf)
-        np.maximum.at(best_I, at_N, loglikelihood)
-        n_best_I = np.bincount(at_N[loglikelihood == best_I[at_N]], minlength=n_items)
-        tied_I = (loglikelihood[true] == best_I) & (n_best_I > 1)
-        of_all_I = np.bincount(at_N, weights=np.exp(loglikelihood - best_I[at_N]), minlength=n_items)
-        probability_I = np.exp(loglikelihood[true] - best_I) / of_all_I
-    elif is_item:
-        right["plain"] = columns["is_greedy"][true].astype(np.float64)
-    return Answers(
-        right_I=right["plain"],
-        right_by_characters_I=right["characters"],
-        right_by_bytes_I=right["bytes"],
-        chance_I=chance_I,
-        probability_I=probability_I,
-        nats_I=-columns["loglikelihood"][true],
-        bytes_I=columns["n_bytes_scored"][true].astype(np.float64),
-        words_I=columns["n_words"][true].astype(np.float64),
-        tied_I=tied_I,
-        ranks=[np.asarray(columns["ranks"][at]) for at in true],
-        category_I=np.array([columns["category"][at] for at in true], object),
-        domain_I=np.array([columns["domain"][at] for at in true], object),
+    scored = ask(connection, "item_scores", run_id=run_id, ties=ties.value)
+    right, characters, n_bytes, chance, probability, nats, scored_bytes, words = (
+        scored[name].to_numpy().astype(np.float64) for name in _NUMBERS
     )
-
-
-def _is_best(score_N: Floats, at_N: Any, choice_N: Any, is_true: Any, n_items: int) -> Floats:
-    """Whether the right choice of each item has the highest score; of equal ones the first counts, as in numpy."""
-    order = np.lexsort((choice_N, -score_N, at_N))
-    first = np.ones(len(order), bool)
-    first[1:] = at_N[order][1:] != at_N[order][:-1]
-    best = order[first]
-    right_I = np.zeros(n_items)
-    right_I[at_N[best]] = is_true[best]
-    return right_I
+    ranks = [np.asarray(of) for of in scored["ranks"].to_pylist()]
+    category, domain = (np.array(scored[name].to_pylist(), object) for name in ("category", "domain"))
+    is_tied = scored["is_tied"].to_numpy().astype(bool)
+    return Answers(right, characters, n_bytes, chance, probability, nats, scored_bytes, words, is_tied, ranks, category,
+                   domain)  # fmt: skip
 
 
 _ASKED: Final = ("dataset", "limit", "seed")
-
-
-@dataclass(frozen=True)
-class ItemReading:
-    """One item under one model.
-
-    Attributes:
-        size: of the model.
-        is_right: by log-likelihood among choices, or greedily where there are none.
-        probability: of the right choice among the choices, or of the target.
-        ranks: of the tokens of the target, in order.
-    """
-
-    size: str
-    is_right: bool
-    probability: float
-    ranks: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class ItemView:
-    """One item.
-
-    Attributes:
-        item: its number in the sample.
-        context: what the models read; None where its source is not here any more.
-        target: what followed; None as before.
-        readings: by size.
-    """
-
-    item: int
-    context: str | None
-    target: str | None
-    readings: tuple[ItemReading, ...]
 
 
 def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id: str) -> dict[int, Document]:
@@ -193,8 +121,12 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
 
 def item_views(
     runs: Sequence[Run], answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
-) -> list[ItemView]:
+) -> Iterator[Record]:
     """Some items of a task.
+
+    Each has `item`, its number in the sample; `context`, what the models read, and `target`, what followed, None where
+    their source is not here any more; and `readings`, by model its `size`, whether it `is_right`, by log-likelihood
+    among choices, or greedily, the `probability` of the right choice or the target, and its `ranks`.
 
     Args:
         runs: of the models, on one text.
@@ -202,19 +134,17 @@ def item_views(
         items: which, by number.
         documents: of `documents_of_items`; a right choice has the number of its item.
     """
-    views = []
     for item in items:
-        readings = tuple(
-            ItemReading(run.size, bool(of.right_I[item]), float(of.probability_I[item]), tuple(of.ranks[item].tolist()))
-            for run, of in zip(runs, answers, strict=True)
-        )
-        document = documents.get(item)
-        context = target = None
+        document, context, target = documents.get(item), None, None
         if document is not None and document.part is not None:
             at = document.part.n_context
             context, target = document.text[:at], document.text[at:]
-        views.append(ItemView(item, context, target, readings))
-    return views
+        readings: list[Record] = [
+            {"size": run.size, "is_right": bool(of.right_I[item]), "probability": float(of.probability_I[item]),
+             "ranks": tuple(of.ranks[item].tolist())}
+            for run, of in zip(runs, answers, strict=True)
+        ]  # fmt: skip
+        yield {"item": item, "context": context, "target": target, "readings": readings}
 
 
 def telling_items(answers: Sequence[Answers], most: int) -> list[int]:

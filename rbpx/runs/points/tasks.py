@@ -5,42 +5,25 @@ replicates of them.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import duckdb
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import entr
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
-from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.runs.group import Group
-from rbpx.runs.points.items import Answers, item_answers
+from rbpx.runs.points.items import Answers, answers_of
+from rbpx.runs.points.sizes import Points
 from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100)
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureValues:
-    """One feature of the runs of a task.
-
-    Attributes:
-        name: of the feature.
-        k: None where it has none.
-        x_R: of each run; NaN where it is not known, infinite for a share of 0.
-        x_BR: under each replicate of the items; None where there are none.
-    """
-
-    name: str
-    k: int | None
-    x_R: Floats
-    x_BR: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +36,7 @@ class TaskValues:
         success_R: share of the items that each run gets right; NaN where it is not known.
         success_BR: under each replicate of the items; None where there are none.
         n_items: how many; None where that is not known.
-        features: those that are known of any run.
+        features: those that are known of any run, NaN where not, infinite for a share of 0.
         lengths_I: tokens of each target, where there are no choices; None elsewhere.
     """
 
@@ -62,7 +45,7 @@ class TaskValues:
     success_R: Floats
     success_BR: Floats | None
     n_items: int | None
-    features: tuple[FeatureValues, ...]
+    features: tuple[Points, ...]
     lengths_I: Floats | None = None
 
     @property
@@ -102,7 +85,7 @@ def _imported(group: Group, request: Request) -> TaskValues:
     for name, k in [("cross_entropy", None), ("bits_per_byte", None), *(("rbp", k) for k in group.stated_k(request))]:
         x_R = np.array([run.stated(name, k) for run in runs], np.float64)  # None is NaN
         if name in wanted and np.isfinite(x_R).any():
-            features.append(FeatureValues(name, k, neg_ln(x_R) if name == "rbp" else x_R, None))
+            features.append(Points(name, k, runs, neg_ln(x_R) if name == "rbp" else x_R, None))
     success_R = np.array([run.imported.get("accuracy", np.nan) for run in runs], np.float64)
     chance = chance_of(group.first.dataset, request.chance)
     return TaskValues(group, chance, success_R, None, None, tuple(features))
@@ -112,12 +95,10 @@ def _imported(group: Group, request: Request) -> TaskValues:
 
 
 def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
-    if group.first.protocol != HARNESS:
+    answers = answers_of(connection, group)
+    if not answers:
         return None
-    answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
-    if not answers[0].of_items or not len(answers[0].nats_I):
-        return None
-    n_items = len(answers[0].nats_I)
+    first, n_items = answers[0], len(answers[0].nats_I)
     drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
     weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the replicates
     k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
@@ -125,13 +106,12 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     for name in request.features.names:
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
             x_BR = np.column_stack([_feature(name, each, weights_BI, k or 1) for each in answers])
-            features.append(FeatureValues(name, k, x_BR[0], x_BR[1:]))
+            features.append(Points(name, k, group.runs, x_BR[0], x_BR[1:], None, n_items))
     success_BR = np.column_stack([weights_BI @ each.right_I / n_items for each in answers])
-    has_choices = bool(np.isfinite(answers[0].chance_I).all())
-    chance = float(answers[0].chance_I.mean()) if has_choices else 0.0
+    has_choices = bool(np.isfinite(first.chance_I).all())
     given = chance_of(group.first.dataset, request.chance) if request.chance is not None else None
-    lengths_I = None if has_choices else np.array([len(ranks) for ranks in answers[0].ranks], np.float64)
-    chance = chance if given is None else given
+    chance = (float(first.chance_I.mean()) if has_choices else 0.0) if given is None else given
+    lengths_I = None if has_choices else _tokens(first)
     return TaskValues(group, chance, success_BR[0], success_BR[1:], n_items, tuple(features), lengths_I)
 
 
@@ -143,44 +123,27 @@ def _hits(answers: Answers, k: int) -> Floats:
     return np.array([np.count_nonzero(ranks <= k) for ranks in answers.ranks], np.float64)
 
 
-def _matches(answers: Answers, k: int) -> Floats:
-    return np.asarray(_hits(answers, k) == _tokens(answers), np.float64)
-
-
-def _items(answers: Answers) -> Floats:
-    return np.ones(len(answers.ranks))
-
-
-_Above = Callable[[Answers, int], Floats]
-_Below = Callable[[Answers], Floats]
-_LOSSES: Final[dict[str, tuple[_Above, _Below]]] = {
-    "cross_entropy": (lambda answers, k: answers.nats_I, _tokens),
-    "bits_per_byte": (lambda answers, k: answers.nats_I / math.log(2), lambda answers: answers.bytes_I),
-}
-_SHARES: Final[dict[str, tuple[_Above, _Below]]] = {
-    "rbp": (_hits, _tokens),
-    "exact_match": (_matches, _items),
-    "soft_accuracy": (lambda answers, k: answers.probability_I, _items),
-}
-"""What is summed over the items, above and below; of shares the feature is -ln."""
-
-
 def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    """A feature of all items, and of replicates of them, [B]."""
+    """A feature of all items, and of replicates of them, [B]: a ratio of sums over items; of shares -ln."""
+    nats_I, n_I = answers.nats_I, _tokens(answers)
     if name == "error_entropy":
         return _error_entropy(answers, weights_BI)
-    above, below = (_LOSSES | _SHARES)[name]
-    ratio_B: Floats = (weights_BI @ above(answers, k)) / (weights_BI @ below(answers))
-    return neg_ln(ratio_B) if name in _SHARES else ratio_B
+    if name in ("cross_entropy", "bits_per_byte"):
+        above_I, below_I = (nats_I, n_I) if name == "cross_entropy" else (nats_I / math.log(2), answers.bytes_I)
+        return np.asarray((weights_BI @ above_I) / (weights_BI @ below_I))
+    hits_I, one_I = _hits(answers, k), np.ones(len(n_I))
+    above_I, below_I = {
+        "rbp": (hits_I, n_I),
+        "exact_match": ((hits_I == n_I).astype(np.float64), one_I),
+        "soft_accuracy": (answers.probability_I, one_I),
+    }[name]
+    return neg_ln((weights_BI @ above_I) / (weights_BI @ below_I))
 
 
 def _error_entropy(answers: Answers, weights_BI: Floats) -> Floats:
     """The entropy of the ranks of all tokens, nats (`rbpx.laws.ranks.error_entropy`)."""
-    rank_T = np.concatenate(answers.ranks)
     item_T = np.repeat(np.arange(len(answers.ranks)), [len(ranks) for ranks in answers.ranks])
-    _, column_T = np.unique(rank_T, return_inverse=True)
-    counts_IE = csr_array((np.ones(len(rank_T)), (item_T, column_T)))
+    _, column_T = np.unique(np.concatenate(answers.ranks), return_inverse=True)
+    counts_IE = csr_array((np.ones(len(item_T)), (item_T, column_T)))
     counts_BE = np.asarray((counts_IE.T @ weights_BI.T).T)
-    share_BE = counts_BE / counts_BE.sum(axis=1, keepdims=True)
-    ln_BE = np.log(share_BE, out=np.zeros_like(share_BE), where=share_BE > 0)
-    return np.asarray(-(share_BE * ln_BE).sum(axis=1))
+    return np.asarray(entr(counts_BE / counts_BE.sum(axis=1, keepdims=True)).sum(axis=1))
