@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.families.shared_offset import crossing
+from rbpx.laws.families.series import crossing
 from rbpx.laws.intervals.estimate import Estimate, document_t, few_documents, from_stderr, student_t
 from rbpx.laws.losses.noise import Noise
 from rbpx.laws.numeric import Floats, exp_or_none, line

@@ -1,29 +1,35 @@
 """Answers what two families need for the same loss on one text, under every choice of E or over whole surfaces."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.view import View, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals
+from rbpx.display.vocabulary import decimals, law_title, short, significant, spoken
 from rbpx.errors import RbpxError
-from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
-from rbpx.laws.intervals.estimate import by_name
+from rbpx.laws.families.multiplier import Offset, fit_multiplier
+from rbpx.laws.families.shift import fit_shift, is_surface
+from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, points_of, sides_of, text_of
-from rbpx.questions.multiplier.surface import PAYS, QUANTITY, THREE, over_surface, p_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import naming
 from rbpx.runs.group import Group, Run
+from rbpx.runs.points.surfaces import trained_of
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import in_size_and_tokens
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-_OFFSETS: Final = {Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
+_OFFSETS: Final = {
+    **{Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"},
+    "surface": "S and D",
+}
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
@@ -34,74 +40,46 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
     """
-    sides = sides_of(groups, request)
-    surfaces = [group for group in groups if type(group) is TrainingGroup]
-    found = [
-        over_surface(connection, bases[0], variants[0], request)
-        for bases, variants in on_each_text(surfaces, sides)
-        if len(bases) == len(variants) == 1
-    ]
-    parts = [each for each in found if each is not None]
-    done, along_C = {text_of(each.groups[0]) for each in parts}, request.axis is Axis.C
+    sides, results, done = sides_of(groups, request), list[Result](), set()
+    for bases, variants in on_each_text([group for group in groups if type(group) is TrainingGroup], sides):
+        rows, notes = [], list[str]()
+        if len(bases) == len(variants) == 1:
+            rows, notes = _over_surface(connection, bases[0], variants[0], request)
+        if rows:
+            done.add(text_of(bases[0]))
+            results.append(_result(bases[0], rows, notes, request.along))
     rest = [group for group in groups if type(group) is not TrainingGroup and text_of(group) not in done]
-    rest = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in rest]
-    for bases, variants in on_each_text(rest, sides):
-        parts += [_along(connection, *both, request) for both in paired(bases, variants, sides)]
-    if parts:
-        return [_as_one(parts)]
-    for side in sides:
-        if not any(map(side.has, groups)):
-            known = ", ".join(dict.fromkeys(group.first.family for group in groups))
-            raise RbpxError(f"{side} is not in the store; families: {known}")
-    raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
+    if request.axis is Axis.C:
+        rest = [best_of_budgets(group) if isinstance(group, AlongGroup) else group for group in rest]
+    for both in on_each_text(rest, sides):
+        for base, variant in paired(*both):
+            results.append(_result(base, *_along(connection, base, variant, request), base.axis))
+    if not results:
+        raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
+    return results
 
 
-def _as_one(parts: Sequence[Result]) -> Result:
-    def every(name: str) -> list[Any]:
-        return [each for part in parts for each in getattr(part, name)]
-
-    return Result(every("groups"), every("rows"), every("tables"), every("sentences"))
-
-
-def _along(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Result:
-    """Compare two groups along an axis, under every choice of E: overall, then model by model."""
+def _along(
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+) -> tuple[list[Record], list[str]]:
+    """Two groups along an axis, under every choice of E: overall, then model by model."""
     pairs, notes = points_of(connection, base, variant, request)
-    names = names_of(base, variant, base.axis) | {"revision": variant.first.revision}
-    offsets = [each for each in Offset if each is not Offset.given or request.E is not None]
-    rows: list[Record] = []
-    for pair in pairs:
-        law, k, runs = pair[1].law, pair[1].k, sorted(pair[1].runs, key=lambda run: run.x or 0.0)
-        x, y, replicates = ([getattr(points, name) for points in pair] for name in ("S_N", "y_N", "y_BN"))
-        for offset in offsets:
-            with naming(f"{base.title}: {law}"):
-                fitted = fit_multiplier(x, y, replicates, offset, pair[0].n_documents, request.E)
-            rows += _rows({**names, "law": law, "k": k, "offset": offset.value}, fitted, runs)
-    overall = [row for row in rows if row["kind"] == "overall"]
-    models = [row for row in rows if (row["kind"], row["offset"]) == ("at", offsets[0].value)]
-    of = "" if names["revision"] is None else f", revision {names['revision']}"
-    at = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
-    about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{at}"
-    note = "95 % intervals over models and documents; the same documents are drawn for both families."
-    title = f"Multipliers model by model, {'one' if request.E is None else 'given'} E"
-    tables = [
-        OVERALL.table("Multipliers overall", overall, about, base.axis, note),
-        MODELS.table(title, models, about, base.axis),
-    ]
-    return Result([base], rows, tables, notes)
-
-
-def _rows(named: Record, law: MultiplierLaw, runs: Sequence[Run]) -> Iterator[Record]:
-    """The multiplier under one choice of E, of kind `overall` and, for each model of the variant, `at`."""
-    both = {"loss_from loss_to": law.supported, "alpha_base alpha_variant": law.alpha, "E_base E_variant": law.E}
-    row: Record = {"kind": "overall", **named, **by_name(multiplier=law.overall)}
-    for keys, values in both.items():
-        row |= dict(zip(keys.split(), values or (None, None), strict=True))
-    row |= {"residual_sd": law.residual_sd, "status": law.status.value}
-    yield row if law.p is None else row | {"p": law.p}
-    for run, at in zip(runs, law.at, strict=False):
-        row = {"kind": "at", **named, "size": _model(run), "training_seed": run.training_seed}
-        row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}
-        yield row | by_name(multiplier=at.value) | {"status": at.status.value}
+    names, rows = names_of(base, variant, base.axis) | {"revision": variant.first.revision}, list[Record]()
+    for of_base, of_variant in pairs:
+        runs = sorted(of_variant.runs, key=lambda run: run.x or 0.0)
+        x, y, replicates = ([getattr(of, name) for of in (of_base, of_variant)] for name in ("S_N", "y_N", "y_BN"))
+        for offset in Offset:
+            if offset is Offset.given and request.E is None:
+                continue
+            named = {**names, "law": of_variant.law, "k": of_variant.k, "offset": offset.value}
+            with naming(f"{base.title}: {of_variant.law}"):
+                law = fit_multiplier(x, y, replicates, offset, of_base.n_documents, request.E)
+            about = {name: value for name, value in vars(law).items() if name not in ("offset", "at")}
+            rows.append({"kind": "overall", **named, **flat(about)})
+            for run, at in zip(runs, law.at, strict=False):
+                which = {"size": _model(run), "training_seed": run.training_seed}
+                rows.append({"kind": "at", **named, **which, **flat(vars(at))})
+    return rows, notes
 
 
 def _model(run: Run) -> str:
@@ -109,28 +87,113 @@ def _model(run: Run) -> str:
     return run.size if run.axis in (Axis.S, Axis.C) else run.revision or f"{run.x:.3g}"
 
 
-OVERALL: Final = View[Record](
-    "overall",
-    QUANTITY,
-    text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α"),
-    with_ends(
-        "multiplier", "multiplier", None, THREE,
-        f"{PAYS}; geometric mean over the losses of the variant's models that lie between measured losses of both "
-        "families",
-    ),
-    ends("loss_from loss_to", None, decimals(3), "for losses", spare=3),
-    written("α of base", "alpha_base", None, THREE, spare=2),
-    written("α of variant", "alpha_variant", None, THREE, spare=1),
-    p_of("of an E that is given, beside one that both share; below 0.05 the models speak against it", spare=4),
-    state(),
-)  # fmt: skip
-MODELS: Final = View[Record](
-    "models",
-    QUANTITY,
-    text("model", "model", lambda row: row["size"]),
-    decimal("loss", "loss"),
-    with_ends("multiplier", "multiplier", None, THREE),
-    magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
-    state(),
-)
+def _over_surface(
+    connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: Request
+) -> tuple[list[Record], list[str]]:
+    """Two families over a surface, in the quantities that both have: overall, then at each place.
+
+    There are none where either family does not vary in both size and tokens, tokens were repeated, or S counts experts
+    that a token does not use, so that C is not 6 S D.
+    """
+    pairs, notes = points_of(connection, base, variant, request)
+    names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
+    for group in (base, variant):
+        doubts += [Status.mixed_checkpoints] * group.is_mixed + [Status.same_weights] * (group.n_same > 0)
+    for pair in pairs:
+        both = [trained_of(each) for each in pair]
+        unfit = any(of.runs.repeats or any(run.is_routed for run in of.members) for of in both)
+        if unfit or not is_surface(*(of.runs for of in both)):
+            return [], []
+        shift = fit_shift(*(of.runs for of in both), request.along)
+        reasons = in_order([*shift.reasons, *doubts])
+        named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
+        numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
+        judged = {"status": first_of(reasons), "reasons": list(reasons)}
+        rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **judged})
+        rows += [
+            {"kind": "at", **named, **flat(vars(at)), "status": first_of([at.status, *reasons])} for at in shift.at
+        ]
+    return rows, notes
+
+
+def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axis) -> Result:
+    """The tables of what was compared; of several choices of E the first has one of its models."""
+    overall = [row for row in rows if row["kind"] == "overall"]
+    if not overall:
+        return Result([base], sentences=notes)
+    names, of_surface = overall[0], overall[0]["offset"] == "surface"
+    at = [row for row in rows if (row["kind"], row["offset"]) == ("at", names["offset"])]
+    of = f", revision {names['revision']}" if names.get("revision") else ""
+    size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
+    about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
+    tables = [_overall(of_surface).table("Multipliers overall", overall, about, axis)]
+    tables += [_at(of_surface).table("Multipliers one by one", at, about, axis)] if at else []
+    return Result([base], rows, tables, [*notes, *(map(_said, overall) if of_surface else ())])
+
+
+def _said(row: Record) -> str:
+    """What a variant is worth over a surface, whether that changes with scale, and whether one number says it."""
+    base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
+    m, slope = ([row[f"{name}{end}"] for end in ("", "_lo", "_hi")] for name in ("multiplier", "slope"))
+    if "n_base" not in row or None in (*m[1:], *slope[1:]):
+        return f"{title}: {variant} and {base} cannot be compared over sizes and tokens: {Status(row['status']).label}."
+    none = ", so no difference shows" if m[1] <= 1 <= m[2] else ""
+    S, D = (f"{spoken(row[f'{axis}_from'])} to {spoken(row[f'{axis}_to'])}" for axis in "SD")
+    said = (
+        f"{title}: {variant} is worth {_ends(*m)} times the {row['axis']} of {base}{none}; compared from {S} "
+        f"parameters and {D} tokens, by {row['n_base']} runs of {base} and {row['n_variant']} of {variant}"
+    )
+    if not slope[1] <= 0 <= slope[2]:
+        way, ten = "grows" if slope[0] > 0 else "shrinks", _ends(*(10**each for each in slope))
+        said += f"; the multiplier {way} with scale, by a factor of {ten} for ten times the compute"
+    if Status.families_differ in row["reasons"]:
+        said += f"; their constants differ (p = {significant(row['p'], 2)}), so read the multiplier at each compute"
+    return f"{said}."
+
+
+def _ends(value: float, lo: float, hi: float) -> str:
+    return f"{_THREE(value)} ({_THREE(lo)} to {_THREE(hi)})"
+
+
+_THREE: Final = partial(significant, digits=3)
+_QUANTITY: Final = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
+
+
+def _overall(of_surface: bool) -> View[Record]:
+    along = [
+        ends("loss_from loss_to", None, decimals(3), "for losses", spare=3),
+        written("α of base", "alpha_base", None, _THREE, spare=2),
+        written("α of variant", "alpha_variant", None, _THREE, spare=1),
+    ]
+    return View(
+        "overall",
+        _QUANTITY,
+        text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", of_surface),
+        with_ends(
+            "multiplier", "multiplier", None, _THREE,
+            "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays; "
+            + ("at the middle compute of the runs compared" if of_surface else
+               "geometric mean over the losses of the variant's models that lie between measured losses of both"),
+        ),
+        with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0") if of_surface else along,
+        written(
+            "p", "p", None, partial(significant, digits=2), "of one surface for both beside constants of their own"
+            if of_surface else "of an E that is given beside one that both share", spare=4,
+        ),
+        state(),
+    )  # fmt: skip
+
+
+def _at(of_surface: bool) -> View[Record]:
+    places = [
+        magnitude("C", "C", means="training FLOPs of the variant, 6 S D"),
+        written("S", "S", None, short, spare=2),
+        written("D", "D", None, short, spare=3),
+    ]
+    models = [text("model", "model", lambda row: row["size"]), decimal("loss", "loss")]
+    needs = magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2)
+    multiplier = with_ends("multiplier", "multiplier", None, _THREE)
+    return View("at", _QUANTITY, places if of_surface else models, multiplier, [] if of_surface else needs, state())
+
+
 QUESTION = Question(answer, select=in_size_and_tokens)
