@@ -99,7 +99,7 @@ def judged(pair: Pair, found: Shift | None = None) -> dict[str, bool | None]:
     true = [pair.true_ln_m(at.S, at.D) for at in found.at]
     held: dict[str, bool | None] = {}
     for name, at, ln_m in zip(("least C", "middle C", "most C", "10 times"), found.at, true, strict=False):
-        ends = at.multiplier.ends
+        ends = at.value.ends
         held[name] = None if ends is None else ends[0] <= math.exp(ln_m) <= ends[1]
     ends = found.slope.ends
     if ends is not None:

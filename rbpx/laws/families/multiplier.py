@@ -7,9 +7,8 @@ stands beside it. Shapes: M points of both, P parameters, B replicates of the do
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import is_identified
@@ -37,57 +36,12 @@ class Offset(StrEnum):
     none = "none"
 
 
-@dataclass(frozen=True)
-class Multiplier:
-    """The multiplier at one loss.
-
-    Attributes:
-        loss: y.
-        x_variant: what the variant's law needs for it.
-        x_base: what the baseline's law needs; None where it never gets there.
-        multiplier: x_base / x_variant with its 95 % interval; None where it is not reached.
-        status: ok where both measured losses on either side of it, unsupported where one did not, unreachable where the
-            loss is at or below the baseline's E.
-    """
-
-    loss: float
-    x_variant: float
-    x_base: float | None
-    multiplier: Estimate
-    status: Status
-
-
-@dataclass(frozen=True)
-class MultiplierLaw:
-    """The laws of both sides under one offset, and the multipliers that follow.
-
-    Attributes:
-        offset: what they share.
-        status: why there are no numbers, else ok or, where nothing is supported, unsupported.
-        multiplier: geometric mean of those that both measured around; None where there are none.
-        loss_from: the smallest loss that both measured; None where their losses do not overlap.
-        loss_to: the largest.
-        alpha_base: the exponent of the baseline.
-        alpha_variant: of the variant.
-        E_base: the offset of the baseline.
-        E_variant: of the variant.
-        residual_sd: of ln y about the laws.
-        at: a multiplier at the law's loss of each model of the variant, in order of x.
-        p: of the test of an E that is given against one that both share; None elsewhere.
-    """
-
-    offset: Offset
-    status: Status
-    multiplier: Estimate = NO_ESTIMATE
-    loss_from: float | None = None
-    loss_to: float | None = None
-    alpha_base: float | None = None
-    alpha_variant: float | None = None
-    E_base: float | None = None
-    E_variant: float | None = None
-    residual_sd: float | None = None
-    at: tuple[Multiplier, ...] = ()
-    p: float | None = None
+Numbers = dict[str, Any]
+"""By name, those with intervals as `Estimate`."""
+_NOTHING: Final[Numbers] = {
+    "multiplier": NO_ESTIMATE,
+    **dict.fromkeys("loss_from loss_to alpha_base alpha_variant E_base E_variant residual_sd".split()),
+}
 
 
 def fit_multiplier(
@@ -97,7 +51,7 @@ def fit_multiplier(
     offset: Offset = Offset.shared,
     n_documents: int | None = None,
     E: Pin | None = None,
-) -> MultiplierLaw:
+) -> tuple[Numbers, list[Numbers]]:
     """Fit both laws together by least squares of ln y and compare what they need for the same loss.
 
     Args:
@@ -109,9 +63,16 @@ def fit_multiplier(
         E: what is given for both, with offset `given`.
 
     Returns:
-        The laws and multipliers. Intervals are over models (Student's t of the scatter about both laws) and documents.
-        Its status is too_few_sizes, not_positive, no_trend where a law does not fall, barely_determined where the
-        points do not tell the parameters apart (no intervals then), unsupported where the losses do not overlap.
+        Overall: `status`, why there are no numbers, else ok or, where nothing is supported, unsupported; `multiplier`,
+        the geometric mean of those that both measured around; `loss_from` and `loss_to`, the losses that both measured,
+        None where they do not overlap; exponents and offsets of both; `residual_sd` of ln y about the laws;
+        with an E that is given `p` of the test of it against one that both share. Without numbers it is too_few_sizes,
+        not_positive, or no_trend where a law does not fall; without intervals barely_determined, the points do not tell
+        the parameters apart. Intervals are over models (Student's t of the scatter about both laws) and documents.
+
+        Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, what each law
+        needs for it, None where the baseline never gets there; `multiplier`, their ratio; `status`, unsupported where
+        one side did not measure losses on either side of it, unreachable at or below the baseline's E.
 
     Raises:
         NotGiven: the E that is given is not below every loss.
@@ -121,34 +82,34 @@ def fit_multiplier(
     """
     n_E = {Offset.shared: 1, Offset.free: 2}.get(offset, 0)
     if min(len(np.unique(each)) for each in x) < _FEWEST or sum(map(np.size, x)) <= 4 + n_E:
-        return MultiplierLaw(offset, Status.too_few_sizes)
+        return _NOTHING | {"status": Status.too_few_sizes}, []
     if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
-        return MultiplierLaw(offset, Status.not_positive)
+        return _NOTHING | {"status": Status.not_positive}, []
     points = stack(x, y, y_replicates, n_documents)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
-    return _compared(fit_series(points, 2, n_E), offset)
+    return _compared(fit_series(points, 2, n_E))
 
 
-def _with_given(points: Stacked, E: Pin) -> MultiplierLaw:
+def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
     """The laws with an E that is given, beside those with one that both share, which test it."""
     shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))
     chosen = values_of({"E": E}, np.exp(points.ln_y_M), {"E": told})
     found = [fit_series(points, 2, E=each.values["E"]) for each in chosen]
-    weights = weights_of([law.squares for law in found], dof + 1, chosen)
-    laws = [_compared(law, Offset.given) for law in found]
-    best = laws[int(np.argmax(weights))]
-    best = replace(best, p=p_of_squares(shared.squares, fit_series(points, 2, E=E.value).squares, dof))
-    if len(laws) == 1 or any(law.alpha_base is None for law in laws):
-        return best
+    weights, laws = weights_of([law.squares for law in found], dof + 1, chosen), [_compared(law) for law in found]
+    p = p_of_squares(shared.squares, fit_series(points, 2, E=E.value).squares, dof)
+    best, at = laws[int(np.argmax(weights))]
+    if len(laws) == 1 or any(overall["alpha_base"] is None for overall, _ in laws):
+        return best | {"p": p}, at
 
-    def over(numbers: Sequence[Estimate]) -> Estimate:
-        return mapped(math.exp, mixed([mapped(math.log, each) for each in numbers], weights))
+    def over(numbers: Sequence[Numbers]) -> Numbers:
+        ln_m = [mapped(math.log, each["multiplier"]) for each in numbers]
+        return {"multiplier": mapped(math.exp, mixed(ln_m, weights))}
 
-    at = [replace(of, multiplier=over([law.at[n].multiplier for law in laws])) for n, of in enumerate(best.at)]
-    return replace(best, at=tuple(at), multiplier=over([law.multiplier for law in laws]))
+    mixed_at = [row | over([rows[n] for _, rows in laws]) for n, row in enumerate(at)]
+    return best | {"p": p} | over([overall for overall, _ in laws]), mixed_at
 
 
 def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
@@ -166,47 +127,37 @@ def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
     return Uncertainty(text_PP, bias_P, spread_PP, scatter, explained**0.5, M - P, is_known, n_documents=n)
 
 
-def _compared(law: SeriesLaw, offset: Offset) -> MultiplierLaw:
+def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
     """What the laws of both need for the losses of the variant's models."""
     points, about = law.points, _uncertainty(law)
     alpha, E = ((float(law.constants(_BASE)[at]), float(law.constants(_VARIANT)[at])) for at in (1, 2))
     if min(alpha) <= 0:
-        return MultiplierLaw(offset, Status.no_trend)
+        return _NOTHING | {"status": Status.no_trend}, []
     y_base, y_variant = (np.exp(points.ln_y_M[points.family_M == side]) for side in (_BASE, _VARIANT))
     low, high = float(max(y_base.min(), y_variant.min())), float(min(y_base.max(), y_variant.max()))
 
-    def ratio(value: float, gradient_P: Floats) -> Estimate:
-        ends = (None, None) if about is None else about.interval(value, gradient_P)
-        with np.errstate(over="ignore"):  # an end beyond all numbers is open
-            return Estimate(value, *ends).through(lambda ln: float(y) if np.isfinite(y := np.exp(ln)) else None)
+    def ratio(ln_m: float, by_P: Floats) -> Estimate:
+        return Estimate(ln_m, *((None, None) if about is None else about.interval(ln_m, by_P))).exp()
 
-    at, within = [], []
-    of_variant = points.family_M == _VARIANT
+    at, within, of_variant = list[Numbers](), [], points.family_M == _VARIANT
     for loss in np.exp(law.ln_law_M[of_variant])[np.argsort(points.x_M[of_variant])].tolist():
-        (ln_x_variant, by_variant_P), (ln_x_base, by_base_P) = (_ln_x(law, side, loss) for side in (_VARIANT, _BASE))
-        x_variant, x_base = (float(np.exp(ln_x + points.ln_S_ref)) for ln_x in (ln_x_variant, ln_x_base))
-        if math.isinf(ln_x_base):
-            at.append(Multiplier(loss, x_variant, None, NO_ESTIMATE, Status.unreachable))
-            continue
-        ln_m = ln_x_base - ln_x_variant, by_base_P - by_variant_P
-        within += [ln_m] if low <= loss <= high else []
+        (ln_v, by_v_P), (ln_b, by_b_P) = (_ln_x(law, side, loss) for side in (_VARIANT, _BASE))
         status = Status.ok if low <= loss <= high else Status.unsupported
-        at.append(Multiplier(loss, x_variant, x_base, ratio(*ln_m), status))
+        status, ln_m = status if math.isfinite(ln_b) else Status.unreachable, (ln_b - ln_v, by_b_P - by_v_P)
+        within += [ln_m] if status is Status.ok else []
+        numbers: Numbers = {"loss": loss, "x_variant": math.exp(ln_v + points.ln_S_ref), "status": status}
+        m = NO_ESTIMATE if status is Status.unreachable else ratio(*ln_m)
+        at.append(numbers | {"x_base": exp_or_none(ln_b + points.ln_S_ref), "multiplier": m})
     overall = NO_ESTIMATE
     if within:
-        overall = ratio(float(np.mean([value for value, _ in within])), np.mean([by_P for _, by_P in within], axis=0))
+        ln_m_K, by_KP = zip(*within, strict=True)
+        overall = ratio(float(np.mean(ln_m_K)), np.mean(by_KP, axis=0))
     status = Status.ok if within else Status.unsupported
     status = Status.barely_determined if about is None else status
-    return MultiplierLaw(
-        offset,
-        status,
-        overall,
-        *((low, high) if low < high else (None, None)),
-        *alpha,
-        *E,
-        (law.squares / (len(points.x_M) - len(law.theta_P))) ** 0.5,
-        tuple(replace(each, status=first_of([each.status, status])) for each in at),
-    )
+    overlap = (low, high) if low < high else (None, None)
+    sd = (law.squares / (len(points.x_M) - len(law.theta_P))) ** 0.5
+    numbers = dict(zip(_NOTHING, (overall, *overlap, *alpha, *E, sd), strict=True))
+    return numbers | {"status": status}, [each | {"status": first_of([each["status"], status])} for each in at]
 
 
 def _ln_x(law: SeriesLaw, side: int, loss: float) -> tuple[float, Floats]:

@@ -7,7 +7,7 @@ were trained more than once, misfit is told apart from scatter (`replicates`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,64 +34,13 @@ EQUATIONS: Final = {Method.ols: "y = C_f * S^(-alpha)", Method.offset: "y = E + 
 _AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class PooledFit:
-    """A law with one exponent for F families; None where a number is unknown.
-
-    Attributes:
-        method: `ols` for E = 0, `offset`.
-        status: bends where the exponents differ or the law is misfit, else of the fit.
-        reasons: why, in words; empty where the law stands.
-        alpha: the shared exponent with its 95 % interval, over models and documents; its standard error from the
-            scatter of the models, with the effects that sizes have on all families.
-        alpha_dof: degrees of freedom of that.
-        C: each family's constant at S = 1, in the unit of y.
-        E: the shared offset; 0 for `ols`.
-        residual_sd: of ln y about the law.
-        residuals: ln y measured minus law, for each family in the order of its sizes.
-        correlation: of the residuals of each two families about laws with their own exponents, None for fewer than 4
-            shared sizes.
-        mean_correlation: of the pairs.
-        effective_families: F / (1 + (F - 1) mean_correlation): independent families of the same worth.
-        exponents: test of equal exponents; None where there is nothing to test with.
-        replicates: test of lack of fit against pure error, by sizes that families share; None where there are none.
-        curvature: coefficient of (ln S)^2 that the residuals of all families have in common, with its 95 % interval.
-        runs: for each family how probable residuals as smooth are under scatter (`runs_p`).
-        verdict: what the residuals are, in words.
-    """
-
-    method: Method
-    status: Status
-    reasons: tuple[str, ...]
-    alpha: Estimate = NO_ESTIMATE
-    alpha_dof: float | None = None
-    C: tuple[float | None, ...] = ()
-    E: Estimate = NO_ESTIMATE
-    residual_sd: float | None = None
-    residuals: tuple[tuple[float, ...], ...] = ()
-    correlation: list[list[float | None]] = field(default_factory=list)
-    mean_correlation: float | None = None
-    effective_families: float | None = None
-    exponents: NestedTest | None = None
-    replicates: NestedTest | None = None
-    curvature: Estimate = NO_ESTIMATE
-    runs: tuple[float | None, ...] = ()
-    verdict: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """As plain values."""
-        tests = {name: test and vars(test) for name in ("exponents", "replicates") for test in [getattr(self, name)]}
-        plain = vars(self) | tests | {"curvature": self.curvature.record(), "alpha_stderr": self.alpha.stderr}
-        return flat(plain | {"equation": EQUATIONS[self.method]})
-
-
 def fit_pooled(
     S: Sequence[ArrayLike],
     y: Sequence[ArrayLike],
     y_replicates: Sequence[ArrayLike | None] | None = None,
     method: Method = Method.ols,
     n_documents: int | None = None,
-) -> PooledFit:
+) -> dict[str, Any]:
     """Fit ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
 
     `ols` is the line with fixed effects, in closed form; `offset` is searched, its intervals follow the
@@ -105,22 +54,34 @@ def fit_pooled(
         n_documents: that were resampled; None where they are not counted.
 
     Returns:
-        The fit. Its status is too_few_sizes where a family has fewer than 3 different sizes (4 different ones in all
-        for an offset), not_positive for a y that is not positive and finite, no_variation where every family stays the
-        same, not_converged, at_bound where E is 0; bends where there are reasons to doubt it.
+        method: `ols` for E = 0, `offset`.
+        status: too_few_sizes where there are fewer than 4 different sizes in all for an offset, no_variation where
+            every family stays the same, not_converged; none of the numbers below then. Else bends where there are
+            reasons to doubt the law, at_bound where E is 0, or ok.
+        reasons: why it bends: the exponents differ, or the law is misfit; else the status of a law without numbers.
+        alpha: the shared exponent, `alpha_lo` to `alpha_hi` its 95 % interval over models and documents.
+        alpha_stderr: from the scatter of the models, with the effects that sizes have on all families.
+        alpha_dof: degrees of freedom of that.
+        C: each family's constant at S = 1, in the unit of y.
+        E: the shared offset with its interval, in the same way; 0 for `ols`.
+        residual_sd: of ln y about the law.
+        residuals: ln y measured minus law, for each family in the order of its sizes.
+        correlation: of the residuals of each two families about laws with their own exponents, None for fewer than 4
+            shared sizes.
+        mean_correlation: of the pairs.
+        effective_families: F / (1 + (F - 1) mean_correlation): independent families of the same worth.
+        exponents: test of equal exponents; None where there is nothing to test with.
+        replicates: test of lack of fit against pure error, by sizes that families share; None where there are none.
+        curvature: coefficient of (ln S)^2 that the residuals of all families have in common, with its 95 % interval.
+        runs: for each family how probable residuals as smooth are under scatter (`runs_p`).
+        verdict: what the residuals are, in words.
     """
-
-    def without(status: Status) -> PooledFit:
-        return PooledFit(method=method, status=status, reasons=(status.value,))
-
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S, y))
-    fewest = 4 if method is Method.offset else 3
-    if min(len(np.unique(each)) for each in sizes) < 3 or len(np.unique(np.concatenate(sizes))) < fewest:
-        return without(Status.too_few_sizes)
-    if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
-        return without(Status.not_positive)
-    if all(np.all(each == each[0]) for each in values):
-        return without(Status.no_variation)
+    status = Status.no_variation if all(np.all(each == each[0]) for each in values) else Status.ok
+    if method is Method.offset and len(np.unique(np.concatenate(sizes))) < 4:
+        status = Status.too_few_sizes
+    if status is not Status.ok:
+        return {"method": method, "status": status, "reasons": (status,)}
     points, n = stack(sizes, values, y_replicates, n_documents), len(sizes)
     law = line = fit_series(points)
     if method is Method.offset:
@@ -129,10 +90,9 @@ def fit_pooled(
         at_bound = searched.theta_P[-1] <= _AT_BOUND * smallest or searched.squares >= line.squares
         law = line if at_bound else searched
     if not law.converged:
-        return without(Status.not_converged)
+        return {"method": method, "status": Status.not_converged, "reasons": (Status.not_converged,)}
     residual_M, own_MQ, J_MP = law.residual_M, law.own_MQ, law.jacobian_MP
-    ln_C_F, (value,) = law.theta_P[:n], law.theta_P[n : n + 1].tolist()
-    error = shared_error(points, J_MP, residual_M, at=n)
+    value, error = float(law.theta_P[n]), shared_error(points, J_MP, residual_M, at=n)
     alpha, E = error.around(value), Estimate(0.0, 0.0, 0.0)
     if method is Method.offset:
         alpha, E = _profiled(law, line)
@@ -142,30 +102,31 @@ def fit_pooled(
     mean, effective = effective_families(matrix_FF)
     exponents = exponents_test(points, J_MP, own_MQ, residual_M)
     replicates, curve = lack_of_fit_test(points, own_MQ, residual_M), _curvature(law)
-    runs = tuple(runs_p(points.x_M[of], own_M[of]) if method is Method.ols else None for of in of_families)
+    runs = [runs_p(points.x_M[of], own_M[of]) if method is Method.ols else None for of in of_families]
     differ = ("exponents differ",) if exponents is not None and exponents.p < 1 - LEVEL else ()
     doubt, verdict = _judged(replicates, curve, runs)
     reasons = (*differ, *doubt)
-    at_bound_or_ok = Status.at_bound if method is Method.offset and law is line else Status.ok
-    return PooledFit(
-        method=method,
-        status=Status.bends if reasons else at_bound_or_ok,
-        reasons=reasons,
-        alpha=replace(alpha, stderr=error.scatter),
-        alpha_dof=error.dof,
-        C=tuple(exp_or_none(ln_C + value * points.ln_S_ref) for ln_C in ln_C_F.tolist()),
-        E=E,
-        residual_sd=(law.squares / dof) ** 0.5 if dof > 0 else None,
-        residuals=tuple(tuple(residual_M[of].tolist()) for of in of_families),
-        correlation=matrix_FF,
-        mean_correlation=mean,
-        effective_families=effective,
-        exponents=exponents,
-        replicates=replicates,
-        curvature=curve,
-        runs=runs,
-        verdict=verdict,
-    )
+    status = Status.at_bound if method is Method.offset and law is line else Status.ok
+    return {
+        "method": method,
+        "status": Status.bends if reasons else status,
+        "reasons": reasons,
+        **flat({"alpha": alpha, "E": E}),
+        "alpha_stderr": error.scatter,
+        "alpha_dof": error.dof,
+        "C": [exp_or_none(ln_C + value * points.ln_S_ref) for ln_C in law.theta_P[:n].tolist()],
+        "residual_sd": (law.squares / dof) ** 0.5 if dof > 0 else None,
+        "residuals": [residual_M[of].tolist() for of in of_families],
+        "correlation": matrix_FF,
+        "mean_correlation": mean,
+        "effective_families": effective,
+        "exponents": exponents and vars(exponents),
+        "replicates": replicates and vars(replicates),
+        "curvature": curve.record(),
+        "runs": runs,
+        "verdict": verdict,
+        "equation": EQUATIONS[method],
+    }
 
 
 def _profiled(law: SeriesLaw, line: SeriesLaw) -> tuple[Estimate, Estimate]:

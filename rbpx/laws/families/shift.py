@@ -57,14 +57,14 @@ class At:
         C: compute of the variant, 6 S D.
         S: its size.
         D: its tokens.
-        multiplier: m there, with its 95 % interval.
+        value: m there, with its 95 % interval.
         status: beyond where no run compared has as much compute, else ok.
     """
 
     C: float
     S: float
     D: float
-    multiplier: Estimate
+    value: Estimate
     status: Status
 
 
@@ -93,11 +93,6 @@ class Shift:
     apart: tuple[float, float] | None = None
     p: float | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
 
 
 def is_surface(base: Runs, variant: Runs) -> bool:
@@ -163,7 +158,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, forms: Sequence[str] = FORM
     between = slice(len(_NAMED), _SLOPE)
     apart = _apart(C_T[len(_NAMED) :], np.sign(lo_T[between]) * (lo_T * hi_T > 0)[between])
     refused = (Status.families_differ,) if p is not None and p < REFUSED else ()
-    return Shift(refused, pair.common, at[_MIDDLE].multiplier, ln_m_T[_SLOPE], tuple(at), apart, p, mixed.weights)
+    return Shift(refused, pair.common, at[_MIDDLE].value, ln_m_T[_SLOPE], tuple(at), apart, p, mixed.weights)
 
 
 @dataclass(frozen=True, eq=False)

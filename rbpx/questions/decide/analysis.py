@@ -166,7 +166,7 @@ def _worth(worth: Shift | None) -> Iterator[Record]:
         return
     start, end = worth.apart or (None, None)
     places: list[tuple[float | None, Estimate, list[Status]]]
-    places = [(at.C, at.multiplier, [at.status, *worth.reasons]) for at in worth.at]
+    places = [(at.C, at.value, [at.status, *worth.reasons]) for at in worth.at]
     for C, value, statuses in places or [(None, Estimate(), [*worth.reasons])]:
         at_C: Record = {"C": C, "apart_from": start, "apart_to": end}
         yield {"kind": "worth", **flat({"multiplier": value}), **at_C, **_doubts(statuses)}

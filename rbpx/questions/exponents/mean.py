@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width, student_t
+from rbpx.laws.families.series import fit_series
+from rbpx.laws.intervals.estimate import Estimate, around, half_width, student_t
+from rbpx.laws.intervals.lack_of_fit import Whole, stack
 from rbpx.laws.numeric import Floats
 from rbpx.runs.points.sizes import Points
 
@@ -57,7 +59,7 @@ def mean_over(
     return Estimate(mean, *around(mean, squared**0.5))
 
 
-def _in_common(points: Sequence[Points], ways: Sequence[Floats], one_text: bool) -> float:
+def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) -> float:
     """Square of the half width that the mean exponent has by what all pairs have in common.
 
     A model that is better than its law on one text is so on the others, and so are trainings of its size in other
@@ -65,30 +67,25 @@ def _in_common(points: Sequence[Points], ways: Sequence[Floats], one_text: bool)
     at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
     documents of a text are common too where it is the only one.
     """
-    ln_S_M = np.log(np.concatenate([each.S_N for each in points]))
-    pair_M = np.repeat(np.arange(len(points)), [len(each.S_N) for each in points])
-    of_pair_MP = pair_M[:, None] == np.arange(len(points))
-    L_PM = np.linalg.pinv(J_MP := np.hstack([of_pair_MP, of_pair_MP * ln_S_M[:, None]]))
-    influence_M, rest_MM = L_PM[len(points) :].mean(axis=0), np.eye(len(ln_S_M)) - J_MP @ L_PM
-    same_MM = ln_S_M[:, None] == ln_S_M
-    apart_MM = same_MM & np.logical_and.reduce([of[pair_M][:, None] != of[pair_M] for of in ways])
+    n_documents = points[0].n_documents
+    sizes, values, drawn = ([getattr(each, name) for each in points] for name in ("S_N", "y_N", "y_BN"))
+    law = fit_series(stacked := stack(sizes, values, drawn, n_documents), n_alpha=len(points))
+    L_PM, same_MM, pair_M = np.linalg.pinv(law.jacobian_MP), stacked.same_size_MM, stacked.family_M
+    influence_M, rest_MM = L_PM[len(points) :].mean(axis=0), np.eye(len(pair_M)) - law.jacobian_MP @ L_PM
+    apart_MM = same_MM * np.logical_and.reduce([of[pair_M][:, None] != of[pair_M] for of in ways])
     spread_MM = apart_MM @ rest_MM @ same_MM @ rest_MM
     expected, squared = float(np.trace(spread_MM)), 0.0
     if expected > _ROUNDING:
-        residual_M = rest_MM @ np.log(np.concatenate([each.y_N for each in points]))
-        tau2 = max(float(residual_M @ apart_MM @ residual_M) / expected, 0.0)
+        tau2 = max(float(law.residual_M @ apart_MM @ law.residual_M) / expected, 0.0)
         dof = expected**2 / float(np.sum(spread_MM * spread_MM.T))
         squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
-    drawn = [each.y_BN for each in points if each.y_BN is not None]
-    if one_text and len(drawn) == len(points):
-        replicates = Replicates.of(np.concatenate(drawn, axis=1), points[0].n_documents)
-        if replicates.suffices:
-            shared = float(replicates.covariance_of(influence_M[None])[0, 0])
-            squared += half_width(shared, n_documents=points[0].n_documents) ** 2
+    if one_text and stacked.change_BM is not None:
+        shared = float((stacked.change_BM @ influence_M).var(ddof=1))
+        squared += half_width(shared, n_documents=n_documents) ** 2
     return squared
 
 
-def _clustered(off_P: Floats, number_P: Floats) -> float:
+def _clustered(off_P: Floats, number_P: Whole) -> float:
     """Variance of the mean where the members of a cluster are off alike, the number of which is given."""
     sums_G = np.bincount(number_P, off_P)
     return float(sums_G @ sums_G) * len(sums_G) / (len(sums_G) - 1) / len(off_P) ** 2

@@ -7,19 +7,18 @@ from typing import Final
 
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import residual_figure
-from rbpx.display.law_columns import exponent
+from rbpx.display.law_columns import estimate_in, exponent
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, decimal, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, number, rough
-from rbpx.laws.families.pooled import PooledFit, fit_pooled
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
+from rbpx.laws.families.pooled import fit_pooled
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import LawFit, PowerLaw, finite_or_none
 from rbpx.runs.fits import fit_points, record_of
 from rbpx.runs.group import ALIKE, Group, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.points.sizes import Points
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _SHARED: Final = tuple(name for name in ALIKE if name != "family")
@@ -40,7 +39,7 @@ class PooledLaw:
     groups: Sequence[Group]
     points: Sequence[Points]
     own: Sequence[PowerLaw]
-    fits: Sequence[PooledFit]
+    fits: Sequence[Record]
 
     @property
     def families(self) -> list[str]:
@@ -80,8 +79,8 @@ def _law(groups: Sequence[Group], points: Sequence[Points]) -> PooledLaw:
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
     fits = [fit_pooled(sizes, values, replicates, method, points[0].n_documents) for method in _FORMS]
     if lone:
-        fits = [replace(fit, alpha=replace(fit.alpha, lo=None, hi=None), E=Estimate(fit.E.value)) for fit in fits]
-        fits = [replace(fit, status=Status.one_document) if fit.status is Status.ok else fit for fit in fits]
+        no_ends = dict.fromkeys(("alpha_lo", "alpha_hi", "E_lo", "E_hi"))
+        fits = [fit | no_ends | {"status": first_of([fit["status"], Status.one_document])} for fit in fits]
     return PooledLaw(groups, points, [fit_points(each, Method.ols).fit for each in points], fits)
 
 
@@ -93,22 +92,23 @@ def fit_records(law: PooledLaw) -> Iterator[Record]:
     shared |= {"S": [of.S_N for of in law.points], "y": [finite_or_none(of.y_N) for of in law.points]}
     shared |= {"own_alpha": [[own.alpha.value, own.alpha.lo, own.alpha.hi] for own in law.own]}
     for fit in law.fits:
-        more: Record = {"k": k, "n": name, "family": " + ".join(law.families), "params": fit.record() | shared}
-        as_law = LawFit(alpha=fit.alpha, n_points=n, status=fit.status)  # constants are in params
-        yield record_of(law.groups[0], "pooled", as_law, run_ids, fit.method, **more)
+        more: Record = {"k": k, "n": name, "family": " + ".join(law.families), "params": fit | shared}
+        alpha = replace(estimate_in(fit, "alpha"), stderr=fit.get("alpha_stderr"))
+        as_law = LawFit(alpha=alpha, n_points=n, status=fit["status"])  # constants are in params
+        yield record_of(law.groups[0], "pooled", as_law, run_ids, fit["method"], **more)
 
 
 def sentence(law: PooledLaw) -> str:
     """The shared exponent, what the families are worth, and what the residuals show."""
     fit, n = law.fits[0], len(law.families)
-    if fit.alpha.value is None:
-        return f"{law.title}: {fit.status.remedy}"
-    said = [] if fit.exponents is None else [f"p of equal exponents {fit.exponents.p:.2g}"]
-    if fit.mean_correlation is not None:
-        counted = f"correlate by {fit.mean_correlation:.2f} count as {number(fit.effective_families, 2)}"
+    if "alpha" not in fit:
+        return f"{law.title}: {fit['status'].remedy}"
+    said = [f"p of equal exponents {fit['exponents']['p']:.2g}"] if fit["exponents"] else []
+    if fit["mean_correlation"] is not None:
+        counted = f"correlate by {fit['mean_correlation']:.2f} count as {number(fit['effective_families'], 2)}"
         said.append(f"{n} families whose residuals {counted}")
-    said += [f"{_FORMS[each.method][1]}: {each.verdict}" for each in law.fits if each.verdict]
-    return f"{law.title}: α = {interval_of(fit.alpha)}; {'; '.join(said)}."
+    said += [f"{_FORMS[each['method']][1]}: {each['verdict']}" for each in law.fits if "verdict" in each]
+    return f"{law.title}: α = {interval_of(estimate_in(fit, 'alpha'))}; {'; '.join(said)}."
 
 
 def table(laws: Sequence[PooledLaw]) -> Table:
@@ -123,8 +123,8 @@ def _rows(law: PooledLaw) -> Iterator[Record]:
         sd = (sum(e**2 for e in own.residuals_ln) / dof) ** 0.5 if dof > 0 and own.residuals_ln else None
         yield {**own.columns(), **names, "family": family, "residual_sd": sd}
     for fit in law.fits:
-        E = fit.E if fit.method is Method.offset else NO_ESTIMATE
-        yield {**flat(vars(fit) | {"E": E}), **names, "family": _FORMS[fit.method][0]}
+        no_E = dict.fromkeys(("E", "E_lo", "E_hi")) if fit["method"] is Method.ols else {}
+        yield {**fit, **no_E, **names, "family": _FORMS[fit["method"]][0]}
 
 
 LAWS: Final = View[Record](
@@ -145,15 +145,15 @@ def figures(laws: Sequence[PooledLaw], fit_ids: Sequence[str]) -> Iterator[Figur
     """Draw the residuals of each law on each text."""
     for n, law in enumerate(laws):
         fit, title = law.fits[0], f"{law.title}: residuals about the shared law"
-        if fit.alpha.value is None:
-            yield Undrawn(f"residuals-{n}", title, fit.status.remedy)
+        if "alpha" not in fit:
+            yield Undrawn(f"residuals-{n}", title, fit["status"].remedy)
             continue
         rows = [
             (family, run.size, run, left)
-            for family, points, of_family in zip(law.families, law.points, fit.residuals, strict=True)
+            for family, points, of_family in zip(law.families, law.points, fit["residuals"], strict=True)
             for run, left in zip(points.runs, of_family, strict=True)
         ]
-        says = f"Residuals of {', '.join(law.families)} against size: {fit.verdict}."
+        says = f"Residuals of {', '.join(law.families)} against size: {fit['verdict']}."
         run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
         origin = Origin(spelled("laws", fit_ids=fit_ids), run_ids)
         yield residual_figure(f"residuals-{n}", title, rows, "family", says, origin)

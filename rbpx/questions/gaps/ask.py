@@ -139,7 +139,7 @@ PAIRS: Final = View[Record](
     with_ends(
         "closed at", "ln_S_closed", None, _size,
         "the {x} where the ratio would be 1, by the forms that the losses call for, within "
-        f"{REACH:g} times the sizes", spare=4, ends_spare=3,
+        f"{REACH:g} times the sizes", ends_spare=4,
     ),
     state(),
 )  # fmt: skip

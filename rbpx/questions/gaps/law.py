@@ -210,15 +210,13 @@ def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
     documents = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
     about = uncertainty(parabola, documents)
 
-    def number(at_P: Sequence[float]) -> Estimate:
+    def number(*at_P: float) -> tuple[float, float, float]:
         value = float(np.array(at_P) @ theta_P)
-        return Estimate(value, *about.interval(value, np.array(at_P)))
+        return value, *about.interval(value, np.array(at_P))
 
-    bend, slopes = number([0, 0, 1]), [number([0, 1, 2 * x]) for x in (float(x_N.min()), float(x_N.max()))]
-    turns = all(slope.leaves_out_0 for slope in slopes) and slopes[0].value * slopes[1].value < 0
-    return replace(
-        gap, curvature=bend, curvature_p=p_of_zero(float(theta_P[2]), np.eye(3)[2], about), curvature_turns=turns
-    )
+    (_, lo_a, hi_a), (_, lo_b, hi_b) = (number(0, 1, 2 * x) for x in (float(x_N.min()), float(x_N.max())))
+    turns, p = lo_a > 0 > hi_b or lo_b > 0 > hi_a, p_of_zero(float(theta_P[2]), np.eye(3)[2], about)
+    return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
 def _closing(

@@ -7,7 +7,7 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.view import View, decimal, ends, magnitude, state, text, with_ends, written
+from rbpx.display.view import Column, View, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, short, significant, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
@@ -26,10 +26,7 @@ from rbpx.runs.select.ways import in_size_and_tokens
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-_OFFSETS: Final = {
-    **{Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"},
-    "surface": "S and D",
-}
+_OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none": "E = 0", "surface": "S and D"}
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
@@ -42,7 +39,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     """
     sides, results, done = sides_of(groups, request), list[Result](), set()
     for bases, variants in on_each_text([group for group in groups if type(group) is TrainingGroup], sides):
-        rows, notes = [], list[str]()
+        rows, notes = list[Record](), list[str]()
         if len(bases) == len(variants) == 1:
             rows, notes = _over_surface(connection, bases[0], variants[0], request)
         if rows:
@@ -73,12 +70,11 @@ def _along(
                 continue
             named = {**names, "law": of_variant.law, "k": of_variant.k, "offset": offset.value}
             with naming(f"{base.title}: {of_variant.law}"):
-                law = fit_multiplier(x, y, replicates, offset, of_base.n_documents, request.E)
-            about = {name: value for name, value in vars(law).items() if name not in ("offset", "at")}
-            rows.append({"kind": "overall", **named, **flat(about)})
-            for run, at in zip(runs, law.at, strict=False):
+                overall, at = fit_multiplier(x, y, replicates, offset, of_base.n_documents, request.E)
+            rows.append({"kind": "overall", **named, **flat(overall)})
+            for run, row in zip(runs, at, strict=False):
                 which = {"size": _model(run), "training_seed": run.training_seed}
-                rows.append({"kind": "at", **named, **which, **flat(vars(at))})
+                rows.append({"kind": "at", **named, **which, **flat(row)})
     return rows, notes
 
 
@@ -102,17 +98,17 @@ def _over_surface(
     for pair in pairs:
         both = [trained_of(each) for each in pair]
         unfit = any(of.runs.repeats or any(run.is_routed for run in of.members) for of in both)
-        if unfit or not is_surface(*(of.runs for of in both)):
+        if unfit or not is_surface(both[0].runs, both[1].runs):
             return [], []
-        shift = fit_shift(*(of.runs for of in both), request.along)
+        shift = fit_shift(both[0].runs, both[1].runs, request.along)
         reasons = in_order([*shift.reasons, *doubts])
         named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
         numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
         judged = {"status": first_of(reasons), "reasons": list(reasons)}
         rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **judged})
-        rows += [
-            {"kind": "at", **named, **flat(vars(at)), "status": first_of([at.status, *reasons])} for at in shift.at
-        ]
+        for at in shift.at:
+            place = {"C": at.C, "S": at.S, "D": at.D, **flat({"multiplier": at.value})}
+            rows.append({"kind": "at", **named, **place, "status": first_of([at.status, *reasons])})
     return rows, notes
 
 
@@ -156,11 +152,11 @@ def _ends(value: float, lo: float, hi: float) -> str:
 
 
 _THREE: Final = partial(significant, digits=3)
-_QUANTITY: Final = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
+_QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
 
 
 def _overall(of_surface: bool) -> View[Record]:
-    along = [
+    along: Sequence[Column[Record]] = [
         ends("loss_from loss_to", None, decimals(3), "for losses", spare=3),
         written("α of base", "alpha_base", None, _THREE, spare=2),
         written("α of variant", "alpha_variant", None, _THREE, spare=1),
@@ -185,14 +181,14 @@ def _overall(of_surface: bool) -> View[Record]:
 
 
 def _at(of_surface: bool) -> View[Record]:
-    places = [
+    places: Sequence[Column[Record]] = [
         magnitude("C", "C", means="training FLOPs of the variant, 6 S D"),
         written("S", "S", None, short, spare=2),
         written("D", "D", None, short, spare=3),
     ]
-    models = [text("model", "model", lambda row: row["size"]), decimal("loss", "loss")]
-    needs = magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2)
-    multiplier = with_ends("multiplier", "multiplier", None, _THREE)
+    models: Sequence[Column[Record]] = [text("model", "model", lambda row: row["size"]), decimal("loss", "loss")]
+    needs: Column[Record] = magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2)
+    multiplier: Sequence[Column[Record]] = with_ends("multiplier", "multiplier", None, _THREE)
     return View("at", _QUANTITY, places if of_surface else models, multiplier, [] if of_surface else needs, state())
 
 
