@@ -107,16 +107,20 @@ def _positive(power: PowerLaw) -> list[float]:
     return [abs(value) for value in power.y]
 
 
+def form_of(laws: Sequence[PowerLaw]) -> Form:
+    """The form that laws with an offset call for: it, where an interval of E leaves out 0."""
+    if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
+        return Form.offset
+    negligible = all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y)) for law in laws)
+    return Form.power if negligible else Form.either
+
+
 def _verdict(power: PowerLaw, offset: PowerLaw) -> FormVerdict | None:
     if offset.status is Status.too_few_sizes:
         return None
     if offset.alpha.value is None:
         return FormVerdict(Form.either, None, None, None, None, None)
-    E, form = offset.E, Form.either
-    if E.lo is not None and E.lo > 0:
-        form = Form.offset
-    elif E.hi is not None and E.hi <= NEGLIGIBLE * min(_positive(power)):
-        form = Form.power
+    E, form = offset.E, form_of([offset])
     differences = [
         None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
     ]

@@ -1,7 +1,7 @@
 """Answers how the gap between two texts, or two slices of one, changes with size."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -9,7 +9,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, decimal, state, text, whole, with_ends, written
+from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.names import Method
@@ -18,7 +18,6 @@ from rbpx.laws.prediction.verdict import Form
 from rbpx.questions.gaps.figures import MOST_PAIRS, figures
 from rbpx.questions.gaps.law import EQUATION, REACH
 from rbpx.questions.gaps.pairs import LossGap, pairs_of
-from rbpx.questions.gaps.slices import Side
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
@@ -35,25 +34,27 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
-    losses = [each for pair in pairs for each in pair]
+    losses, group = [each for pair in pairs for each in pair], pairs[0][0].a.group
     fits = [_row(each) for each in losses]
     shown = [row | row["params"] | _named(each) for row, each in zip(fits, losses, strict=True)]
-    sides = dict.fromkeys(side for one, *_ in pairs for side in ((one.b, one.a) if one.gap.swapped else (one.a, one.b)))
     said = [_sentence(min(pair, key=lambda loss: loss.law != "cross_entropy")) for pair in pairs[:MOST_PAIRS]]
-    if len(pairs) > MOST_PAIRS:
-        said.append(f"{len(pairs) - MOST_PAIRS} more pairs are in the table.")
-    drawn = partial(figures, pairs, shown)
-    return Result(
-        [pair[0].a.group for pair in pairs], fits, [*_tables(losses, shown, list(sides), tested)], said, drawn, fits
+    about, what = (group.title, "slice") if losses[0].a.where else (group.title_of_family, "text")
+    bends, x = [loss.gap.bends for loss in losses if loss.gap.curvature_p is not None], group.axis.value
+    note = (
+        f"L_A / L_B = G·({x} / {x}_ref)^δ, A the harder {what}; ties {group.ties.value}. p Holm is adjusted for all "
+        f"{tested} gaps asked for; {sum(bends)} of {len(bends)} bend at {ALPHA:g}, each tested by itself."
     )
+    table = PAIRS.table("Gaps", shown, about, group.axis, note)
+    return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)
 
 
 def _named(loss: LossGap) -> Record:
     """What tables say of a gap beside its row; a closing too far outside the sizes is none."""
-    lo, hi, gap = math.log(min(loss.gap.fit.S) / REACH), math.log(max(loss.gap.fit.S) * REACH), loss.gap
-    closed = gap.ln_S_closed.through(lambda at: at if lo <= at <= hi else None)
-    names = {"pair": f"{loss.a.name} / {loss.b.name}", "texts": " / ".join(sorted((loss.a.name, loss.b.name)))}
-    return {**names, "loss": loss.name, **by_name(ln_S_closed=NO_ESTIMATE if gap.is_beyond else closed)}
+    gap, (a, b) = loss.gap, (loss.a, loss.b)
+    lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
+    closed = NO_ESTIMATE if gap.is_beyond else gap.ln_S_closed.through(lambda at: at if lo <= at <= hi else None)
+    tokens = f"{a.n_tokens:,} / {b.n_tokens:,}" if a.where else None
+    return {"pair": f"{a.name} / {b.name}", "loss": loss.name, "tokens": tokens, **by_name(ln_S_closed=closed)}
 
 
 def _row(loss: LossGap) -> Record:
@@ -80,28 +81,6 @@ def _sentence(loss: LossGap) -> str:
     )
 
 
-def _tables(losses: Sequence[LossGap], rows: Sequence[Record], sides: Sequence[Side], tested: int) -> Iterator[Table]:
-    """The slices, where there are any, and all gaps."""
-    group, what = losses[0].a.group, "slice" if losses[0].a.where else "text"
-    about = group.title if what == "slice" else group.title_of_family
-    if what == "slice":
-        yield SLICES.table("Slices of the scored tokens", map(_slice, sides), about)
-    ties = ", ".join(dict.fromkeys(loss.a.group.ties.value for loss in losses))
-    bends = [loss.gap.bends for loss in losses if loss.gap.curvature_p is not None]
-    note = (
-        f"L_A / L_B = G·({group.axis.value} / {group.axis.value}_ref)^δ, A the harder {what}; the gap closes where "
-        f"δ < 0; ties {ties}. p Holm is adjusted for all {tested} gaps asked for."
-    )
-    note += f" {sum(bends)} of {len(bends)} bend at {ALPHA:g}, each tested by itself." if bends else ""
-    yield PAIRS.table("Gaps", rows, about, group.axis, note)
-
-
-def _slice(side: Side) -> Record:
-    entropy_N = next(each.y_N for each in side.points if each.law == "cross_entropy")
-    ends = {"cross_entropy_smallest": float(entropy_N[0]), "cross_entropy_largest": float(entropy_N[-1])}
-    return {"slice": side.name, "n_tokens": side.n_tokens, "n_documents": side.n_documents, **ends}
-
-
 def _p_value(p: float | None) -> str:
     return "<0.001" if p is not None and p < 0.0005 else number(p, 3)
 
@@ -110,14 +89,6 @@ def _size(ln_S: float | None) -> str:
     return UNKNOWN if ln_S is None else f"{math.exp(ln_S):.0e}".replace("e+0", "e").replace("e+", "e")
 
 
-SLICES: Final = View[Record](
-    "slices",
-    text("slice", "slice"),
-    whole("tokens", "n_tokens"),
-    whole("documents", "n_documents"),
-    decimal("CE of the smallest", "cross_entropy_smallest", digits=3),
-    decimal("of the largest", "cross_entropy_largest", digits=3),
-)
 PAIRS: Final = View[Record](
     "pairs",
     text("A / B", "pair"),
@@ -125,9 +96,9 @@ PAIRS: Final = View[Record](
     with_ends(
         "ratio", "ratio", None, decimals(3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=3
     ),
-    with_ends("δ", "delta", means="exponent of the ratio; with an offset, its mean slope", ends_spare=1),
+    with_ends("δ", "delta", means="exponent of the ratio; with an offset, its mean slope", ends_spare=2),
     written("p", "p", None, _p_value, "of δ = 0", 6),
-    written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 2),
+    written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 3),
     written("p bend", "curvature_p", None, _p_value, "of a straight line against a parabola", 5),
     text(
         "form", "form", lambda row: row["form"] and Form(row["form"]).word,
@@ -135,11 +106,12 @@ PAIRS: Final = View[Record](
     ),
     decimal("R²", "r2", digits=3, spare=8),
     whole("sizes", "n_points", spare=9),
+    text("tokens", "tokens", None, "of the slices", 10),
     text("gap", "verdict"),
     with_ends(
         "closed at", "ln_S_closed", None, _size,
         "the {x} where the ratio would be 1, by the forms that the losses call for, within "
-        f"{REACH:g} times the sizes", ends_spare=4,
+        f"{REACH:g} times the sizes", spare=1, ends_spare=4,
     ),
     state(),
 )  # fmt: skip

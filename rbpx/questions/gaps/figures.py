@@ -1,40 +1,33 @@
 """Draws gaps: the exponent of each pair of texts, and its ratio of losses against S. Source: arXiv 2510.24626."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, bars, drawn, points, rule, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import View, text, with_ends
+from rbpx.display.view import Table
 from rbpx.display.vocabulary import AXES
 from rbpx.questions.gaps.pairs import LossGap
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
 
 MOST_PAIRS: Final = 6  # with sentences and figures of their own: the 15 pairs of 6 texts would fill a page
-EXPONENTS: Final = View[Record](
-    "delta",
-    text("texts", "texts"),
-    text("A / B", "pair"),
-    text("loss", "loss"),
-    with_ends("δ", "delta"),
-    text("gap", "verdict"),
-)
 
 
-def figures(pairs: Sequence[Sequence[LossGap]], rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
+def figures(pairs: Sequence[Sequence[LossGap]], rows: Sequence[Record], table: Table) -> Iterator[Figure | Undrawn]:
     """Draw the exponents of all pairs, of which the rows are, then the ratios of each of the first six."""
-    group, fit_ids = pairs[0][0].a.group, [row["fit_id"] for row in rows]
-    title, shown, words = "Do the gaps close?", [row for row in rows if row["delta"] is not None], AXES[group.axis]
+    group, fit_ids, title = pairs[0][0].a.group, [row["fit_id"] for row in rows], "Do the gaps close?"
+    shown, words = [row for row in rows if row["delta"] is not None], AXES[group.axis]
     if not shown:
         yield Undrawn("delta", title, "No pair has a ratio of losses at three sizes.")
         return
-    texts, losses = (tuple(dict.fromkeys(row[key] for row in shown)) for key in ("texts", "loss"))
+    texts, losses = (tuple(dict.fromkeys(row[key] for row in shown)) for key in ("pair", "loss"))
     said = "; ".join(f"{row['loss']} of {row['pair']} {row['verdict'] or 'unknown'}" for row in shown[:12])
-    x, y = Scale("delta", "δ", zero=True, form="+.3~f"), Scale("texts", "", names=texts)
+    x, y = Scale("delta", "δ", zero=True, form="+.3~f"), Scale("pair", "", names=texts)
     marks = (rule(delta=0.0), bars("delta_lo", "delta_hi"), points())
     yield drawn(
-        EXPONENTS.table(title, shown),
+        replace(table, name="delta", title=title),
         Chart(x, y, marks, "loss", "loss", height=max(140, 14 * len(losses) * len(texts))),
         f"Exponents of the ratio of losses for {group.title_of_family}: {said}.",
         f"L_A / L_B = G·({words.x} / {words.x}_ref)^δ, A the harder. Left of 0 the gap closes {words.grows}, right of "

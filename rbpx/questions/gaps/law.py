@@ -35,7 +35,7 @@ from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.regression import Regression, jacobian, ln_law
 from rbpx.laws.power.uncertainty import uncertainty
-from rbpx.laws.prediction.verdict import NEGLIGIBLE, Form, with_reasons
+from rbpx.laws.prediction.verdict import Form, form_of, with_reasons
 from rbpx.status import Status
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
@@ -167,18 +167,12 @@ def fit_gap(
         b_replicates: of the second; its documents are drawn independently of the first's.
         n_documents: that were resampled, of the text with fewer; None where they are not counted.
     """
-    sides = [np.asarray(each, dtype=np.float64) for each in (loss_a, loss_b)]
-    drawn = (
-        None if a_replicates is None or b_replicates is None else [np.asarray(a_replicates), np.asarray(b_replicates)]
-    )
+    sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
         swapped = -math.inf < float(np.log(sides[0] / sides[1]).mean()) < 0
-        (a_N, b_N), turn = sides[:: -1 if swapped else 1], -1 if swapped else 1
-        replicates = None
-        if drawn is not None:
-            drawn = drawn[::turn]
-            replicates = Replicates.of(drawn[0] / drawn[1], n_documents)
-        fit = fit_power_law(S, a_N / b_N, replicates)
+        sides, drawn = (pair[:: -1 if swapped else 1] for pair in (sides, drawn))
+        replicates = Replicates.of(drawn[0] / drawn[1], n_documents) if drawn.ndim == 3 else None
+        fit = fit_power_law(S, sides[0] / sides[1], replicates)
     if fit.alpha.value is None or fit.r2.value is None or fit.theta_P is None:
         return Gap(swapped, fit)
     ln_G, alpha, delta, about = float(fit.theta_P[0]), fit.alpha.value, fit.alpha.times(-1), fit.uncertainty
@@ -193,7 +187,7 @@ def fit_gap(
         ln_S_ref = math.log(fit.S_ref)
         ends = [None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP())]
         straight = Estimate(ln_S_ref + ln_G / alpha, *ends)
-    return settle(_closing(gap, straight, (a_N, b_N), drawn, n_documents), p)
+    return settle(_closing(gap, straight, sides, drawn, n_documents), p)
 
 
 def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
@@ -219,9 +213,7 @@ def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
     return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
-def _closing(
-    gap: Gap, straight: Estimate, sides: tuple[Floats, Floats], drawn: Sequence[Floats] | None, n_documents: int | None
-) -> Gap:
+def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_documents: int | None) -> Gap:
     """With the form that both losses call for, and where the gap closes by that.
 
     Each loss with an irreducible part is fitted by itself. Where the power law is in doubt the gap closes where these
@@ -231,32 +223,23 @@ def _closing(
         gap: without them.
         straight: where it closes by the power law.
         sides: losses on A and B.
-        drawn: both under resampled documents; a resample in which one is not positive and finite is left out.
+        drawn: both under resampled documents, if any; one in which a loss is not positive and finite is left out.
         n_documents: that were resampled, of the text with fewer; None where they are not counted.
     """
     S, replicates = gap.fit.S, list[Replicates]()
-    if drawn is not None:
-        usable_B = np.logical_and.reduce([np.all((y_BN > 0) & np.isfinite(y_BN), axis=1) for y_BN in drawn])
+    if drawn.ndim == 3:
+        usable_B = np.all((drawn > 0) & np.isfinite(drawn), axis=(0, 2))
         replicates = [Replicates.of(y_BN[usable_B], n_documents) for y_BN in drawn]
-    if all(each.suffices for each in replicates) and replicates:
-        laws = [
-            fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=True)
-        ]
-    else:
-        replicates, laws = [], [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
+    laws = [fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=False)]
+    laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
     if any(law.found is None for law in laws):
         return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
-    form = Form.either
-    if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
-        form = Form.offset
-    elif all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(law.y) for law in laws):
-        form = Form.power
-    gap, closed = replace(gap, form=form, E_a=laws[0].E, E_b=laws[1].E), straight
+    gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
     curved = _meeting(laws, changes, n_documents)
-    if form is Form.offset or gap.bends:
+    if gap.form is Form.offset or gap.bends:
         closed = curved
-    elif form is Form.either and straight.value is not None:
+    elif gap.form is Form.either and straight.value is not None:
         lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
         hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
         closed = Estimate(straight.value, lo, hi)

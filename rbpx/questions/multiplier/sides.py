@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
 from rbpx.runs.group import Group, grouped
-from rbpx.runs.points.sizes import Points, size_points, weigh_group
+from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.points.tasks import task_values
 from rbpx.runs.select.side import READ_ALIKE
 from rbpx.store.sql import ask
@@ -118,8 +118,6 @@ def points_of(
     """Every quantity that both have; where tokenizers differ, losses in bits per byte alone, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     both, notes, is_measured = (base, variant), list[str](), base.is_measured and variant.is_measured
-    vocab = min(group.vocab_size for group in both)
-    k_grid = request.k.grid(vocab, DEFAULT_K) if is_measured else request.k.listed(DEFAULT_K)
     sides, tokenizers, lengths = [], list[set[str]](), list[Mapping[str, float | None]]()
     for group in both:
         each, values = list[Points](), task_values(connection, group, request) if is_measured else None
@@ -127,7 +125,7 @@ def points_of(
             n = values.n_items
             each = [Points(of.name, of.k, group.runs, of.x_R, of.x_BR, None, n) for of in values.features]
         if not each:
-            each = size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
+            each = known_points(connection, group, request, laws, DEFAULT_K)
         sides.append({(points.law, points.k): points for points in each})
         rows = ask(connection, "tokenizers", run_ids=group.run_ids).to_pylist() if is_measured else []
         tokenizers.append({row["tokenizer_hash"] for row in rows})
