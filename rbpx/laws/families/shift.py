@@ -43,10 +43,10 @@ _SD_SLOPE: Final = 0.3  # of its slope
 _OWN: Final = 0.5  # prior weight of constants that differ
 _APART: Final = (0.04, 0.15)  # by how much, of what a constant itself may be beforehand
 _SAME: Final = 1e-7  # of a direction of the constants: one that is as short is none
-_BETWEEN: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
 _EXACT: Final = 1e-5  # of ln y: points that lie on the law as closely test nothing
-_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = range(4)  # places
-_SLOPE: Final = -1
+_N: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
+_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = (0, _N // 2, _N - 1, _N)  # of them, and the one beyond
+_SLOPE: Final = -1  # behind them
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,13 @@ def is_surface(base: Runs, variant: Runs) -> bool:
     return all(len(runs.S_N) > 0 and not judge(runs.S_N, runs.D_N).is_collinear for runs in (base, variant))
 
 
-def fit_shift(base: Runs, variant: Runs, axis: Axis, forms: Sequence[str] = FORMS, **options: Any) -> Shift:
+def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     """Fit the surface that both share and the shift of the variant along it.
 
     Args:
         base: the baseline's runs; `y_BN` of both are of the same replicates of the documents.
         variant: the variant's.
         axis: S, D or C.
-        forms: of the surface, names in `rbpx.laws.surface.fit.FORMS`.
         options: objective and delta of `fit_surface`.
 
     Returns:
@@ -127,13 +126,13 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, forms: Sequence[str] = FORM
     pair = _paired(base, variant, axis)
     if pair is None:
         return Shift((Status.unsupported,))
-    by_start = [pair.fit(forms[0], start, 0.0, options) for start in _STARTS]
+    by_start = [pair.fit(FORMS[0], start, 0.0, options) for start in _STARTS]
     known = [(fit.objective, start) for fit, start in zip(by_start, _STARTS, strict=True) if fit.objective is not None]
     if not known:
         return Shift((first_of(reason for fit in by_start for reason in fit.reasons),), pair.common)
     ln_m, slope = min(known)[1], 0.0
     for _ in range(_ROUNDS):
-        ways = [way for form in forms for way in pair.ways(pair.fit(form, ln_m, slope, options), ln_m, slope)]
+        ways = [way for form in FORMS for way in pair.ways(pair.fit(form, ln_m, slope, options), ln_m, slope)]
         if not ways:
             return Shift((Status.no_trend,), pair.common)
         mixed = mix(ways, pair.x_NA(ln_m, slope), None, pair.ln_y_N, pair.both.group_N)
@@ -150,15 +149,14 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, forms: Sequence[str] = FORM
         middle_T, lo_T, hi_T = mixture.widened(wider_T, middle_T).quantiles((0.5, *TAILS)).T
     ln_m_T = [Estimate(*ends) for ends in zip(*(each.tolist() for each in (middle_T, lo_T, hi_T)), strict=True)]
     C_T, (S_T, D_T) = np.exp(pair.ln_C_T), np.exp(pair.x_TA).T
-    C_T[[_LEAST, _GREATEST]] = C_T[[len(_NAMED), -1]] = pair.common["C_from"], pair.common["C_to"]  # free of rounding
+    C_T[[_LEAST, _GREATEST]] = pair.common["C_from"], pair.common["C_to"]  # free of rounding
     at = [
         At(float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok)
         for T in _NAMED
     ]
-    between = slice(len(_NAMED), _SLOPE)
-    apart = _apart(C_T[len(_NAMED) :], np.sign(lo_T[between]) * (lo_T * hi_T > 0)[between])
+    apart = _apart(C_T[:_N], (np.sign(lo_T) * (lo_T * hi_T > 0))[:_N])
     refused = (Status.families_differ,) if p is not None and p < REFUSED else ()
-    return Shift(refused, pair.common, at[_MIDDLE].value, ln_m_T[_SLOPE], tuple(at), apart, p, mixed.weights)
+    return Shift(refused, pair.common, ln_m_T[_MIDDLE].exp(), ln_m_T[_SLOPE], tuple(at), apart, p, mixed.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +168,7 @@ class _Pair:
         variant_N: 1 for those of the variant, 0 for the baseline's.
         along: how much of ln m the logarithms of S and of D get.
         common: as in `Shift`.
-        ln_C_T: compute of the least, the middle, the greatest that is compared, and ten times that; then even steps.
+        ln_C_T: compute, in even steps from the least to the greatest that is compared, and ten times that.
         x_TA: logarithms of S and D there, at the mean tokens for a parameter of the runs compared.
     """
 
@@ -272,7 +270,7 @@ def _paired(base: Runs, variant: Runs, axis: Axis) -> _Pair | None:
         return None
     common |= {"C_from": float(C.min()), "C_to": float(C.max())}
     (least, most), ratio = np.log([C.min(), C.max()]).tolist(), float(np.log((D / S)[inside_N]).mean())
-    ln_C_T = np.append([least, (least + most) / 2, most, most + math.log(BEYOND)], np.linspace(least, most, _BETWEEN))
+    ln_C_T = np.append(np.linspace(least, most, _N), most + math.log(BEYOND))
     ln_S_T = (ln_C_T - math.log(6) - ratio) / 2
     x_TA = np.column_stack([ln_S_T, ln_S_T + ratio])
     return _Pair(both, is_variant_N.astype(float), _ALONG[axis], common, ln_C_T, x_TA)
