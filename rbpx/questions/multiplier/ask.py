@@ -7,12 +7,13 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.view import Column, View, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, short, significant, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
-from rbpx.laws.intervals.estimate import flat
+from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, points_of, sides_of, text_of
 from rbpx.questions.question import Question
@@ -117,79 +118,71 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     overall = [row for row in rows if row["kind"] == "overall"]
     if not overall:
         return Result([base], sentences=notes)
-    names, of_surface = overall[0], overall[0]["offset"] == "surface"
+    names = overall[0]
     at = [row for row in rows if (row["kind"], row["offset"]) == ("at", names["offset"])]
     of = f", revision {names['revision']}" if names.get("revision") else ""
     size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
-    tables = [_overall(of_surface).table("Multipliers overall", overall, about, axis)]
-    tables += [_at(of_surface).table("Multipliers one by one", at, about, axis)] if at else []
-    return Result([base], rows, tables, [*notes, *(map(_said, overall) if of_surface else ())])
+    tables = [OVERALL.table("Multipliers overall", overall, about, axis)]
+    tables += [MODELS.table("Multipliers one by one", at, about, axis)] if at else []
+    return Result([base], rows, tables, [*notes, *map(_said, overall if names["offset"] == "surface" else ())])
 
 
 def _said(row: Record) -> str:
     """What a variant is worth over a surface, whether that changes with scale, and whether one number says it."""
     base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
-    m, slope = ([row[f"{name}{end}"] for end in ("", "_lo", "_hi")] for name in ("multiplier", "slope"))
-    if "n_base" not in row or None in (*m[1:], *slope[1:]):
+    m, slope = (estimate_in(row, name) for name in ("multiplier", "slope"))
+    if "n_base" not in row or m.ends is None or slope.ends is None:
         return f"{title}: {variant} and {base} cannot be compared over sizes and tokens: {Status(row['status']).label}."
-    none = ", so no difference shows" if m[1] <= 1 <= m[2] else ""
+    none = ", so no difference shows" if m.ends[0] <= 1 <= m.ends[1] else ""
     S, D = (f"{spoken(row[f'{axis}_from'])} to {spoken(row[f'{axis}_to'])}" for axis in "SD")
     said = (
-        f"{title}: {variant} is worth {_ends(*m)} times the {row['axis']} of {base}{none}; compared from {S} "
+        f"{title}: {variant} is worth {_ends(m)} times the {row['axis']} of {base}{none}; compared from {S} "
         f"parameters and {D} tokens, by {row['n_base']} runs of {base} and {row['n_variant']} of {variant}"
     )
-    if not slope[1] <= 0 <= slope[2]:
-        way, ten = "grows" if slope[0] > 0 else "shrinks", _ends(*(10**each for each in slope))
+    if slope.leaves_out_0:
+        way, ten = "grows" if slope.ends[0] > 0 else "shrinks", _ends(slope.through(lambda each: 10**each))
         said += f"; the multiplier {way} with scale, by a factor of {ten} for ten times the compute"
     if Status.families_differ in row["reasons"]:
         said += f"; their constants differ (p = {significant(row['p'], 2)}), so read the multiplier at each compute"
     return f"{said}."
 
 
-def _ends(value: float, lo: float, hi: float) -> str:
-    return f"{_THREE(value)} ({_THREE(lo)} to {_THREE(hi)})"
+def _ends(of: Estimate) -> str:
+    return f"{_THREE(of.value)} ({_THREE(of.lo)} to {_THREE(of.hi)})"
 
 
 _THREE: Final = partial(significant, digits=3)
 _QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
-
-
-def _overall(of_surface: bool) -> View[Record]:
-    along: Sequence[Column[Record]] = [
-        ends("loss_from loss_to", None, decimals(3), "for losses", spare=3),
-        written("α of base", "alpha_base", None, _THREE, spare=2),
-        written("α of variant", "alpha_variant", None, _THREE, spare=1),
-    ]
-    return View(
-        "overall",
-        _QUANTITY,
-        text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", of_surface),
-        with_ends(
-            "multiplier", "multiplier", None, _THREE,
-            "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays; "
-            + ("at the middle compute of the runs compared" if of_surface else
-               "geometric mean over the losses of the variant's models that lie between measured losses of both"),
-        ),
-        with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0") if of_surface else along,
-        written(
-            "p", "p", None, partial(significant, digits=2), "of one surface for both beside constants of their own"
-            if of_surface else "of an E that is given beside one that both share", spare=4,
-        ),
-        state(),
-    )  # fmt: skip
-
-
-def _at(of_surface: bool) -> View[Record]:
-    places: Sequence[Column[Record]] = [
-        magnitude("C", "C", means="training FLOPs of the variant, 6 S D"),
-        written("S", "S", None, short, spare=2),
-        written("D", "D", None, short, spare=3),
-    ]
-    models: Sequence[Column[Record]] = [text("model", "model", lambda row: row["size"]), decimal("loss", "loss")]
-    needs: Column[Record] = magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2)
-    multiplier: Sequence[Column[Record]] = with_ends("multiplier", "multiplier", None, _THREE)
-    return View("at", _QUANTITY, places if of_surface else models, multiplier, [] if of_surface else needs, state())
-
-
+OVERALL: Final = View[Record](
+    "overall",
+    _QUANTITY,
+    text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", 2),
+    with_ends(
+        "multiplier", "multiplier", None, _THREE,
+        "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays: over S and D at the "
+        "middle compute, else the geometric mean over losses of the variant's models between measured losses of both",
+    ),
+    with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0", spare=1),
+    ends("loss_from loss_to", None, decimals(3), "for losses", spare=5),
+    written("α of base", "alpha_base", None, _THREE, spare=4),
+    written("α of variant", "alpha_variant", None, _THREE, spare=3),
+    written(
+        "p", "p", None, partial(significant, digits=2), "of a given E beside one that both share; over S and D of one "
+        "surface for both beside constants of their own", spare=6,
+    ),
+    state(),
+)  # fmt: skip
+MODELS: Final = View[Record](
+    "models",
+    _QUANTITY,
+    text("model", "model", lambda row: row.get("size"), spare=1),
+    decimal("loss", "loss", spare=1),
+    magnitude("C", "C", means="training FLOPs of the variant, 6 S D", spare=1),
+    written("S", "S", None, short, spare=3),
+    written("D", "D", None, short, spare=3),
+    with_ends("multiplier", "multiplier", None, _THREE),
+    magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
+    state(),
+)
 QUESTION = Question(answer, select=in_size_and_tokens)
