@@ -12,8 +12,7 @@ experts help less the larger a model is. All models saw equally many tokens. Mod
 Shapes: R models, H of them held out, B replicates, P constants.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,49 +22,6 @@ from rbpx.laws.numeric import Floats
 
 _ONE_SIZE: Final = 1.05
 _FEWEST: Final = 3  # sizes that laws are fitted to
-
-
-@dataclass(frozen=True)
-class RoutedLaw:
-    """One form, fitted to the smaller sizes.
-
-    Attributes:
-        form: active, total or bilinear.
-        error: mean of |ln y - prediction| over the models that are held out.
-        constants: a, b and so on by name, fitted to all models.
-    """
-
-    form: str
-    error: Estimate
-    constants: dict[str, Estimate]
-
-
-@dataclass(frozen=True)
-class Routed:
-    """Which size foretells larger models.
-
-    Attributes:
-        laws: each form.
-        held_out: the sizes N that are held out.
-        n_fitted: models that the forms are fitted to.
-        n_held_out: models whose y they foretell.
-        difference: error of the law in S minus that of the law in N; above 0, N foretells better.
-        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
-    """
-
-    laws: tuple[RoutedLaw, ...]
-    held_out: tuple[float, ...]
-    n_fitted: int
-    n_held_out: int
-    difference: Estimate
-    alpha_difference: Estimate
-
-    @property
-    def better(self) -> str | None:
-        """`active` or `total`, whichever foretells better; None where the interval of the difference holds 0."""
-        if not self.difference.leaves_out_0:
-            return None
-        return "active" if (self.difference.value or 0.0) > 0 else "total"
 
 
 def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
@@ -80,7 +36,7 @@ def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
 
 def compare_sizes(
     N: ArrayLike, S: ArrayLike, E: ArrayLike, y: ArrayLike, n_held_out: int = 2, n_replicates: int = 1000, seed: int = 0
-) -> Routed | None:
+) -> dict[str, Any] | None:
     """Fit each form to the models of the smaller sizes, and foretell those of the largest.
 
     Intervals are over replicates of E, each power of two with its models of all sizes, fitted and held out alike:
@@ -96,6 +52,15 @@ def compare_sizes(
         seed: of the replicates.
 
     Returns:
+        laws: each form, active, total and bilinear, with its `error`, the mean of |ln y - prediction| over the models
+            that are held out, and its `constants` a, b and so on, fitted to all models.
+        held_out: the sizes N that are held out.
+        n_fitted: models that the forms are fitted to.
+        n_held_out: models whose y they foretell.
+        difference: error of the law in S minus that of the law in N; above 0, N foretells better.
+        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
+        better: `active` or `total`, whichever foretells better; None where the interval of the difference holds 0.
+
         None where fewer than three sizes are left to fit, or the models all have one E.
     """
     N_R, size_R = np.asarray(N, np.float64), sizes_of(N)
@@ -117,11 +82,17 @@ def compare_sizes(
             error_B[form] = (np.abs(ln_y_R - fitted_BP @ X_RP.T) * held_BR).sum(axis=1) / held_BR.sum(axis=1)
         constants = {name: _estimate(value_B) for name, value_B in zip("abcd", constants_BP.T, strict=False)}
         b_B[form] = constants_BP[:, 1]
-        laws.append(RoutedLaw(form, _estimate(error_B[form]), constants))
-    held_out = tuple(float(N_R[size_R == size].min()) for size in np.unique(size_R[is_held_R]))
+        laws.append({"form": form, "error": _estimate(error_B[form]), "constants": constants})
     difference = _estimate(error_B["total"] - error_B["active"])
-    n_fitted, n_held = int(np.sum(~is_held_R)), int(np.sum(is_held_R))
-    return Routed(tuple(laws), held_out, n_fitted, n_held, difference, _estimate(b_B["active"] - b_B["total"]))
+    return {
+        "laws": laws,
+        "held_out": [float(N_R[size_R == size].min()) for size in np.unique(size_R[is_held_R])],
+        "n_fitted": int(np.sum(~is_held_R)),
+        "n_held_out": int(np.sum(is_held_R)),
+        "difference": difference,
+        "alpha_difference": _estimate(b_B["active"] - b_B["total"]),
+        "better": {1.0: "active", -1.0: "total"}.get(float(np.sign(difference.value or 0.0)) * difference.leaves_out_0),
+    }
 
 
 def _fits(X_RP: Floats, ln_y_R: Floats, weights_BR: Floats) -> Floats:

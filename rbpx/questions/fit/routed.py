@@ -59,21 +59,21 @@ def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         found = compare_sizes(N, S, S / N, y, n_replicates=request.resamples, seed=request.seed)
         if found is None:
             continue
-        shared = flat({name: value for name, value in vars(found).items() if name != "laws"})
-        shared |= {"law": points.law, "k": points.k, "better": found.better, **group.names()}
+        laws = found.pop("laws")
+        shared = {**group.names(), "law": points.law, "k": points.k, **flat(found)}
         rows += [
-            {**shared, "form": law.form, **flat({"error": law.error}), "params": flat(law.constants)}
-            for law in found.laws
+            {**shared, "form": law["form"], **flat({"error": law["error"]}), "params": flat(law["constants"])}
+            for law in laws
         ]
-        bilinear, experts = found.laws[-1].constants["d"], ""
+        bilinear, experts = laws[-1]["constants"]["d"], ""
         if bilinear.leaves_out_0:
             less = "less" if (bilinear.value or 0.0) > 0 else "more"
             experts = f"; experts help {less} the larger a model is (d = {interval_of(bilinear, 4)})"
         said.append(
-            f"{law_title(points.law, points.k)} of {group.title}: {number_of(found.n_held_out, 'model')} with "
-            f"{' and '.join(f'{size:.3g}' for size in found.held_out)} active parameters held out, "
-            f"{_WORDS[found.better]} them better: the error of ln y by all parameters minus that by those that a token "
-            f"uses is {interval_of(found.difference, 4)}; α differs by {interval_of(found.alpha_difference, 4)}"
+            f"{law_title(points.law, points.k)} of {group.title}: {number_of(found['n_held_out'], 'model')} with "
+            f"{' and '.join(f'{size:.3g}' for size in found['held_out'])} active parameters held out, "
+            f"{_WORDS[found['better']]} them better: the error of ln y by all parameters minus that by those that a "
+            f"token uses is {interval_of(found['difference'], 4)}; α differs by {interval_of(found['alpha_difference'], 4)}"
             f"{experts}."
         )
     table = LAWS.table("Larger models foretold by size", rows, group.title)
