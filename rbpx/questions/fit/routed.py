@@ -73,8 +73,8 @@ def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
             f"{law_title(points.law, points.k)} of {group.title}: {number_of(found['n_held_out'], 'model')} with "
             f"{' and '.join(f'{size:.3g}' for size in found['held_out'])} active parameters held out, "
             f"{_WORDS[found['better']]} them better: the error of ln y by all parameters minus that by those that a "
-            f"token uses is {interval_of(found['difference'], 4)}; α differs by {interval_of(found['alpha_difference'], 4)}"
-            f"{experts}."
+            f"token uses is {interval_of(found['difference'], 4)}; α differs by "
+            f"{interval_of(found['alpha_difference'], 4)}{experts}."
         )
     table = LAWS.table("Larger models foretold by size", rows, group.title)
     return Result([group], rows, [table] if rows else [], said)
