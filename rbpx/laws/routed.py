@@ -12,9 +12,7 @@ experts help less the larger a model is. All models saw equally many tokens. Mod
 Shapes: R models, H of them held out, B replicates, P constants.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,55 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 
-FORMS: Final = {"active": ("a", "b"), "total": ("a", "b"), "bilinear": ("a", "b", "c", "d")}
-"""The constants of each form."""
 _ONE_SIZE: Final = 1.05
 _FEWEST: Final = 3  # sizes that laws are fitted to
-
-
-@dataclass(frozen=True)
-class RoutedLaw:
-    """One form, fitted to the smaller sizes.
-
-    Attributes:
-        form: of `FORMS`.
-        constants: by name, fitted to all models.
-        error: mean of |ln y - prediction| over the models that are held out.
-        error_of: the same for each size that is held out, in their order.
-    """
-
-    form: str
-    constants: dict[str, Estimate]
-    error: Estimate
-    error_of: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Routed:
-    """Which size foretells larger models.
-
-    Attributes:
-        laws: each form.
-        held_out: the sizes N that are held out.
-        n_fitted: models that the forms are fitted to.
-        n_held_out: models whose y they foretell.
-        difference: error of the law in S minus that of the law in N; above 0, N foretells better.
-        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
-    """
-
-    laws: tuple[RoutedLaw, ...]
-    held_out: tuple[float, ...]
-    n_fitted: int
-    n_held_out: int
-    difference: Estimate
-    alpha_difference: Estimate
-
-    @property
-    def better(self) -> str | None:
-        """`active` or `total`, whichever foretells better; None where the interval of the difference holds 0."""
-        if not self.difference.leaves_out_0:
-            return None
-        return "active" if (self.difference.value or 0.0) > 0 else "total"
 
 
 def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
@@ -85,7 +36,7 @@ def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
 
 def compare_sizes(
     N: ArrayLike, S: ArrayLike, E: ArrayLike, y: ArrayLike, n_held_out: int = 2, n_replicates: int = 1000, seed: int = 0
-) -> Routed | None:
+) -> dict[str, Any] | None:
     """Fit each form to the models of the smaller sizes, and foretell those of the largest.
 
     Intervals are over replicates of E, each power of two with its models of all sizes, fitted and held out alike:
@@ -101,57 +52,52 @@ def compare_sizes(
         seed: of the replicates.
 
     Returns:
+        laws: each form, active, total and bilinear, with its `error`, the mean of |ln y - prediction| over the models
+            that are held out, and its `constants` a, b and so on, fitted to all models.
+        held_out: the sizes N that are held out.
+        n_fitted: models that the forms are fitted to.
+        n_held_out: models whose y they foretell.
+        difference: error of the law in S minus that of the law in N; above 0, N foretells better.
+        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
+        better: `active` or `total`, whichever foretells better; None where the interval of the difference holds 0.
+
         None where fewer than three sizes are left to fit, or the models all have one E.
     """
+    N_R, size_R = np.asarray(N, np.float64), sizes_of(N)
     ln_N_R, ln_S_R, ln_E_R, ln_y_R = (np.log(np.asarray(each, np.float64)) for each in (N, S, E, y))
-    size_R = sizes_of(N)
-    n_fitted_sizes = int(size_R.max(initial=-1)) + 1 - n_held_out
-    if n_fitted_sizes < _FEWEST or np.ptp(ln_E_R) == 0:
+    is_held_R = size_R > size_R.max(initial=-1) - n_held_out
+    if len(set(size_R[~is_held_R].tolist())) < _FEWEST or np.ptp(ln_E_R) == 0:
         return None
-    designs = {
-        "active": _columns(ln_N_R),
-        "total": _columns(ln_S_R),
-        "bilinear": _columns(ln_N_R, ln_E_R, ln_N_R * ln_E_R),
-    }
-    is_held_R = size_R >= n_fitted_sizes
     power_R = np.unique(np.rint(ln_E_R / np.log(2)), return_inverse=True)[1]
-    drawn_BR = _replicate_weights(power_R, n_replicates, seed)
-    weights_BR = np.vstack([np.ones(len(size_R)), drawn_BR])  # the models themselves first
-    laws, errors, b = [], {}, {}
-    for form, X_RP in designs.items():
-        fitted_BP = _fits(X_RP, ln_y_R, weights_BR * ~is_held_R)
-        off_BH = np.abs(ln_y_R - fitted_BP @ X_RP.T)[:, is_held_R]
-        held_BH = weights_BR[:, is_held_R]
-        errors[form] = (off_BH * held_BH).sum(axis=1) / held_BH.sum(axis=1)
-        held = size_R[is_held_R]
-        constants = _fits(X_RP, ln_y_R, weights_BR)
-        b[form] = constants[:, 1]
-        named = {name: _estimate(constants[:, at]) for at, name in enumerate(FORMS[form])}
-        of_sizes = tuple(float(off_BH[0, held == size].mean()) for size in np.unique(held))
-        laws.append(RoutedLaw(form, named, _estimate(errors[form]), of_sizes))
-    N_R = np.asarray(N, np.float64)
-    held_out = tuple(float(N_R[size_R == size].min()) for size in np.unique(size_R[is_held_R]))
-    n_held = int(is_held_R.sum())
-    difference = _estimate(errors["total"] - errors["active"])
-    alpha_difference = _estimate(b["active"] - b["total"])
-    return Routed(tuple(laws), held_out, len(size_R) - n_held, n_held, difference, alpha_difference)
-
-
-def _columns(*terms: Floats) -> Floats:
-    return np.column_stack([np.ones(len(terms[0])), *terms])
-
-
-def _replicate_weights(number_R: NDArray[np.int64], n_replicates: int, seed: int) -> Floats:
-    """[B, R], how often each model is drawn, with all others of its number."""
-    n = int(number_R.max()) + 1
+    n = int(power_R.max()) + 1
     drawn_BE = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_replicates)
-    return np.asarray(drawn_BE[:, number_R], np.float64)
+    weights_BR = np.vstack([np.ones(len(N_R)), drawn_BE[:, power_R]])  # the models themselves first
+    held_BR = weights_BR * is_held_R
+    laws, error_B, b_B = [], dict[str, Floats](), dict[str, Floats]()
+    columns = {"active": [ln_N_R], "total": [ln_S_R], "bilinear": [ln_N_R, ln_E_R, ln_N_R * ln_E_R]}
+    for form, terms in columns.items():
+        X_RP = np.column_stack([np.ones(len(N_R)), *terms])
+        fitted_BP, constants_BP = (_fits(X_RP, ln_y_R, each_BR) for each_BR in (weights_BR - held_BR, weights_BR))
+        with np.errstate(invalid="ignore"):  # a replicate without a model that is held out
+            error_B[form] = (np.abs(ln_y_R - fitted_BP @ X_RP.T) * held_BR).sum(axis=1) / held_BR.sum(axis=1)
+        constants = {name: _estimate(value_B) for name, value_B in zip("abcd", constants_BP.T, strict=False)}
+        b_B[form] = constants_BP[:, 1]
+        laws.append({"form": form, "error": _estimate(error_B[form]), "constants": constants})
+    difference = _estimate(error_B["total"] - error_B["active"])
+    return {
+        "laws": laws,
+        "held_out": [float(N_R[size_R == size].min()) for size in np.unique(size_R[is_held_R])],
+        "n_fitted": int(np.sum(~is_held_R)),
+        "n_held_out": int(np.sum(is_held_R)),
+        "difference": difference,
+        "alpha_difference": _estimate(b_B["active"] - b_B["total"]),
+        "better": {1.0: "active", -1.0: "total"}.get(float(np.sign(difference.value or 0.0)) * difference.leaves_out_0),
+    }
 
 
 def _fits(X_RP: Floats, ln_y_R: Floats, weights_BR: Floats) -> Floats:
     """[B, P], the constants by weighted least squares, of least norm where a replicate leaves some open."""
-    roots: Sequence[Floats] = list(np.sqrt(weights_BR))
-    return np.array([np.linalg.lstsq(X_RP * root[:, None], ln_y_R * root)[0] for root in roots])
+    return np.array([np.linalg.lstsq(X_RP * root[:, None], ln_y_R * root)[0] for root in np.sqrt(weights_BR)])
 
 
 def _estimate(value_B: Floats) -> Estimate:

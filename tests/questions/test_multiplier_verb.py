@@ -104,5 +104,5 @@ def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Pat
     assert worth == pytest.approx({"1b": 2, "2b": 3}, 1e-6)
     apart = [rows[0], *(row.replace("better", "apart") for row in rows if "better" in row and "2b" in row)]
     both = imported(imported(tmp_path / "both", "\n".join(rows), "s", family=None), "\n".join(apart), "o", family=None)
-    with refused("no groups of base and variant have one source and revision: plain on t, revision 1b"):
+    with refused("which source and revision do not pair: plain on t, revision 1b"):
         asked(both, "plain", "apart")

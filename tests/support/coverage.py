@@ -293,7 +293,7 @@ def of_multiplier(n_draws: int, E: float, alpha: float, scatter: float, n: int, 
     x = np.geomspace(1e6, 1e9, n)
     for _ in range(n_draws):
         y = [(E + 60 * each**-alpha) * np.exp(rng.normal(0, scatter, n)) for each in (x, 2 * x)]
-        overall = fit_multiplier((x, x), y, offset=offset).overall
+        overall = fit_multiplier((x, x), y, offset=offset)[0]["multiplier"]
         held += overall.lo is not None and holds(overall.lo, 2, overall.hi)
     return held
 

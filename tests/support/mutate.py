@@ -82,10 +82,6 @@ _EQUIVALENT = {
         "), _two_power_laws)}",
         "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
     ),
-    "columns are left out in the same order": (
-        "questions/multiplier/surface: t, spare=2), written('D', 'D', None, short, spare=4), with_ends"
-        "('multiplier', 'multiplier', None, TH",
-    ),
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
     "every block ends its thread": (
         "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",

@@ -2,31 +2,28 @@
 
 At a loss y the baseline needs x_b(y) and the variant x_v(y) (compute, size or tokens); the multiplier is x_b / x_v, so
 above 1 the variant pays. A free E for each flatters whichever is given the lower one, so the answer with one E for both
-stands beside it. Shapes: M points of both, P parameters.
+stands beside it. Shapes: M points of both, P parameters, B replicates of the documents.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.families.series import SeriesLaw, fit_series
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
+from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
 from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side
-_SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest loss, where the search for E starts
-_WORST_CONDITION: Final = 1e8
-_END: Final = End(step=1e-10, most_steps=1000)
 _BASE, _VARIANT = 0, 1
 
 
@@ -39,117 +36,12 @@ class Offset(StrEnum):
     none = "none"
 
 
-@dataclass(frozen=True)
-class Multiplier:
-    """The multiplier at one loss.
-
-    Attributes:
-        loss: y.
-        x_variant: what the variant's law needs for it.
-        x_base: what the baseline's law needs; None where it never gets there.
-        value: x_base / x_variant with its 95 % interval; None where it is not reached.
-        status: ok where both measured losses on either side of it, unsupported where one did not, unreachable where the
-            loss is at or below the baseline's E.
-    """
-
-    loss: float
-    x_variant: float
-    x_base: float | None
-    value: Estimate
-    status: Status
-
-
-@dataclass(frozen=True)
-class MultiplierLaw:
-    """The laws of both sides under one offset, and the multipliers that follow.
-
-    Attributes:
-        offset: what they share.
-        alpha: exponents of baseline and variant.
-        E: their offsets.
-        residual_sd: of ln y about the laws.
-        at: a multiplier at the law's loss of each model of the variant, in order of x.
-        overall: geometric mean of those that both measured around; None where there are none.
-        supported: the smallest and the largest loss that both measured; None where they do not overlap.
-        status: why there are no numbers, else ok or, where nothing is supported, unsupported.
-        p: of the test of an E that is given against one that both share; None elsewhere.
-    """
-
-    offset: Offset
-    alpha: tuple[float, float] | None
-    E: tuple[float, float] | None
-    residual_sd: float | None
-    at: tuple[Multiplier, ...]
-    overall: Estimate
-    supported: tuple[float, float] | None
-    status: Status
-    p: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class _Laws:
-    """Fitted laws of both sides; parameters ln_C, alpha of each side, then one E, two or none, where it is held."""
-
-    points: Stacked
-    theta_P: Floats
-    offset: Offset
-    held_E: float = 0.0
-
-    def of(self, side: int) -> tuple[float, float, float]:
-        """ln_C at the reference, alpha and E of one side."""
-        ln_C, alpha = self.theta_P[2 * side : 2 * side + 2]
-        return float(ln_C), float(alpha), self.E(side)
-
-    def E(self, side: int) -> float:
-        return float(self.theta_P[self.at_E(side)]) if self.has_E else self.held_E
-
-    @property
-    def has_E(self) -> bool:
-        """Whether an E is among the parameters."""
-        return self.offset in (Offset.shared, Offset.free)
-
-    @property
-    def squares(self) -> float:
-        """The sum of squares of ln y about both laws."""
-        return float(np.sum((self.ln_law_M - self.points.ln_y_M) ** 2))
-
-    def at_E(self, side: Any) -> Any:
-        """The place in theta of the E of a side, or of each of many."""
-        return 4 + side * (self.offset is Offset.free)
-
-    def x_at(self, side: int, loss: float) -> float:
-        """Ln x at which a side's law reaches a loss; infinite at or below its E."""
-        ln_C, alpha, E = self.of(side)
-        return (ln_C - np.log(loss - E)) / alpha if loss > E else np.inf
-
-    def gradient_P(self, side: int, loss: float) -> Floats:
-        """Derivatives of ln x at a loss by the parameters."""
-        _, alpha, E = self.of(side)
-        out_P = np.zeros(len(self.theta_P))
-        out_P[2 * side] = 1 / alpha
-        out_P[2 * side + 1] = -self.x_at(side, loss) / alpha
-        if self.has_E:
-            out_P[self.at_E(side)] = 1 / (alpha * (loss - E))
-        return out_P
-
-    @property
-    def ln_law_M(self) -> Floats:
-        of_M, theta_P = self.points.family_M, self.theta_P
-        ln_power_M = theta_P[2 * of_M] - theta_P[2 * of_M + 1] * self.points.x_M
-        E_M = theta_P[self.at_E(of_M)] if self.has_E else np.full(len(of_M), self.held_E)
-        with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
-            return np.asarray(np.logaddexp(ln_power_M, np.log(E_M)))
-
-    @property
-    def jacobian_MP(self) -> Floats:
-        """Derivatives of ln y, those by E also where it is 0: its bound leaves it uncertain upwards."""
-        of_M, x_M, ln_law_M = self.points.family_M, self.points.x_M, self.ln_law_M
-        share_M = np.exp(self.theta_P[2 * of_M] - self.theta_P[2 * of_M + 1] * x_M - ln_law_M)
-        J_MP, each_M = np.zeros((len(x_M), len(self.theta_P))), np.arange(len(x_M))
-        J_MP[each_M, 2 * of_M], J_MP[each_M, 2 * of_M + 1] = share_M, -x_M * share_M
-        if self.has_E:
-            J_MP[each_M, self.at_E(of_M)] = np.exp(-ln_law_M)
-        return J_MP
+Numbers = dict[str, Any]
+"""By name, those with intervals as `Estimate`."""
+_NOTHING: Final[Numbers] = {
+    "multiplier": NO_ESTIMATE,
+    **dict.fromkeys("loss_from loss_to alpha_base alpha_variant E_base E_variant residual_sd".split()),
+}
 
 
 def fit_multiplier(
@@ -159,7 +51,7 @@ def fit_multiplier(
     offset: Offset = Offset.shared,
     n_documents: int | None = None,
     E: Pin | None = None,
-) -> MultiplierLaw:
+) -> tuple[Numbers, list[Numbers]]:
     """Fit both laws together by least squares of ln y and compare what they need for the same loss.
 
     Args:
@@ -171,9 +63,16 @@ def fit_multiplier(
         E: what is given for both, with offset `given`.
 
     Returns:
-        The laws and multipliers. Intervals are over models (Student's t of the scatter about both laws) and documents.
-        Its status is too_few_sizes, not_positive, no_trend where a law does not fall, barely_determined where the
-        points do not tell the parameters apart (no intervals then), unsupported where the losses do not overlap.
+        Overall: `status`, why there are no numbers, else ok or, where nothing is supported, unsupported; `multiplier`,
+        the geometric mean of those that both measured around; `loss_from` and `loss_to`, the losses that both measured,
+        None where they do not overlap; exponents and offsets of both; `residual_sd` of ln y about the laws;
+        with an E that is given `p` of the test of it against one that both share. Without numbers it is too_few_sizes,
+        not_positive, or no_trend where a law does not fall; without intervals barely_determined, the points do not tell
+        the parameters apart. Intervals are over models (Student's t of the scatter about both laws) and documents.
+
+        Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, what each law
+        needs for it, None where the baseline never gets there; `multiplier`, their ratio; `status`, unsupported where
+        one side did not measure losses on either side of it, unreachable at or below the baseline's E.
 
     Raises:
         NotGiven: the E that is given is not below every loss.
@@ -181,163 +80,93 @@ def fit_multiplier(
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
     """
-    sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (x, y))
-    n_free = {Offset.shared: 5, Offset.free: 6}.get(offset, 4)
-    if min(len(np.unique(each)) for each in sizes) < _FEWEST or sum(map(len, sizes)) <= n_free:
-        return _without(offset, Status.too_few_sizes)
-    if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
-        return _without(offset, Status.not_positive)
-    points = stack(sizes, values, y_replicates, n_documents)
-    if offset is Offset.given and E is not None:
+    n_E = {Offset.shared: 1, Offset.free: 2}.get(offset, 0)
+    if min(len(np.unique(each)) for each in x) < _FEWEST or sum(map(np.size, x)) <= 4 + n_E:
+        return _NOTHING | {"status": Status.too_few_sizes}, []
+    if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
+        return _NOTHING | {"status": Status.not_positive}, []
+    points = stack(x, y, y_replicates, n_documents)
+    if E is not None and offset is Offset.given:
         return _with_given(points, E)
-    return _found(_fit(points, offset))
+    return _compared(fit_series(points, 2, n_E))
 
 
-def _with_given(points: Stacked, E: Pin) -> MultiplierLaw:
+def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
     """The laws with an E that is given, beside those with one that both share, which test it."""
-    shared = _fit(points, Offset.shared)
-    about = _uncertainty(shared)
-    told = Estimate()
-    if about is not None:
-        told = Estimate(shared.E(_BASE), *about.interval(shared.E(_BASE), np.eye(len(shared.theta_P))[4]))
+    shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
+    about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
+    told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))
     chosen = values_of({"E": E}, np.exp(points.ln_y_M), {"E": told})
-    found = [_fit(points, Offset.given, each.values["E"]) for each in chosen]
-    weights = weights_of([laws.squares for laws in found], len(points.x_M) - 4, chosen)
-    at_value = _fit(points, Offset.given, E.value)
-    p = p_of_squares(shared.squares, at_value.squares, len(points.x_M) - 5)
-    laws = [_found(each) for each in found]
-    best = laws[int(np.argmax(weights))]
-    if len(laws) == 1 or any(law.alpha is None for law in laws):
-        return replace(best, p=p)
+    found = [fit_series(points, 2, E=each.values["E"]) for each in chosen]
+    weights, laws = weights_of([law.squares for law in found], dof + 1, chosen), [_compared(law) for law in found]
+    p = p_of_squares(shared.squares, fit_series(points, 2, E=E.value).squares, dof)
+    best, at = laws[int(np.argmax(weights))]
+    if len(laws) == 1 or any(overall["alpha_base"] is None for overall, _ in laws):
+        return best | {"p": p}, at
 
-    def over(numbers: Sequence[Estimate]) -> Estimate:
-        return mapped(math.exp, mixed([mapped(math.log, each) for each in numbers], weights))
+    def over(numbers: Sequence[Numbers]) -> Numbers:
+        ln_m = [mapped(math.log, each["multiplier"]) for each in numbers]
+        return {"multiplier": mapped(math.exp, mixed(ln_m, weights))}
 
-    models = [replace(best.at[n], value=over([law.at[n].value for law in laws])) for n in range(len(best.at))]
-    return replace(best, p=p, at=tuple(models), overall=over([law.overall for law in laws]))
-
-
-def _found(laws: _Laws) -> MultiplierLaw:
-    offset = laws.offset
-    if min(laws.of(side)[1] for side in (_BASE, _VARIANT)) <= 0:
-        return _without(offset, Status.no_trend)
-    return _compared(laws, _uncertainty(laws))
+    mixed_at = [row | over([rows[n] for _, rows in laws]) for n, row in enumerate(at)]
+    return best | {"p": p} | over([overall for overall, _ in laws]), mixed_at
 
 
-def _fit(points: Stacked, offset: Offset, E: float = 0.0) -> _Laws:
-    """The best of several starts, searched at once with E between 0 and the smallest loss, or held."""
-    smallest = [float(np.exp(points.ln_y_M[points.family_M == side].min())) for side in (_BASE, _VARIANT)]
-    limits = {Offset.shared: [min(smallest)], Offset.free: smallest}.get(offset, [])
-    starts = [
-        [*_lines(points, share, limits, E), *(max(share, 1e-3) * limit for limit in limits)]
-        for share in (_SHARES if limits else (0.0,))
-    ]
-
-    def objective(theta_PB: Floats, _: Sets) -> Local:
-        each = [_Laws(points, theta_P, offset, E) for theta_P in theta_PB.T]
-        residual_MB = np.stack([laws.ln_law_M - points.ln_y_M for laws in each], axis=-1)
-        return squares(residual_MB, np.stack([laws.jacobian_MP.T for laws in each], axis=-1))
-
-    lower_P, upper_P = [*[-np.inf] * 4, *[0.0] * len(limits)], [*[np.inf] * 4, *(1 - 1e-9) * np.array(limits)]
-    found = minimise(objective, np.array(starts).T, lower_P, upper_P, _END)
-    return _Laws(points, found.theta_PB[:, found.best], offset, E)
-
-
-def _lines(points: Stacked, share: float, limits: list[float], held_E: float) -> list[float]:
-    """ln_C and alpha of both lines in ln(y - E) for a start of E."""
-    start = []
-    for side in (_BASE, _VARIANT):
-        own = points.family_M == side
-        E = share * limits[min(side, len(limits) - 1)] if limits else held_E
-        slope, ln_C = np.polyfit(points.x_M[own], np.log(np.exp(points.ln_y_M[own]) - E), 1)
-        start += [float(ln_C), float(-slope)]
-    return start
-
-
-def _uncertainty(laws: _Laws) -> Uncertainty | None:
+def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
     """Variances of all parameters together; None where the points do not tell these apart."""
-    J_MP, points = laws.jacobian_MP, laws.points
-    residual_M = points.ln_y_M - laws.ln_law_M
-    length_P = np.linalg.norm(J_MP, axis=0)
-    if not np.all(length_P > 0) or np.linalg.cond(J_MP / length_P) > _WORST_CONDITION:
+    J_MP, points = law.jacobian_MP, law.points
+    if not is_identified(J_MP):
         return None
-    L_PM = np.linalg.pinv(J_MP)
-    dof, P = J_MP.shape[0] - J_MP.shape[1], J_MP.shape[1]
-    text_PP, bias_P, explained = np.zeros((P, P)), np.zeros(P), 0.0
-    if points.change_BM is not None:
-        change_BP = points.change_BM @ L_PM.T
-        text_PP, bias_P = np.cov(change_BP, rowvar=False), change_BP.mean(axis=0)
-        left_BM = points.change_BM - points.change_BM.mean(axis=0)
-        left_BM = left_BM - left_BM @ L_PM.T @ J_MP.T
-        explained = float((left_BM**2).sum(axis=1).mean()) / dof
-    scatter = float(residual_M @ residual_M / dof) ** 0.5
-    return Uncertainty(
-        text_PP,
-        bias_P,
-        L_PM @ L_PM.T,
-        scatter,
-        explained**0.5,
-        dof,
-        points.change_BM is not None,
-        n_documents=points.n_documents,
-    )
+    L_PM, (M, P) = np.linalg.pinv(J_MP), J_MP.shape
+    change_BM = np.zeros((2, M)) if points.change_BM is None else points.change_BM
+    text_PP, bias_P = np.cov(change_BM @ L_PM.T, rowvar=False), L_PM @ change_BM.mean(axis=0)
+    left_BM = (change_BM - change_BM.mean(axis=0)) @ (np.eye(M) - J_MP @ L_PM).T
+    explained = float((left_BM**2).sum(axis=1).mean()) / (M - P)
+    scatter, is_known = (law.squares / (M - P)) ** 0.5, points.change_BM is not None
+    spread_PP, n = L_PM @ L_PM.T, points.n_documents
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, explained**0.5, M - P, is_known, n_documents=n)
 
 
-def _compared(laws: _Laws, uncertainty: Uncertainty | None) -> MultiplierLaw:
-    points = laws.points
-    ranges = [points.ln_y_M[points.family_M == side] for side in (_BASE, _VARIANT)]
-    low, high = (float(np.exp(pick(edge(y) for y in ranges))) for pick, edge in ((max, np.min), (min, np.max)))
-    supported = (low, high) if low < high else None
-    losses = np.exp(laws.ln_law_M[points.family_M == _VARIANT])
-    order = np.argsort(points.x_M[points.family_M == _VARIANT])
-    at = tuple(_at(laws, uncertainty, float(loss), supported) for loss in losses[order])
-    within = [each.loss for each in at if each.status is Status.ok]
-    overall = Estimate()
+def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
+    """What the laws of both need for the losses of the variant's models."""
+    points, about = law.points, _uncertainty(law)
+    alpha, E = ((float(law.constants(_BASE)[at]), float(law.constants(_VARIANT)[at])) for at in (1, 2))
+    if min(alpha) <= 0:
+        return _NOTHING | {"status": Status.no_trend}, []
+    y_base, y_variant = (np.exp(points.ln_y_M[points.family_M == side]) for side in (_BASE, _VARIANT))
+    low, high = float(max(y_base.min(), y_variant.min())), float(min(y_base.max(), y_variant.max()))
+
+    def ratio(ln_m: float, by_P: Floats) -> Estimate:
+        return Estimate(ln_m, *((None, None) if about is None else about.interval(ln_m, by_P))).exp()
+
+    at, within, of_variant = list[Numbers](), [], points.family_M == _VARIANT
+    for loss in np.exp(law.ln_law_M[of_variant])[np.argsort(points.x_M[of_variant])].tolist():
+        (ln_v, by_v_P), (ln_b, by_b_P) = (_ln_x(law, side, loss) for side in (_VARIANT, _BASE))
+        status = Status.ok if low <= loss <= high else Status.unsupported
+        status, ln_m = status if math.isfinite(ln_b) else Status.unreachable, (ln_b - ln_v, by_b_P - by_v_P)
+        within += [ln_m] if status is Status.ok else []
+        numbers: Numbers = {"loss": loss, "x_variant": math.exp(ln_v + points.ln_S_ref), "status": status}
+        m = NO_ESTIMATE if status is Status.unreachable else ratio(*ln_m)
+        at.append(numbers | {"x_base": exp_or_none(ln_b + points.ln_S_ref), "multiplier": m})
+    overall = NO_ESTIMATE
     if within:
-        values, gradients = zip(*(_ln_ratio(laws, loss) for loss in within), strict=True)
-        overall = _exp(float(np.mean(values)), np.mean(gradients, axis=0), uncertainty)
-    residual_M = points.ln_y_M - laws.ln_law_M
-    dof = len(residual_M) - len(laws.theta_P)
+        ln_m_K, by_KP = zip(*within, strict=True)
+        overall = ratio(float(np.mean(ln_m_K)), np.mean(by_KP, axis=0))
     status = Status.ok if within else Status.unsupported
-    status = Status.barely_determined if uncertainty is None else status
-    return MultiplierLaw(
-        laws.offset,
-        (laws.of(_BASE)[1], laws.of(_VARIANT)[1]),
-        (laws.E(_BASE), laws.E(_VARIANT)),
-        float(residual_M @ residual_M / dof) ** 0.5,
-        tuple(replace(each, status=first_of([each.status, status])) for each in at),
-        overall,
-        supported,
-        status,
-    )
+    status = Status.barely_determined if about is None else status
+    overlap = (low, high) if low < high else (None, None)
+    sd = (law.squares / (len(points.x_M) - len(law.theta_P))) ** 0.5
+    numbers = dict(zip(_NOTHING, (overall, *overlap, *alpha, *E, sd), strict=True))
+    return numbers | {"status": status}, [each | {"status": first_of([each["status"], status])} for each in at]
 
 
-def _at(laws: _Laws, uncertainty: Uncertainty | None, loss: float, supported: tuple[float, float] | None) -> Multiplier:
-    x_variant = float(np.exp(laws.x_at(_VARIANT, loss) + laws.points.ln_S_ref))
-    ln_x_base = laws.x_at(_BASE, loss)
-    if not np.isfinite(ln_x_base):
-        return Multiplier(loss, x_variant, None, Estimate(), Status.unreachable)
-    value, gradient_P = _ln_ratio(laws, loss)
-    inside = supported is not None and supported[0] <= loss <= supported[1]
-    x_base = float(np.exp(ln_x_base + laws.points.ln_S_ref))
-    return Multiplier(
-        loss, x_variant, x_base, _exp(value, gradient_P, uncertainty), Status.ok if inside else Status.unsupported
-    )
-
-
-def _ln_ratio(laws: _Laws, loss: float) -> tuple[float, Floats]:
-    """ln(x_b / x_v) at a loss, and its derivatives."""
-    value = laws.x_at(_BASE, loss) - laws.x_at(_VARIANT, loss)
-    return float(value), laws.gradient_P(_BASE, loss) - laws.gradient_P(_VARIANT, loss)
-
-
-def _exp(value: float, gradient_P: Floats, uncertainty: Uncertainty | None) -> Estimate:
-    if uncertainty is None:
-        return Estimate(float(np.exp(value)))
-    with np.errstate(over="ignore"):  # an end beyond all numbers is open
-        lo, hi = np.exp(uncertainty.interval(value, gradient_P))
-    return Estimate(float(np.exp(value)), float(lo), float(hi) if np.isfinite(hi) else None)
-
-
-def _without(offset: Offset, status: Status) -> MultiplierLaw:
-    return MultiplierLaw(offset, None, None, None, (), Estimate(), None, status)
+def _ln_x(law: SeriesLaw, side: int, loss: float) -> tuple[float, Floats]:
+    """Ln x at which the law of a side reaches a loss, infinite at or below its E; and its derivatives."""
+    (ln_C, alpha, E), by_P = law.constants(side), np.zeros(len(law.theta_P))
+    if loss <= E:
+        return math.inf, by_P
+    ln_x = float(ln_C - np.log(loss - E)) / alpha
+    derivatives = (1 / alpha, -ln_x / alpha, 1 / (alpha * (loss - E)))[: 3 if law.n_E else 2]
+    for at, by in zip(law.places(side), derivatives, strict=False):
+        by_P[at] = by
+    return ln_x, by_P

@@ -12,23 +12,22 @@ Shapes: N points of both sides, B replicates of the documents, T places, P colum
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from rbpx.laws.forms.linearised import Mixed, Nearby, mix
-from rbpx.laws.intervals.estimate import TAILS, Estimate, Z
+from rbpx.laws.forms.linearised import Nearby, mix
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Z
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import nearby, thinned
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, first_of
 
 FORMS: Final = ("chinchilla", "kaplan")
 BEYOND: Final = 10.0  # times the most compute that was compared
@@ -44,8 +43,10 @@ _SD_SLOPE: Final = 0.3  # of its slope
 _OWN: Final = 0.5  # prior weight of constants that differ
 _APART: Final = (0.04, 0.15)  # by how much, of what a constant itself may be beforehand
 _SAME: Final = 1e-7  # of a direction of the constants: one that is as short is none
-_BETWEEN: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
 _EXACT: Final = 1e-5  # of ln y: points that lie on the law as closely test nothing
+_N: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
+_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = (0, _N // 2, _N - 1, _N)  # of them, and the one beyond
+_SLOPE: Final = -1  # behind them
 
 
 @dataclass(frozen=True)
@@ -67,58 +68,31 @@ class At:
     status: Status
 
 
-@dataclass(frozen=True)
-class Common:
-    """Where two sets of runs are compared: the ranges of S and D that both have.
-
-    Attributes:
-        S: the least and the largest size.
-        D: the fewest and the most tokens.
-        n_base: points of the baseline in there.
-        n_variant: of the variant.
-        C: the least and the most compute of these.
-        ratio: the geometric mean of their D / S.
-    """
-
-    S: tuple[float, float]
-    D: tuple[float, float]
-    n_base: int
-    n_variant: int
-    C: tuple[float, float]
-    ratio: float
-
-
 @dataclass(frozen=True, eq=False)
 class Shift:
     """What a variant is worth over a surface.
 
     Attributes:
-        axis: along which it is shifted.
-        overall: the multiplier at the middle compute of the runs compared.
+        reasons: every status that holds.
+        common: what is compared: the ranges of S and D that both have (`S_from`, `S_to`, ...), `n_base` and `n_variant`
+            runs in there, and their range of C; empty where these have too little in common.
+        multiplier: at the middle compute of the runs compared.
         slope: of ln m in ln C, between the least and the most compute compared; 0 where m does not change with scale.
         at: at the least, the middle and the most compute compared, and at ten times the most.
         apart: from which compute to which the interval leaves out 1 on one side: as far as the most that was compared,
             or else as far as the least; None where neither end does.
         p: of the test that both have the same constants; None where nothing is left to test it with.
         weights: of the forms, and of each with constants of the variant's own; they sum to 1.
-        common: where both are compared; None where their ranges have too little in common.
-        reasons: every status that holds.
     """
 
-    axis: Axis
-    overall: Estimate
-    slope: Estimate
-    at: tuple[At, ...]
-    apart: tuple[float, float] | None
-    p: float | None
-    weights: dict[str, float]
-    common: Common | None
     reasons: tuple[Status, ...]
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
+    common: Mapping[str, float] = field(default_factory=dict)
+    multiplier: Estimate = NO_ESTIMATE
+    slope: Estimate = NO_ESTIMATE
+    at: tuple[At, ...] = ()
+    apart: tuple[float, float] | None = None
+    p: float | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 def is_surface(base: Runs, variant: Runs) -> bool:
@@ -126,20 +100,13 @@ def is_surface(base: Runs, variant: Runs) -> bool:
     return all(len(runs.S_N) > 0 and not judge(runs.S_N, runs.D_N).is_collinear for runs in (base, variant))
 
 
-def fit_shift(
-    base: Runs,
-    variant: Runs,
-    axis: Axis,
-    forms: Sequence[str] = FORMS,
-    **options: Any,
-) -> Shift:
+def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     """Fit the surface that both share and the shift of the variant along it.
 
     Args:
         base: the baseline's runs; `y_BN` of both are of the same replicates of the documents.
         variant: the variant's.
         axis: S, D or C.
-        forms: of the surface, names in `rbpx.laws.surface.fit.FORMS`.
         options: objective and delta of `fit_surface`.
 
     Returns:
@@ -152,38 +119,44 @@ def fit_shift(
     """
     y = np.concatenate([base.y_N, variant.y_N])
     if not np.all((y > 0) & np.isfinite(y)):
-        return _without(axis, Status.not_positive)
+        return Shift((Status.not_positive,))
     if not is_surface(base, variant):
-        return _without(axis, Status.collinear_design)
+        return Shift((Status.collinear_design,))
     base, variant = (runs.only(thinned(runs)) for runs in (base, variant))
-    common = _common(base, variant)
-    if common is None:
-        return _without(axis, Status.unsupported)
-    pair = _Pair.of(base, variant, axis, common)
-    by_start = [pair.fit(forms[0], start, 0.0, options) for start in _STARTS]
+    pair = _paired(base, variant, axis)
+    if pair is None:
+        return Shift((Status.unsupported,))
+    by_start = [pair.fit(FORMS[0], start, 0.0, options) for start in _STARTS]
     known = [(fit.objective, start) for fit, start in zip(by_start, _STARTS, strict=True) if fit.objective is not None]
     if not known:
-        return _without(axis, first_of(reason for fit in by_start for reason in fit.reasons), common)
+        return Shift((first_of(reason for fit in by_start for reason in fit.reasons),), pair.common)
     ln_m, slope = min(known)[1], 0.0
     for _ in range(_ROUNDS):
-        fits = [fit for fit in (pair.fit(form, ln_m, slope, options) for form in forms) if fit.surface is not None]
-        ways = pair.ways(fits, ln_m, slope)
+        ways = [way for form in FORMS for way in pair.ways(pair.fit(form, ln_m, slope, options), ln_m, slope)]
         if not ways:
-            return _without(axis, Status.no_trend, common)
+            return Shift((Status.no_trend,), pair.common)
         mixed = mix(ways, pair.x_NA(ln_m, slope), None, pair.ln_y_N, pair.both.group_N)
         found_T = mixed.mixture.quantiles([0.5])[:, 0]
         moved = float(np.clip(found_T[_MIDDLE] - ln_m, -_MOST, _MOST))
         if abs(moved) < _CLOSE:
             break
         ln_m, slope = ln_m + moved, float(np.clip(found_T[_SLOPE], -_SD_SLOPE, _SD_SLOPE))
-    p = pair.p_of_shared(ways)
-    refused = [Status.families_differ] if p is not None and p < REFUSED else []
-    return pair.told(mixed, ways[0], p, in_order(refused))
-
-
-_LEAST, _MIDDLE, _GREATEST, _BEYOND = range(4)
-_PLACES: Final = 4
-_SLOPE: Final = -1
+    p, mixture = pair.p_of_shared(ways), mixed.mixture
+    middle_T, lo_T, hi_T = mixture.quantiles((0.5, *TAILS)).T
+    if pair.both.y_BN is not None:  # what other documents change
+        change_BT = (np.log(pair.both.y_BN) - pair.ln_y_N) @ np.linalg.pinv(ways[0].J_NP).T @ ways[0].J_TP.T
+        wider_T = np.sqrt(1 + change_BT.var(axis=0, ddof=1) / ((hi_T - lo_T) / (2 * Z)) ** 2)
+        middle_T, lo_T, hi_T = mixture.widened(wider_T, middle_T).quantiles((0.5, *TAILS)).T
+    ln_m_T = [Estimate(*ends) for ends in zip(*(each.tolist() for each in (middle_T, lo_T, hi_T)), strict=True)]
+    C_T, (S_T, D_T) = np.exp(pair.ln_C_T), np.exp(pair.x_TA).T
+    C_T[[_LEAST, _GREATEST]] = pair.common["C_from"], pair.common["C_to"]  # free of rounding
+    at = [
+        At(float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok)
+        for T in _NAMED
+    ]
+    apart = _apart(C_T[:_N], (np.sign(lo_T) * (lo_T * hi_T > 0))[:_N])
+    refused = (Status.families_differ,) if p is not None and p < REFUSED else ()
+    return Shift(refused, pair.common, ln_m_T[_MIDDLE].exp(), ln_m_T[_SLOPE], tuple(at), apart, p, mixed.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,175 +166,120 @@ class _Pair:
     Attributes:
         both: all points; runs of the two sides are different ones.
         variant_N: 1 for those of the variant, 0 for the baseline's.
-        axis: of the shift.
-        common: where they are compared.
+        along: how much of ln m the logarithms of S and of D get.
+        common: as in `Shift`.
+        ln_C_T: compute, in even steps from the least to the greatest that is compared, and ten times that.
+        x_TA: logarithms of S and D there, at the mean tokens for a parameter of the runs compared.
     """
 
     both: Runs
     variant_N: Floats
-    axis: Axis
-    common: Common
-
-    @classmethod
-    def of(cls, base: Runs, variant: Runs, axis: Axis, common: Common) -> "_Pair":
-        y_BN = None
-        if base.y_BN is not None and variant.y_BN is not None and len(base.y_BN) == len(variant.y_BN):
-            y_BN = np.hstack([base.y_BN, variant.y_BN])
-        S, D, y = (np.concatenate([getattr(runs, name) for runs in (base, variant)]) for name in ("S_N", "D_N", "y_N"))
-        groups = np.concatenate([base.group_N, variant.group_N + base.n_groups])
-        is_variant = np.repeat([0.0, 1.0], [len(base.y_N), len(variant.y_N)])
-        return cls(Runs.of(S, D, y, groups=groups, y_replicates=y_BN), is_variant, axis, common)
+    along: tuple[float, float]
+    common: Mapping[str, float]
+    ln_C_T: Floats
+    x_TA: Floats
 
     @property
     def ln_y_N(self) -> Floats:
         return np.asarray(np.log(self.both.y_N))
 
     @property
-    def ln_C_T(self) -> Floats:
-        """Compute of the least, the middle, the greatest that is compared, and ten times that; then even steps."""
-        least, most = np.log(self.common.C)
-        named = [least, (least + most) / 2, most, most + math.log(BEYOND)]
-        return np.append(named, np.linspace(least, most, _BETWEEN))
-
-    @property
     def about_N(self) -> Floats:
         """Ln C about the middle."""
         return np.asarray(np.log(self.both.along(Axis.C)) - self.ln_C_T[_MIDDLE])
 
-    def places(self) -> tuple[Floats, Floats]:
-        """S and D of the places, at the mean tokens for a parameter of the runs compared."""
-        S_T = np.exp((self.ln_C_T - math.log(6 * self.common.ratio)) / 2)
-        return S_T, S_T * self.common.ratio
-
     def x_NA(self, ln_m: float, slope: float) -> Floats:
         """Logarithms of S and D where the points lie on the surface of the baseline."""
         moved_N = self.variant_N * (ln_m + slope * self.about_N)
-        return np.log(np.column_stack([self.both.S_N, self.both.D_N])) + moved_N[:, None] * _ALONG[self.axis]
+        return np.log(np.column_stack([self.both.S_N, self.both.D_N])) + moved_N[:, None] * self.along
 
     def fit(self, form: str, ln_m: float, slope: float, options: dict[str, Any]) -> Surface:
         """The surface of all points, those of the variant shifted."""
         S_N, D_N = np.exp(self.x_NA(ln_m, slope)).T
         return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
-    def ways(self, fits: Sequence[Surface], ln_m: float, slope: float) -> list[Nearby]:
-        """Each form with shared constants and with the variant's own, for ln m at the places and its slope.
+    def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[Nearby]:
+        """A form with shared constants and with the variant's own, for ln m at the places and its slope.
 
         The columns are those of the constants, of ln m and of its slope, then of how far the variant's constants are
-        from the baseline's. Forms that do not fall along the axis have no multiplier.
+        from the baseline's. A form that does not fall along the axis has no multiplier.
         """
-        ways, away_T = [], self.ln_C_T - self.ln_C_T[_MIDDLE]
+        if fit.surface is None:
+            return
+        away_T = self.ln_C_T - self.ln_C_T[_MIDDLE]
         ln_m_T = ln_m + slope * away_T
-        x_TA = np.log(np.column_stack(self.places())) + ln_m_T[:, None] * _ALONG[self.axis]
-        S_T, D_T = np.exp(x_TA).T
-        there = Runs.of(S_T, D_T, np.ones(len(x_TA)))
-        for fit in fits:
-            if fit.surface is None:
-                continue
-            of = nearby(fit.form, fit.surface, 1.0, fit.runs, there)
-            along_N, along_T = (each @ _ALONG[self.axis] for each in (of.slope_NA, of.slope_TA))
-            if not (np.all(along_T < 0) and np.any(along_N < 0)):
-                continue
-            of_m_NP = (self.variant_N * along_N)[:, None] * np.column_stack(
-                [np.full(len(along_N), _SD), _SD_SLOPE * self.about_N]
-            )
-            zero_TP, of_m_TP = np.zeros(of.J_TP.shape), np.column_stack([np.full(len(away_T), _SD), _SD_SLOPE * away_T])
-            here = replace(of, ln_y_T=np.append(ln_m_T, slope), slope_TA=np.zeros((len(away_T) + 1, 2)))
-            for apart in (0.0, *_APART):
-                own_NP, own_TP = apart * self.variant_N[:, None] * of.J_NP, apart * of.J_TP / along_T[:, None]
-                J_TP = np.hstack([zero_TP, of_m_TP, own_TP])
-                rise_P = (J_TP[_GREATEST] - J_TP[_LEAST]) / (away_T[_GREATEST] - away_T[_LEAST])
-                name, prior = (f"{fit.form}, own", _OWN / len(_APART)) if apart else (fit.form, 1 - _OWN)
-                J_NP = np.hstack([of.J_NP, of_m_NP, own_NP])
-                ways.append(replace(here, name=name, prior=prior, J_NP=J_NP, J_TP=np.vstack([J_TP, rise_P])))
-        return ways
+        S_T, D_T = np.exp(self.x_TA + ln_m_T[:, None] * self.along).T
+        of = nearby(fit.form, fit.surface, 1.0, fit.runs, Runs.of(S_T, D_T, np.ones(len(S_T))))
+        along_N, along_T = (each @ self.along for each in (of.slope_NA, of.slope_TA))
+        if not (np.all(along_T < 0) and np.any(along_N < 0)):
+            return
+        by_m_NP, by_m_TP = (
+            np.column_stack([np.full(len(ln_C), _SD), _SD_SLOPE * ln_C]) for ln_C in (self.about_N, away_T)
+        )
+        by_m_NP = (self.variant_N * along_N)[:, None] * by_m_NP
+        here = replace(of, ln_y_T=np.append(ln_m_T, slope), slope_TA=np.zeros((len(away_T) + 1, 2)))
+        for apart in (0.0, *_APART):
+            J_NP = np.hstack([of.J_NP, by_m_NP, apart * self.variant_N[:, None] * of.J_NP])
+            J_TP = np.hstack([np.zeros(of.J_TP.shape), by_m_TP, apart * of.J_TP / along_T[:, None]])
+            rise_P = (J_TP[_GREATEST] - J_TP[_LEAST]) / (away_T[_GREATEST] - away_T[_LEAST])
+            name, prior = (f"{fit.form}, own", _OWN / len(_APART)) if apart else (fit.form, 1 - _OWN)
+            yield replace(here, name=name, prior=prior, J_NP=J_NP, J_TP=np.vstack([J_TP, rise_P]))
 
     def p_of_shared(self, ways: Sequence[Nearby]) -> float | None:
         """The F test of shared constants against own ones, linear about the optimum of the form that fits best.
 
         Of the checkpoints of a run the last one counts.
         """
-        last_N = self._last()
+        order = np.lexsort((self.both.D_N, self.both.group_N))
+        last_N = order[np.append(np.diff(self.both.group_N[order]) > 0, True)]
+
+        def left(way: Nearby) -> tuple[float, int]:
+            """The sum of squares that the columns do not explain, and how many of them are independent."""
+            J_NP, left_N = way.J_NP[last_N], (self.ln_y_N - way.ln_y_N)[last_N]
+            length_P = np.linalg.norm(J_NP, axis=0)
+            J_NP = J_NP[:, length_P > 0] / length_P[length_P > 0]
+            theta_P, _, rank, _ = np.linalg.lstsq(J_NP, left_N, rcond=_SAME)
+            return float(np.sum((left_N - J_NP @ theta_P) ** 2)), int(rank)
+
         n_ways = 1 + len(_APART)
-        left = [(self.ln_y_N - shared.ln_y_N)[last_N] for shared in ways[::n_ways]]
-        explained = [_left(way.J_NP[last_N], left[at // n_ways]) for at, way in enumerate(ways)]
-        best = n_ways * min(range(len(left)), key=lambda at: explained[n_ways * at][0])
-        (few, of_few), (many, of_many) = explained[best], explained[best + n_ways - 1]
+        (few, of_few), at = min((left(way), at) for at, way in enumerate(ways) if at % n_ways == 0)
+        many, of_many = left(ways[at + n_ways - 1])
         dof = len(last_N) - of_many
         if of_many == of_few or dof <= 0 or few <= _EXACT**2 * len(last_N):
             return None
         ratio = (few - many) / (of_many - of_few) / (many / dof)
         return float(fdtrc(of_many - of_few, dof, max(ratio, 0.0)))
 
-    def _last(self) -> NDArray[np.intp]:
-        order = np.lexsort((self.both.D_N, self.both.group_N))
-        ends = np.append(np.diff(self.both.group_N[order]) > 0, True)
-        return np.asarray(order[ends])
 
-    def told(self, mixed: Mixed, way: Nearby, p: float | None, reasons: tuple[Status, ...]) -> Shift:
-        """The numbers, their intervals widened by what other documents change."""
-        mixture = mixed.mixture
-        middle_T, lo_T, hi_T = mixture.quantiles((0.5, *TAILS)).T
-        if self.both.y_BN is not None:
-            change_BN = np.log(self.both.y_BN) - self.ln_y_N
-            change_BT = change_BN @ np.linalg.pinv(way.J_NP).T @ way.J_TP.T
-            variance_T = change_BT.var(axis=0, ddof=1)
-            sd_T = (hi_T - lo_T) / (2 * Z)
-            middle_T, lo_T, hi_T = (
-                mixture.widened(np.sqrt(1 + variance_T / sd_T**2), middle_T).quantiles((0.5, *TAILS)).T
-            )
-        m = [Estimate(*ends).exp() for ends in zip(middle_T, lo_T, hi_T, strict=True)]
-        slope = Estimate(float(middle_T[_SLOPE]), float(lo_T[_SLOPE]), float(hi_T[_SLOPE]))
-        where = zip(*(each.tolist()[:_PLACES] for each in (np.exp(self.ln_C_T), *self.places())), m, strict=False)
-        at = tuple(
-            At(C, S, D, value, Status.beyond if place == _BEYOND else Status.ok)
-            for place, (C, S, D, value) in enumerate(where)
-        )
-        between = slice(_PLACES, _SLOPE)
-        C_T = np.exp(self.ln_C_T[_PLACES:])
-        C_T[[0, -1]] = self.common.C  # free of rounding
-        apart = _apart(C_T, np.sign(lo_T[between]) * (lo_T * hi_T > 0)[between])
-        return Shift(self.axis, m[_MIDDLE], slope, at, apart, p, mixed.weights, self.common, reasons)
+def _paired(base: Runs, variant: Runs, axis: Axis) -> _Pair | None:
+    """Both sides, and the ranges in which they are compared; None where fewer than 4 runs of a side are in there."""
+    S, D, y = (np.concatenate([getattr(runs, name) for runs in (base, variant)]) for name in ("S_N", "D_N", "y_N"))
+    groups, y_BN = np.concatenate([base.group_N, variant.group_N + base.n_groups]), None
+    if base.y_BN is not None and variant.y_BN is not None and len(base.y_BN) == len(variant.y_BN):
+        y_BN = np.hstack([base.y_BN, variant.y_BN])
+    both, is_variant_N = Runs.of(S, D, y, groups=groups, y_replicates=y_BN), np.arange(len(y)) >= len(base.y_N)
+    inside_N, common = np.full(len(y), True), dict[str, float]()
+    for name, of_N in (("S", S), ("D", D)):
+        each = of_N[~is_variant_N], of_N[is_variant_N]
+        least, most = float(max(of.min() for of in each)), float(min(of.max() for of in each))
+        common |= {f"{name}_from": least, f"{name}_to": most}
+        inside_N &= (of_N >= least) & (of_N <= most)
+    C = both.along(Axis.C)[inside_N]
+    common |= {"n_base": int(np.sum(inside_N & ~is_variant_N)), "n_variant": int(np.sum(inside_N & is_variant_N))}
+    if min(common["n_base"], common["n_variant"]) < _FEWEST or np.ptp(C) <= 0:
+        return None
+    common |= {"C_from": float(C.min()), "C_to": float(C.max())}
+    (least, most), ratio = np.log([C.min(), C.max()]).tolist(), float(np.log((D / S)[inside_N]).mean())
+    ln_C_T = np.append(np.linspace(least, most, _N), most + math.log(BEYOND))
+    ln_S_T = (ln_C_T - math.log(6) - ratio) / 2
+    x_TA = np.column_stack([ln_S_T, ln_S_T + ratio])
+    return _Pair(both, is_variant_N.astype(float), _ALONG[axis], common, ln_C_T, x_TA)
 
 
 def _apart(C_T: Floats, side_T: Floats) -> tuple[float, float] | None:
     """The compute over which m is on one side of 1 (side 1 or -1, 0 for neither), from the most or the least of it."""
-    for order in (slice(None, None, -1), slice(None)):
-        C, side = C_T[order], side_T[order]
-        n = int(np.append(side != side[0], True).argmax())
+    for C, side in ((C_T[::-1], side_T[::-1]), (C_T, side_T)):
         if side[0] != 0:
-            first, last = sorted((float(C[0]), float(C[n - 1])))
-            return first, last
+            n = int(np.append(side != side[0], True).argmax())
+            return float(min(C[0], C[n - 1])), float(max(C[0], C[n - 1]))
     return None
-
-
-def _left(J_NP: Floats, left_N: Floats) -> tuple[float, int]:
-    """The sum of squares that some columns do not explain, and how many of them are independent."""
-    length_P = np.linalg.norm(J_NP, axis=0)
-    J_NP = J_NP[:, length_P > 0] / length_P[length_P > 0]
-    turned_NP, size_P, _ = np.linalg.svd(J_NP, full_matrices=False)
-    turned_NP = turned_NP[:, size_P > _SAME * size_P.max()]
-    rest_N = left_N - turned_NP @ (turned_NP.T @ left_N)
-    return float(rest_N @ rest_N), turned_NP.shape[1]
-
-
-def _common(base: Runs, variant: Runs) -> Common | None:
-    """The ranges of both, and the runs in there; None where fewer than 4 of a side are."""
-    S, D = (
-        (max(float(of.min()) for of in each), min(float(of.max()) for of in each))
-        for each in ((base.S_N, variant.S_N), (base.D_N, variant.D_N))
-    )
-    inside = [
-        (runs.S_N >= S[0]) & (runs.S_N <= S[1]) & (runs.D_N >= D[0]) & (runs.D_N <= D[1]) for runs in (base, variant)
-    ]
-    if min(int(each.sum()) for each in inside) < _FEWEST:
-        return None
-    C = np.concatenate([runs.along(Axis.C)[of] for runs, of in zip((base, variant), inside, strict=True)])
-    ratio = np.concatenate([(runs.D_N / runs.S_N)[of] for runs, of in zip((base, variant), inside, strict=True)])
-    if C.max() <= C.min():
-        return None
-    n_base, n_variant = (int(each.sum()) for each in inside)
-    return Common(S, D, n_base, n_variant, (float(C.min()), float(C.max())), float(np.exp(np.log(ratio).mean())))
-
-
-def _without(axis: Axis, status: Status, common: Common | None = None) -> Shift:
-    return Shift(axis, Estimate(), Estimate(), (), None, None, {}, common, (status,))

@@ -89,13 +89,8 @@ def stack(
         y_replicates_F: its values under B replicates of the same documents for all families, shape [B, N_f]; those of
             one family alone say nothing. Rows with a value that is not positive and finite are left out.
         n_documents: that were resampled; None where they are not counted.
-
-    Raises:
-        ValueError: numbers of families, sizes or values disagree.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
-    if len(sizes) != len(values) or any(S.shape != y.shape or S.ndim != 1 for S, y in zip(sizes, values, strict=False)):
-        raise ValueError("each family needs as many values as sizes")
     y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
     known, change_BM = [np.asarray(y, np.float64) for y in y_replicates_F or () if y is not None], None
     if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:

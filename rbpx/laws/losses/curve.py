@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.families.shared_offset import crossing
+from rbpx.laws.families.series import crossing
 from rbpx.laws.intervals.estimate import Estimate, document_t, few_documents, student_t
 from rbpx.laws.intervals.lack_of_fit import coefficient
 from rbpx.laws.losses.noise import Noise

@@ -205,11 +205,11 @@ def regression_at(
     J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
     gradient_F = J_NF.T @ (weight_N * residual_N)
     reach_F = np.abs(J_NF).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
-    converged = bool(np.all(np.abs(gradient_F) <= _GRADIENT_TOLERANCE * reach_F)) and _is_identified(J_NF)
+    converged = bool(np.all(np.abs(gradient_F) <= _GRADIENT_TOLERANCE * reach_F)) and is_identified(J_NF)
     return Regression(theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, free_PF=free_PF)
 
 
-def _is_identified(jacobian_NP: Floats) -> bool:
+def is_identified(jacobian_NP: Floats) -> bool:
     """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
     if not length_P.all():

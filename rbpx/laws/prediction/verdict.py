@@ -100,18 +100,20 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
     """
     if power.status is not None or power.alpha.value is None or power.alpha.value <= 0:
         return None
-    y_N = np.abs(power.y)
-    offset = fit_power_law(power.S, y_N, y_replicates, Method.offset, backtests=False)
+    offset = fit_power_law(power.S, [abs(y) for y in power.y], y_replicates, Method.offset, backtests=False)
     if offset.status is Status.too_few_sizes:
         return None
-    E, form = offset.E, Form.either
-    if E.lo is not None and E.lo > 0:
-        form = Form.offset
-    elif E.hi is not None and E.hi <= NEGLIGIBLE * y_N.min():
-        form = Form.power
     pairs = (power.aic, offset.aic), (power.bic, offset.bic)
     differences = [None if a is None or b is None else a - b for a, b in pairs]
-    return FormVerdict(form, E.value, E.lo, E.hi, *differences)
+    return FormVerdict(form_of([offset]), offset.E.value, offset.E.lo, offset.E.hi, *differences)
+
+
+def form_of(laws: Sequence[PowerLaw]) -> Form:
+    """The form that laws with an offset call for: it, where an interval of E leaves out 0."""
+    if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
+        return Form.offset
+    negligible = all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y)) for law in laws)
+    return Form.power if negligible else Form.either
 
 
 MIN_FITTED = 3

@@ -26,7 +26,7 @@ from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import said_of_outliers
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import whole_trainings
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
@@ -184,11 +184,11 @@ def _worth(of: Decision) -> Iterator[str]:
     worth, variant = of.worth, of.trained.members[0].variant
     if worth is None:
         return
-    if worth.common is None or worth.overall.value is None:
-        yield f"variant {variant} cannot be compared with runs without a variant: {worth.status.label}."
+    if worth.multiplier.value is None:
+        yield f"variant {variant} cannot be compared with runs without a variant: {first_of(worth.reasons).label}."
         return
-    least, most = worth.common.C
-    times = _between(by_name(m=worth.overall), "m", _three)
+    least, most = worth.common["C_from"], worth.common["C_to"]
+    times = _between(by_name(m=worth.multiplier), "m", _three)
     compared = f"variant {variant} is worth {times} times the compute of runs without a variant"
     at = f"at {short(worth.at[1].C)} FLOPs"
     if worth.apart is None:

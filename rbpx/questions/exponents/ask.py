@@ -6,9 +6,8 @@ Shapes: N sizes, B resamples, K ranks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -50,24 +49,23 @@ class Pair:
         rows: its exponents: of all tokens, with `difference`, the exponent of -ln RBP_1 minus that of cross-entropy,
             and `drift`, the change of alpha per unit of ln k up to k = 100; of the tokens that improve and of others.
         points: the quantities whose exponents are the difference and the drift, by these names; none of a file.
+        groups: its runs; none of a file.
     """
 
     title: str
     ks: Sequence[int]
     rows: Sequence[Record]
-    points: Mapping[str, Points | None]
+    points: Mapping[str, Points | None] = field(default_factory=dict)
+    groups: Sequence[Group] = ()
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
     """Compare the exponents of each group, average over the groups that know both, and pool families on one text."""
     known = [(group, _points(connection, group, request)) for group in groups]
-    pairs = [(group, pair) for group, of in known if (pair := _pair(connection, group, of, request)) is not None]
-    texts = pooled.pool(known)
-    if not pairs and not texts:
-        return []
-    of_all = pooled.families([group for group, _ in pairs] or [group for laws in texts for group in laws[0].groups])
-    run_ids = [run_id for group, _ in pairs for run_id in group.run_ids]
-    return [_result([of_all], [pair for _, pair in pairs], run_ids, texts)]
+    pairs = [pair for each in known if (pair := _pair(connection, *each, request)) is not None]
+    laws = pooled.pool(known)
+    of_all = [group for each in pairs or laws for group in each.groups]
+    return [_result(pairs, laws, pooled.families(of_all))] if of_all else []
 
 
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
@@ -84,14 +82,16 @@ def _pair(
     loss, one = next((p for p in points if p.law == "cross_entropy"), None), of_k.get(1)
     if loss is None or one is None or one.runs != loss.runs:
         return None
-    in_k = _in_k([of_k[k] for k in sorted(of_k) if k <= _UP_TO and of_k[k].runs == one.runs])
-    behind: dict[str, Points | None] = {"difference": one.over(loss), "drift": in_k}
-    names = {"family": group.first.family, "dataset": group.first.dataset, **group.names()}
-    alphas = {k: _slope(p) for k, p in of_k.items()}
-    rows = [_row(names, _slope(loss), alphas, {name: _exponent(of) for name, of in behind.items()})]
+    in_k = _in_k({k: of_k[k] for k in sorted(of_k) if k <= _UP_TO and of_k[k].runs == one.runs})
+    behind, names = {"difference": one.over(loss), "drift": in_k}, group.names()
+    estimates = {
+        name: NO_ESTIMATE if p is None else fit_power_law(p.S_N, p.y_N, p.replicates, backtests=False).alpha
+        for name, p in behind.items()
+    }
+    rows = [_row(names, _slope(loss), {k: _slope(p) for k, p in of_k.items()}, estimates)]
     if group.is_measured and group.n_resampled > 1:
         rows += [{"kind": "tokens", **names, **row} for row in of_classes(connection, group, request)]
-    return Pair(group.title_of_text, list(of_k), rows, behind)
+    return Pair(group.title_of_text, list(of_k), rows, behind, [group])
 
 
 def _row(names: Record, of_loss: float, alphas: Mapping[int, float], estimates: Mapping[str, Estimate]) -> Record:
@@ -99,27 +99,20 @@ def _row(names: Record, of_loss: float, alphas: Mapping[int, float], estimates: 
     return {"kind": "pair", **names, "alpha_cross_entropy": of_loss, **of_k, **by_name(**estimates)}
 
 
-def _exponent(points: Points | None) -> Estimate:
-    """The exponent of the law of some points, with its interval over documents and models."""
-    if points is None:
-        return NO_ESTIMATE
-    return fit_power_law(points.S_N, points.y_N, points.replicates, backtests=False).alpha
-
-
 def _slope(points: Points) -> float:
     """The exponent of the line through the logarithms."""
     return float(line(np.log(points.S_N), np.log(points.y_N))[1])
 
 
-def _in_k(points: Sequence[Points]) -> Points | None:
+def _in_k(points: Mapping[int, Points]) -> Points | None:
     """The quantity whose exponent in S is the change of alpha per unit of ln k: exp of the slope of ln y in ln k."""
     if len(points) < 2:
         return None
-    of_K = _slope_in_k([p.k for p in points if p.k is not None])
-    drawn = [p.y_BN for p in points if p.y_BN is not None]
+    of_K, (first, *_) = _slope_in_k(list(points)), points.values()
+    drawn = [p.y_BN for p in points.values() if p.y_BN is not None]
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample with a share of 0 or 1 is left out
         y_BN = np.exp(np.log(np.stack(drawn, axis=-1)) @ of_K) if len(drawn) == len(points) else None
-    return replace(points[0], y_N=np.exp(np.log(np.column_stack([p.y_N for p in points])) @ of_K), y_BN=y_BN)
+    return replace(first, y_N=np.exp(np.log(np.column_stack([p.y_N for p in points.values()])) @ of_K), y_BN=y_BN)
 
 
 def _slope_in_k(ks: Sequence[int]) -> Floats:
@@ -147,7 +140,7 @@ def of_file(path: Path, request: Request) -> Result:
     if not pairs:
         what = f"column {missing[0]}" if missing else "family and text with both k=1 and CE"
         raise RbpxError(f"{path} has no {what}; give it rows with the columns {', '.join(_COLUMNS)}")
-    return _result([], pairs)
+    return _result(pairs)
 
 
 def _published(dataset: str, family: str, of_k: Mapping[int | None, float]) -> Pair:
@@ -155,17 +148,11 @@ def _published(dataset: str, family: str, of_k: Mapping[int | None, float]) -> P
     ks = [k for k in sorted(alphas) if k <= _UP_TO]
     drift = float(_slope_in_k(ks) @ [alphas[k] for k in ks]) if len(ks) > 1 else None
     estimates = {"difference": Estimate(alphas[1] - of_k[None]), "drift": Estimate(drift)}
-    return Pair(
-        dataset, list(alphas), [_row({"family": family, "dataset": dataset}, of_k[None], alphas, estimates)], {}
-    )
+    row = _row({"family": family, "dataset": dataset}, of_k[None], alphas, estimates)
+    return Pair(dataset, list(alphas), [row])
 
 
-def _result(
-    groups: Sequence[Group],
-    pairs: Sequence[Pair],
-    run_ids: Sequence[str] = (),
-    texts: Sequence[Sequence[pooled.PooledLaw]] = (),
-) -> Result:
+def _result(pairs: Sequence[Pair], laws: Sequence[pooled.PooledLaw] = (), of_all: Group | None = None) -> Result:
     """The pairs, each followed by its tokens that improve and the others, and their means; then families on one text.
 
     Of these alone are rows kept.
@@ -175,25 +162,26 @@ def _result(
         view = _view(sorted({k for pair in pairs for k in pair.ks}))
         shown = [row | {"dataset": pair.title} for pair in pairs for row in pair.rows]
         tables.append(view.table("Exponents of the laws in S", shown))
-        difference, drift = (_mean(pairs, name) for name in ("difference", "drift"))
-        status = Status.ok if difference.leaves_out_0 else Status.no_trend
-        means: Record = {"kind": "mean", "family": None, "dataset": None, **by_name(difference=difference, drift=drift)}
-        rows.append(means | {"n_pairs": len(pairs), "status": status.value, "run_ids": list(run_ids)})
+        mean = {name: _mean(pairs, name) for name in ("difference", "drift")}
+        status = Status.ok if mean["difference"].leaves_out_0 else Status.no_trend
+        run_ids = [run_id for pair in pairs for group in pair.groups for run_id in group.run_ids]
+        about: Record = {"n_pairs": len(pairs), "status": status.value, "run_ids": run_ids}
+        rows.append({"kind": "mean", "family": None, "dataset": None, **by_name(**mean), **about})
         unclear = "" if status is Status.ok else ", which cannot be told from 0"
-        if difference.ends is None:
-            unclear = "" if groups else ", since slopes of one family do not say how its models scatter"
+        if mean["difference"].ends is None:
+            unclear = "" if of_all else ", since slopes of one family do not say how its models scatter"
         said.append(
             f"Mean over {number_of(len(pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
-            f"{interval_of(difference, 4)}{unclear}; α changes by {interval_of(drift, 4)} per unit of ln k."
+            f"{interval_of(mean['difference'], 4)}{unclear}; α changes by {interval_of(mean['drift'], 4)} per unit of "
+            "ln k."
         )
-    laws = list(chain.from_iterable(texts))
     fits = [row for law in laws for row in pooled.fit_records(law)]
     return Result(
-        groups,
+        [] if of_all is None else [of_all],
         [*rows, *({"kind": "pooled", **row} for row in fits)],
-        [*tables, *([pooled.table(texts)] if texts else [])],
+        [*tables, *([pooled.table(laws)] if laws else [])],
         [*said, *map(pooled.sentence, laws)],
-        partial(pooled.figures, texts, [row["fit_id"] for row in fits]),
+        partial(pooled.figures, laws, [row["fit_id"] for row in fits]),
         fits,
     )
 

@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width, student_t
+from rbpx.laws.families.series import fit_series
+from rbpx.laws.intervals.estimate import Estimate, around, half_width, student_t
+from rbpx.laws.intervals.lack_of_fit import Whole, stack
 from rbpx.laws.numeric import Floats
 from rbpx.runs.points.sizes import Points
 
@@ -43,21 +45,21 @@ def mean_over(
     """
     value = np.asarray(value_P, dtype=np.float64)
     mean, known = float(value.mean()), [each for each in points if each is not None]
-    ways = [labels for labels in (families, texts) if len(set(labels)) > 1]
-    if not ways or (len(known) < len(value) and len(set(families)) == 1):
-        return Estimate(mean, None, None)
-    variances = [_clustered(value - mean, labels) for labels in ways]
+    numbers = [np.unique(list(map(str, labels)), return_inverse=True)[1] for labels in (families, texts)]
+    ways = [number_P for number_P in numbers if number_P.max() > 0]
+    if not ways or (len(known) < len(value) and numbers[0].max() == 0):
+        return Estimate(mean)
+    variances = [_clustered(value - mean, number_P) for number_P in ways]
     variance = max(variances)
     if len(ways) == 2:
-        own = _clustered(value - mean, list(range(len(value))))
-        variance = max(sum(variances) - own, variance)
-    squared = student_t(min(len(set(labels)) for labels in ways) - 1) ** 2 * variance
+        variance = max(sum(variances) - _clustered(value - mean, np.arange(len(value))), variance)
+    squared = student_t(min(int(number_P.max()) for number_P in ways)) ** 2 * variance
     if len(known) == len(value):
-        squared += _in_common(known, ways, len(set(texts)) == 1)
+        squared += _in_common(known, ways, numbers[1].max() == 0)
     return Estimate(mean, *around(mean, squared**0.5))
 
 
-def _in_common(points: Sequence[Points], ways: Sequence[Sequence[Hashable]], one_text: bool) -> float:
+def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) -> float:
     """Square of the half width that the mean exponent has by what all pairs have in common.
 
     A model that is better than its law on one text is so on the others, and so are trainings of its size in other
@@ -65,32 +67,25 @@ def _in_common(points: Sequence[Points], ways: Sequence[Sequence[Hashable]], one
     at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
     documents of a text are common too where it is the only one.
     """
-    ln_S_M = np.log(np.concatenate([each.S_N for each in points]))
-    pair_M = np.repeat(np.arange(len(points)), [len(each.S_N) for each in points])
-    J_MP = np.hstack([(pair_M == at)[:, None] * np.column_stack([np.ones(len(ln_S_M)), ln_S_M]) for at in set(pair_M)])
-    L_PM = np.linalg.pinv(J_MP)
-    influence_M, rest_MM = L_PM[1::2].mean(axis=0), np.eye(len(ln_S_M)) - J_MP @ L_PM
-    same_MM = ln_S_M[:, None] == ln_S_M
-    labels = [np.unique(list(map(str, way)), return_inverse=True)[1][pair_M] for way in ways]
-    apart_MM = same_MM & np.logical_and.reduce([of_M[:, None] != of_M for of_M in labels])
+    n_documents = points[0].n_documents
+    sizes, values, drawn = ([getattr(each, name) for each in points] for name in ("S_N", "y_N", "y_BN"))
+    law = fit_series(stacked := stack(sizes, values, drawn, n_documents), n_alpha=len(points))
+    L_PM, same_MM, pair_M = np.linalg.pinv(law.jacobian_MP), stacked.same_size_MM, stacked.family_M
+    influence_M, rest_MM = L_PM[len(points) :].mean(axis=0), np.eye(len(pair_M)) - law.jacobian_MP @ L_PM
+    apart_MM = same_MM * np.logical_and.reduce([of[pair_M][:, None] != of[pair_M] for of in ways])
     spread_MM = apart_MM @ rest_MM @ same_MM @ rest_MM
     expected, squared = float(np.trace(spread_MM)), 0.0
     if expected > _ROUNDING:
-        residual_M = rest_MM @ np.log(np.concatenate([each.y_N for each in points]))
-        tau2 = max(float(residual_M @ apart_MM @ residual_M) / expected, 0.0)
+        tau2 = max(float(law.residual_M @ apart_MM @ law.residual_M) / expected, 0.0)
         dof = expected**2 / float(np.sum(spread_MM * spread_MM.T))
         squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
-    drawn = [each.y_BN for each in points if each.y_BN is not None]
-    if one_text and len(drawn) == len(points):
-        replicates = Replicates.of(np.concatenate(drawn, axis=1), points[0].n_documents)
-        if replicates.suffices:
-            shared = float(replicates.covariance_of(influence_M[None])[0, 0])
-            squared += half_width(shared, n_documents=points[0].n_documents) ** 2
+    if one_text and stacked.change_BM is not None:
+        shared = float((stacked.change_BM @ influence_M).var(ddof=1))
+        squared += half_width(shared, n_documents=n_documents) ** 2
     return squared
 
 
-def _clustered(off_P: Floats, labels: Sequence[Hashable]) -> float:
-    """Variance of the mean where the members of a cluster are off alike."""
-    clusters = {label: at for at, label in enumerate(dict.fromkeys(labels))}
-    sums_G, G = np.bincount([clusters[label] for label in labels], off_P), len(clusters)
-    return float(np.sum(np.square(sums_G))) * G / (G - 1) / len(off_P) ** 2
+def _clustered(off_P: Floats, number_P: Whole) -> float:
+    """Variance of the mean where the members of a cluster are off alike, the number of which is given."""
+    sums_G = np.bincount(number_P, off_P)
+    return float(sums_G @ sums_G) * len(sums_G) / (len(sums_G) - 1) / len(off_P) ** 2

@@ -7,23 +7,22 @@ from typing import Final
 
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import residual_figure
-from rbpx.display.law_columns import exponent
-from rbpx.display.section import interval
+from rbpx.display.law_columns import estimate_in, exponent
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, decimal, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, number, rough
-from rbpx.laws.families.pooled import PooledFit, fit_pooled
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
+from rbpx.laws.families.pooled import fit_pooled
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import LawFit, PowerLaw, finite_or_none
 from rbpx.runs.fits import fit_points, record_of
-from rbpx.runs.group import ALIKE, Group, Run, grouped
+from rbpx.runs.group import ALIKE, Group, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.points.sizes import Points
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _SHARED: Final = tuple(name for name in ALIKE if name != "family")
-_METHODS: Final = (Method.ols, Method.offset)
+_FORMS: Final = {Method.ols: ("pooled", "y = C · S^−α"), Method.offset: ("pooled, with E", "y = E + C · S^−α")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +31,15 @@ class PooledLaw:
 
     Attributes:
         groups: the runs of all families on the text.
-        law: "rbp" or "cross_entropy".
-        k: its k; None where the law has none.
         points: the points of each family.
         own: the power law of each family by itself.
         fits: the laws with one exponent, without an offset and with one.
     """
 
-    groups: tuple[Group, ...]
-    law: str
-    k: int | None
-    points: tuple[Points, ...]
-    own: tuple[PowerLaw, ...]
-    fits: tuple[PooledFit, ...]
+    groups: Sequence[Group]
+    points: Sequence[Points]
+    own: Sequence[PowerLaw]
+    fits: Sequence[Record]
 
     @property
     def families(self) -> list[str]:
@@ -54,109 +49,82 @@ class PooledLaw:
     @property
     def title(self) -> str:
         """The law on its text."""
-        return f"{law_title(self.law, self.k)} on {self.groups[0].first.dataset}"
-
-
-class Families(Group):
-    """The runs of several families, which are named together."""
-
-    @property
-    def first(self) -> Run:
-        """A run that names what all have in common, with the names of the families."""
-        return replace(super().first, family=" + ".join(dict.fromkeys(run.family for run in self.runs)))
+        return f"{law_title(self.points[0].law, self.points[0].k)} on {self.groups[0].first.dataset}"
 
 
 def families(groups: Sequence[Group]) -> Group:
-    """The runs of several groups, as one."""
-    return Families(tuple(run for group in groups for run in group.runs), groups[0].ties)
+    """The runs of several groups as one, which are named together."""
+    name = " + ".join(dict.fromkeys(run.family for group in groups for run in group.runs))
+    return Group(tuple(replace(run, family=name) for group in groups for run in group.runs), groups[0].ties)
 
 
-def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[list[PooledLaw]]:
+def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[PooledLaw]:
     """The laws of each text: pools the groups that differ in their family alone, each with the points of its laws."""
 
     def alike(of: tuple[Group, Sequence[Points]]) -> tuple[str, ...]:
         return (of[0].ties.value, *(str(getattr(of[0].first, name)) for name in _SHARED))
 
-    pooled = []
+    laws = []
     for members in grouped(sorted(known, key=alike), alike).values():
         groups, points = zip(*members, strict=True)
         by_law = grouped(chain.from_iterable(points), lambda each: (each.law, each.k))
-        pooled.append([_law(groups, of) for of in by_law.values() if len(of) > 1])
-    return [laws for laws in pooled if laws]
+        laws += [_law(groups, of) for of in by_law.values() if len(of) > 1]
+    return laws
 
 
-def _law(groups: tuple[Group, ...], points: Sequence[Points]) -> PooledLaw:
-    own = tuple(fit_points(each, Method.ols).fit for each in points)
+def _law(groups: Sequence[Group], points: Sequence[Points]) -> PooledLaw:
     lone = any(each.doubt is Status.one_document for each in points)
     # The documents of one text are drawn alike for all families, so their resamples belong together.
     replicates = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
-    fits = [fit_pooled(sizes, values, replicates, method, points[0].n_documents) for method in _METHODS]
+    fits = [fit_pooled(sizes, values, replicates, method, points[0].n_documents) for method in _FORMS]
     if lone:
-        fits = [replace(fit, alpha_lo=None, alpha_hi=None, E_lo=None, E_hi=None) for fit in fits]
-        fits = [replace(fit, status=Status.one_document) if fit.status is Status.ok else fit for fit in fits]
-    return PooledLaw(groups, points[0].law, points[0].k, tuple(points), own, tuple(fits))
+        no_ends = dict.fromkeys(("alpha_lo", "alpha_hi", "E_lo", "E_hi"))
+        fits = [fit | no_ends | {"status": first_of([fit["status"], Status.one_document])} for fit in fits]
+    return PooledLaw(groups, points, [fit_points(each, Method.ols).fit for each in points], fits)
 
 
 def fit_records(law: PooledLaw) -> Iterator[Record]:
     """Rows of `fits`, one for each form."""
     run_ids = sorted({run_id for points in law.points for run in points.runs for run_id in run.run_ids})
+    (name, k), n = (law.points[0].law, law.points[0].k), sum(len(points.S_N) for points in law.points)
+    shared: Record = {"loss": name, "families": law.families}
+    shared |= {"S": [of.S_N for of in law.points], "y": [finite_or_none(of.y_N) for of in law.points]}
+    shared |= {"own_alpha": [[own.alpha.value, own.alpha.lo, own.alpha.hi] for own in law.own]}
     for fit in law.fits:
-        params: Record = fit.record() | {"loss": law.law, "families": law.families}
-        params |= {"S": [of.S_N for of in law.points], "y": [finite_or_none(of.y_N) for of in law.points]}
-        params |= {"own_alpha": [[own.alpha.value, own.alpha.lo, own.alpha.hi] for own in law.own]}
-        more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
-        alpha = Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi, fit.alpha_stderr)  # constants are in params
-        as_law = LawFit(alpha=alpha, n_points=sum(len(points.S_N) for points in law.points), status=fit.status)
-        yield record_of(law.groups[0], "pooled", as_law, run_ids, fit.method, **more)
+        more: Record = {"k": k, "n": name, "family": " + ".join(law.families), "params": fit | shared}
+        alpha = replace(estimate_in(fit, "alpha"), stderr=fit.get("alpha_stderr"))
+        as_law = LawFit(alpha=alpha, n_points=n, status=fit["status"])  # constants are in params
+        yield record_of(law.groups[0], "pooled", as_law, run_ids, fit["method"], **more)
 
 
 def sentence(law: PooledLaw) -> str:
     """The shared exponent, what the families are worth, and what the residuals show."""
     fit, n = law.fits[0], len(law.families)
-    if fit.alpha is None:
-        return f"{law.title}: {fit.status.remedy}"
-    equal = "equal exponents cannot be tested"
-    if fit.exponents is not None:
-        words = "differ" if "exponents differ" in fit.reasons else "may be equal"
-        equal = f"exponents {words} (p = {fit.exponents.p:.2g})"
-    worth = f"{n} families that share fewer than 4 sizes, so the correlation of their residuals is unknown"
-    if fit.mean_correlation is not None:
-        counted = f"correlate by {fit.mean_correlation:.2f} count as {number(fit.effective_families, 2)}"
-        worth = f"{n} families whose residuals {counted}"
-    said = [equal, worth, *(_scatter(each) for each in law.fits if each.alpha is not None)]
-    return f"{law.title}: α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}; {'; '.join(said)}."
+    if "alpha" not in fit:
+        return f"{law.title}: {fit['status'].remedy}"
+    said = [f"p of equal exponents {fit['exponents']['p']:.2g}"] if fit["exponents"] else []
+    if fit["mean_correlation"] is not None:
+        counted = f"correlate by {fit['mean_correlation']:.2f} count as {number(fit['effective_families'], 2)}"
+        said.append(f"{n} families whose residuals {counted}")
+    said += [f"{_FORMS[each['method']][1]}: {each['verdict']}" for each in law.fits if "verdict" in each]
+    return f"{law.title}: α = {interval_of(estimate_in(fit, 'alpha'))}; {'; '.join(said)}."
 
 
-def _scatter(fit: PooledFit) -> str:
-    """What the residuals about one form are."""
-    return f"{'y = E + C · S^−α' if fit.method is Method.offset else 'y = C · S^−α'}: {fit.verdict}"
-
-
-def table(texts: Sequence[Sequence[PooledLaw]]) -> Table:
+def table(laws: Sequence[PooledLaw]) -> Table:
     """Every law of every text, of the families and with one exponent."""
-    rows = [row for laws in texts for law in laws for row in _rows(law)]
-    one, group = len(texts) == 1, families(texts[0][0].groups)
-    view = View(LAWS.name, LAWS.columns[1:]) if one else LAWS
-    note = (
-        "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its own C_f. Neither form is "
-        "chosen: each is tested by the points that it is fitted to; `predict` holds sizes out."
-    )
-    if not one:
-        note += " Texts of the same models are not independent: a model that is off its law on one may be so on all."
-    return view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)
+    return LAWS.table("one exponent", chain.from_iterable(map(_rows, laws)), families(laws[0].groups).title_of_family)
 
 
 def _rows(law: PooledLaw) -> Iterator[Record]:
-    names = {"dataset": law.groups[0].first.dataset, "law": law_title(law.law, law.k)}
+    names = {"dataset": law.groups[0].first.dataset, "law": law_title(law.points[0].law, law.points[0].k)}
     for family, own in zip(law.families, law.own, strict=True):
         dof = own.n_points - 2
         sd = (sum(e**2 for e in own.residuals_ln) / dof) ** 0.5 if dof > 0 and own.residuals_ln else None
-        yield {**own.columns(), "E": own.E.value, **names, "family": family, "residual_sd": sd}
+        yield {**own.columns(), **names, "family": family, "residual_sd": sd}
     for fit in law.fits:
-        is_offset = fit.method is Method.offset
-        no_E = {} if is_offset else flat({"E": NO_ESTIMATE})
-        yield {**vars(fit), **names, "family": "pooled, with E" if is_offset else "pooled", **no_E}
+        no_E = dict.fromkeys(("E", "E_lo", "E_hi")) if fit["method"] is Method.ols else {}
+        yield {**fit, **no_E, **names, "family": _FORMS[fit["method"]][0]}
 
 
 LAWS: Final = View[Record](
@@ -169,26 +137,23 @@ LAWS: Final = View[Record](
     written("sd", "residual_sd", None, rough, "of ln y about the law", spare=6),
     decimal("ρ", "mean_correlation", None, 2, "correlation of the residuals at the same sizes", spare=2),
     decimal("worth", "effective_families", None, 2, "how many independent families they amount to", spare=5),
-    state(lambda row: row["status"]),  # its reasons are words
+    state(lambda row: row["status"]),
 )
 
 
-def figures(texts: Sequence[Sequence[PooledLaw]], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+def figures(laws: Sequence[PooledLaw], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     """Draw the residuals of each law on each text."""
-    for at, laws in enumerate(texts):
-        for n, law in enumerate(laws):
-            yield _residuals(f"residuals-{at}-{n}", law, fit_ids)
-
-
-def _residuals(name: str, law: PooledLaw, fit_ids: Sequence[str]) -> Figure | Undrawn:
-    fit, title = law.fits[0], f"{law.title}: residuals about the shared law"
-    if fit.alpha is None:
-        return Undrawn(name, title, fit.status.remedy)
-    rows = [
-        (family, run.size, run, left)
-        for family, points, of_family in zip(law.families, law.points, fit.residuals, strict=True)
-        for run, left in zip(points.runs, of_family, strict=True)
-    ]
-    says = f"Residuals of {', '.join(law.families)} against size: {_scatter(fit)}."
-    run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
-    return residual_figure(name, title, rows, "family", says, Origin(spelled("laws", fit_ids=fit_ids), run_ids))
+    for n, law in enumerate(laws):
+        fit, title = law.fits[0], f"{law.title}: residuals about the shared law"
+        if "alpha" not in fit:
+            yield Undrawn(f"residuals-{n}", title, fit["status"].remedy)
+            continue
+        rows = [
+            (family, run.size, run, left)
+            for family, points, of_family in zip(law.families, law.points, fit["residuals"], strict=True)
+            for run, left in zip(points.runs, of_family, strict=True)
+        ]
+        says = f"Residuals of {', '.join(law.families)} against size: {fit['verdict']}."
+        run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
+        origin = Origin(spelled("laws", fit_ids=fit_ids), run_ids)
+        yield residual_figure(f"residuals-{n}", title, rows, "family", says, origin)

@@ -1,6 +1,6 @@
 """Compares laws in active and in all parameters: which foretells larger models with experts, and by which exponent."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import duckdb
@@ -13,7 +13,7 @@ from rbpx.display.vocabulary import decimals, law_title
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import IMPORTED
-from rbpx.laws.routed import Routed, compare_sizes
+from rbpx.laws.routed import compare_sizes
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import known_points
@@ -22,11 +22,11 @@ from rbpx.store.store import Record
 
 _LAWS: Final = ("rbp", "cross_entropy", *IMPORTED)
 _K: Final = (1, 10, 100)
-_WORDS: Final = {"active": "the parameters that a token uses", "total": "all parameters"}
-
-
-_Law = tuple[str, int | None, Routed]
-"""A quantity, its k, and the comparison."""
+_WORDS: Final = {
+    "active": "the parameters that a token uses foretell",
+    "total": "all parameters foretell",
+    None: "neither size foretells",
+}
 
 
 def is_routed(group: Group) -> bool:
@@ -52,31 +52,32 @@ def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
     Nothing is kept, because each law is fitted to a part of the runs.
     """
-    chosen = set(request.laws.names) if request.laws.by_name else set(_LAWS)
-    found: list[_Law] = []
+    chosen, rows, said = set(request.laws.names) if request.laws.by_name else set(_LAWS), list[Record](), list[str]()
     for points in known_points(connection, group, request, chosen, _K) if is_routed(group) else ():
-        is_known_N = np.isfinite(points.y_N) & (points.y_N > 0)
-        runs = [run for run, is_known in zip(points.runs, is_known_N, strict=True) if is_known]
-        N, S = (np.array([getattr(run, name) for run in runs]) for name in ("used_params", "non_embedding_params"))
-        y = points.y_N[is_known_N]
-        compared = compare_sizes(N, S, S / N, y, n_replicates=request.resamples, seed=request.seed)
-        found += [] if compared is None else [(points.law, points.k, compared)]
-    rows = _rows(group, found)
-    table = LAWS.table("Larger models foretold by size", rows, group.title)
-    return Result([group], rows, [table] if rows else [], [*_sentences(group, found)])
-
-
-def _rows(group: Group, laws: Sequence[_Law]) -> list[Record]:
-    rows = []
-    for name, k, routed in laws:
-        shared: Record = {"law": name, "k": k, "n_fitted": routed.n_fitted, "n_held_out": routed.n_held_out}
-        shared |= {"held_out": list(routed.held_out), "better": routed.better}
-        shared |= flat({"difference": routed.difference, "alpha_difference": routed.alpha_difference})
+        known = [(run, y) for run, y in zip(points.runs, points.y_N, strict=True) if np.isfinite(y) and y > 0]
+        N, S, y = np.array([(run.used_params, run.non_embedding_params, y) for run, y in known]).reshape(-1, 3).T
+        found = compare_sizes(N, S, S / N, y, n_replicates=request.resamples, seed=request.seed)
+        if found is None:
+            continue
+        laws = found.pop("laws")
+        shared = {**group.names(), "law": points.law, "k": points.k, **flat(found)}
         rows += [
-            {**group.names(), **shared, "form": law.form, "params": flat(law.constants)} | flat({"error": law.error})
-            for law in routed.laws
+            {**shared, "form": law["form"], **flat({"error": law["error"]}), "params": flat(law["constants"])}
+            for law in laws
         ]
-    return rows
+        bilinear, experts = laws[-1]["constants"]["d"], ""
+        if bilinear.leaves_out_0:
+            less = "less" if (bilinear.value or 0.0) > 0 else "more"
+            experts = f"; experts help {less} the larger a model is (d = {interval_of(bilinear, 4)})"
+        said.append(
+            f"{law_title(points.law, points.k)} of {group.title}: {number_of(found['n_held_out'], 'model')} with "
+            f"{' and '.join(f'{size:.3g}' for size in found['held_out'])} active parameters held out, "
+            f"{_WORDS[found['better']]} them better: the error of ln y by all parameters minus that by those that a "
+            f"token uses is {interval_of(found['difference'], 4)}; α differs by "
+            f"{interval_of(found['alpha_difference'], 4)}{experts}."
+        )
+    table = LAWS.table("Larger models foretold by size", rows, group.title)
+    return Result([group], rows, [table] if rows else [], said)
 
 
 LAWS: Final = View[Record](
@@ -89,23 +90,5 @@ LAWS: Final = View[Record](
     ),
     with_ends("by ln N", "b", None, decimals(4), spare=2),
     decimal("by ln S/N", "c", spare=3),
-    with_ends(
-        "product", "d", None, decimals(4), "above 0: experts help less the larger a model is", spare=1,
-    ),
+    with_ends("product", "d", None, decimals(4), "above 0: experts help less the larger a model is", spare=1),
 )  # fmt: skip
-
-
-def _sentences(group: Group, laws: Sequence[_Law]) -> Iterator[str]:
-    """Which size foretells larger models better, how the exponents differ, and whether experts help less there."""
-    for name, k, routed in laws:
-        bilinear, y = routed.laws[-1].constants["d"], f"{law_title(name, k)} of {group.title}"
-        sizes = " and ".join(f"{N:.3g}" for N in routed.held_out)
-        better = "neither size foretells" if routed.better is None else f"{_WORDS[routed.better]} foretell"
-        yield (
-            f"{y}: {number_of(routed.n_held_out, 'model')} with {sizes} active parameters held out, {better} them "
-            "better: the error of ln y by all parameters minus that by those that a token uses is "
-            f"{interval_of(routed.difference, 4)}; α differs by {interval_of(routed.alpha_difference, 4)}."
-        )
-        if bilinear.leaves_out_0:
-            less = "less" if (bilinear.value or 0.0) > 0 else "more"
-            yield f"{y}: experts help {less} the larger a model is (d = {interval_of(bilinear, 4)})."

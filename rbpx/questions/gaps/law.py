@@ -2,28 +2,45 @@
 
 L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
 the higher loss at S_ref, so G > 1. With delta < 0 the gap closes until the ratio is 1, and opens the other way beyond.
-This holds where both losses are power laws, which `rbpx.questions.gaps.shape` tests.
+This holds where both losses are power laws: then ln(L_A / L_B) is a straight line in ln S. If a loss has an irreducible
+part, L = E + C S^(-alpha), the ratio bends, and tends to E_A / E_B.
 
+Shapes: N sizes, B resamples, G sizes at which the laws are evaluated.
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, fieller, flat
+from rbpx.laws.intervals.estimate import (
+    NO_ESTIMATE,
+    Estimate,
+    Replicates,
+    document_t,
+    fieller,
+    flat,
+    moments,
+    student_t,
+)
+from rbpx.laws.intervals.lack_of_fit import is_rounding, line_residuals
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.prediction.verdict import Form, with_reasons
-from rbpx.questions.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
+from rbpx.laws.power.regression import Regression, jacobian, ln_law
+from rbpx.laws.power.uncertainty import uncertainty
+from rbpx.laws.prediction.verdict import Form, form_of, with_reasons
 from rbpx.status import Status
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
+REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
+_GRID: Final = 400
 
 
 @dataclass(frozen=True)
@@ -40,8 +57,14 @@ class Gap:
         p_adjusted: the same, adjusted for all gaps of the request (Holm); p itself until `settle`.
         ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close, an end None where the
             interval has none on that side.
-        curvature: how ln of the ratio bends against ln S; None below 4 sizes.
-        offset: the same ratio where each loss may have an irreducible part; None where that cannot be fitted.
+        curvature: coefficient of ln(S / S_ref)^2 in a parabola through ln(L_A / L_B); None below 4 sizes.
+        curvature_p: two-sided p value of no curvature.
+        curvature_turns: whether the parabola turns round within the sizes: its slopes at the smallest and the largest
+            size have opposite signs, each significantly.
+        form: what the two losses call for: `offset` where the 95 % interval of an E leaves out 0, `power` where both
+            contain negligible offsets only, else `either`; None where laws with offsets cannot be fitted.
+        E_a: irreducible part of A, in the unit of the loss; an end None where the data set none.
+        E_b: of B.
     """
 
     swapped: bool
@@ -52,13 +75,17 @@ class Gap:
     p: float | None = None
     p_adjusted: float | None = None
     ln_S_closed: Estimate = NO_ESTIMATE
-    curvature: Curvature | None = None
-    offset: OffsetRatio | None = None
+    curvature: Estimate = NO_ESTIMATE
+    curvature_p: float | None = None
+    curvature_turns: bool | None = None
+    form: Form | None = None
+    E_a: Estimate = NO_ESTIMATE
+    E_b: Estimate = NO_ESTIMATE
 
     @property
     def bends(self) -> bool:
         """Whether the ratio is significantly no power law."""
-        return self.curvature is not None and self.curvature.p < ALPHA
+        return self.curvature_p is not None and self.curvature_p < ALPHA
 
     @property
     def verdict(self) -> str | None:
@@ -68,13 +95,13 @@ class Gap:
         "turns" where the ratio bends and turns round within the sizes, "bends" where it bends without a trend, else
         "parallel": the interval of delta contains 0.
         """
-        if self.p_adjusted is None or self.delta.value is None:
+        if self.p is None or self.p_adjusted is None or self.delta.value is None:
             return None
-        if self.bends and self.curvature is not None and self.curvature.turns:
+        if self.bends and self.curvature_turns:
             return "turns"
         if self.p_adjusted < ALPHA:
             return "closes" if self.delta.value < 0 else "opens"
-        if self.p is not None and self.p < ALPHA:
+        if self.p < ALPHA:
             return "may close" if self.delta.value < 0 else "may open"
         return "bends" if self.bends else "parallel"
 
@@ -91,25 +118,10 @@ class Gap:
         """Whether it would close at more than 10 times outside the sizes, if at all."""
         return self.verdict == "closes" and (self.closed_beyond or math.inf) > REACH
 
-    def reasons(self) -> list[Status]:
-        """All that is doubtful about it as a power law, the one to show first."""
-        holds = {
-            Status.no_trend: self.verdict in ("parallel", "may close", "may open"),
-            Status.not_monotone: self.verdict == "turns",
-            Status.bends: self.bends,
-            Status.beyond: self.is_beyond,
-        }
-        return [status for status, is_true in holds.items() if is_true]
-
     def record(self) -> dict[str, Any]:
         """What it says beside its fit, as plain values for JSON."""
-        known: dict[str, Any] = {"swapped": self.swapped, "S_ref": self.S_ref, "ratio": self.ratio}
-        known |= {"delta": self.delta, "p": self.p, "p_adjusted": self.p_adjusted, "ln_S_closed": self.ln_S_closed}
-        known |= {"closed_beyond": self.closed_beyond, "curvature": self.curvature or NO_ESTIMATE}
-        known |= {f"curvature_{name}": getattr(self.curvature, name, None) for name in ("p", "turns")}
-        if self.offset is not None:
-            known |= {"form": self.offset.form.value, "E_a": self.offset.E_a, "E_b": self.offset.E_b}
-        return flat(known)
+        known = {name: value for name, value in vars(self).items() if name != "fit"}
+        return flat(known | {"closed_beyond": self.closed_beyond, "verdict": self.verdict})
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
@@ -123,9 +135,16 @@ def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) 
     gap = replace(gap, p_adjusted=p_adjusted)
     if gap.delta.value is None:
         return gap
-    if gap.verdict != "closes":
+    verdict = gap.verdict
+    if verdict != "closes":
         gap = replace(gap, ln_S_closed=NO_ESTIMATE)
-    return replace(gap, fit=with_reasons(gap.fit, [*doubts, *gap.reasons()]))
+    holds = {
+        Status.no_trend: verdict in ("parallel", "may close", "may open"),
+        Status.not_monotone: verdict == "turns",
+        Status.bends: gap.bends,
+        Status.beyond: gap.is_beyond,
+    }
+    return replace(gap, fit=with_reasons(gap.fit, [*doubts, *(status for status, is_true in holds.items() if is_true)]))
 
 
 def fit_gap(
@@ -144,54 +163,132 @@ def fit_gap(
         S: non-embedding parameters, shape [N].
         loss_a: cross-entropy or -ln RBP_k on the first text, shape [N], positive.
         loss_b: on the second.
-        a_replicates: of the first, under resampled documents, shape [B, N].
+        a_replicates: of the first, under resampled documents, shape [B, N]; of too few there is no interval.
         b_replicates: of the second; its documents are drawn independently of the first's.
         n_documents: that were resampled, of the text with fewer; None where they are not counted.
-
-    Raises:
-        ValueError: as in `fit_power_law`.
     """
-    sides = [np.asarray(each, dtype=np.float64) for each in (loss_a, loss_b)]
-    drawn = None if a_replicates is None or b_replicates is None else np.stack([a_replicates, b_replicates])
+    sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
-        ratio_N = sides[0] / sides[1]
-        swapped = -math.inf < float(np.log(ratio_N).mean()) < 0
-        turn = -1 if swapped else 1
-        replicates = None if drawn is None else Replicates.of((drawn[0] / drawn[1]) ** turn, n_documents)
-        fit = fit_power_law(S, ratio_N**turn, replicates)
+        swapped = -math.inf < float(np.log(sides[0] / sides[1]).mean()) < 0
+        sides, drawn = (pair[:: -1 if swapped else 1] for pair in (sides, drawn))
+        replicates = Replicates.of(drawn[0] / drawn[1], n_documents) if drawn.ndim == 3 else None
+        fit = fit_power_law(S, sides[0] / sides[1], replicates)
     if fit.alpha.value is None or fit.r2.value is None or fit.theta_P is None:
         return Gap(swapped, fit)
-    ln_G, S_N, delta = float(fit.theta_P[0]), np.asarray(fit.S), fit.alpha.times(-1)
-    a_N, b_N = sides[::turn]
-    offset = offset_ratio(S_N, a_N, b_N, None if drawn is None else drawn[::turn], n_documents)
-    bent = curvature(S_N, np.log(fit.y), replicates)
-    if (about := fit.uncertainty) is None:
-        gap = Gap(swapped, fit, fit.S_ref, Estimate(math.exp(ln_G)), delta, curvature=bent, offset=offset)
-        return settle(gap, None)
+    ln_G, alpha, delta, about = float(fit.theta_P[0]), fit.alpha.value, fit.alpha.times(-1), fit.uncertainty
+    gap = Gap(swapped, fit, fit.S_ref, Estimate(math.exp(ln_G)), delta)
+    if about is None:
+        return gap
     ratio = Estimate(math.exp(ln_G), *map(math.exp, about.interval(ln_G, np.array([1.0, 0.0]))))
-    p = p_of_zero(fit.alpha.value, np.array([0.0, 1.0]), about)
-    closed = _over_forms(_closed(ln_G, fit.alpha.value, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
-    return settle(Gap(swapped, fit, fit.S_ref, ratio, delta, p, None, closed, bent, offset), p)
+    p = p_of_zero(alpha, np.array([0.0, 1.0]), about)
+    gap = _bent(replace(gap, ratio=ratio, p=p), replicates)
+    straight = NO_ESTIMATE
+    if alpha > 0:  # where ln G - alpha ln(S / S_ref) is 0, by inverting the confidence band (Fieller)
+        ln_S_ref = math.log(fit.S_ref)
+        ends = [None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP())]
+        straight = Estimate(ln_S_ref + ln_G / alpha, *ends)
+    return settle(_closing(gap, straight, sides, drawn, n_documents), p)
 
 
-def _over_forms(straight: Estimate, offset: OffsetRatio | None, bends: bool) -> Estimate:
-    """Where the gap closes by the form that holds: the power law, the laws with offsets, or both together."""
-    if offset is None:
-        return NO_ESTIMATE if bends else straight
-    curved = offset.ln_S_closed
-    if offset.form is Form.offset or bends:
-        return curved
-    if offset.form is Form.power or straight.value is None:
-        return straight
-    lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
-    hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
-    return Estimate(straight.value, lo, hi)
+def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
+    """With the test whether ln(L_A / L_B) is a straight line in ln S, against a parabola; from 4 sizes on."""
+    ln_S_N, ln_ratio_N = np.log(gap.fit.S), np.log(gap.fit.y)
+    if len(np.unique(ln_S_N)) < 4:
+        return gap
+    if is_rounding(line_residuals(ln_S_N, ln_ratio_N), ln_ratio_N):
+        return replace(gap, curvature=Estimate(0.0, 0.0, 0.0), curvature_p=1.0, curvature_turns=False)
+    x_N = ln_S_N - ln_S_N.mean()
+    J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
+    theta_P, ones_N = (L_PN := np.linalg.pinv(J_NP)) @ ln_ratio_N, np.ones(len(x_N))
+    parabola = Regression(theta_P, J_NP, ones_N, ln_ratio_N - J_NP @ theta_P)
+    documents = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
+    about = uncertainty(parabola, documents)
+
+    def number(*at_P: float) -> tuple[float, float, float]:
+        value = float(np.array(at_P) @ theta_P)
+        return value, *about.interval(value, np.array(at_P))
+
+    (_, lo_a, hi_a), (_, lo_b, hi_b) = (number(0, 1, 2 * x) for x in (float(x_N.min()), float(x_N.max())))
+    turns, p = lo_a > 0 > hi_b or lo_b > 0 > hi_a, p_of_zero(float(theta_P[2]), np.eye(3)[2], about)
+    return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
-def _closed(ln_G: float, alpha: float, S_ref: float, about: Uncertainty) -> Estimate:
-    """Where ln G - alpha ln(S / S_ref) is 0, by inverting the confidence band (Fieller)."""
-    if alpha <= 0:
+def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_documents: int | None) -> Gap:
+    """With the form that both losses call for, and where the gap closes by that.
+
+    Each loss with an irreducible part is fitted by itself. Where the power law is in doubt the gap closes where these
+    laws meet; where nothing tells the two apart, the interval is that of both together.
+
+    Args:
+        gap: without them.
+        straight: where it closes by the power law.
+        sides: losses on A and B.
+        drawn: both under resampled documents, if any; one in which a loss is not positive and finite is left out.
+        n_documents: that were resampled, of the text with fewer; None where they are not counted.
+    """
+    S, replicates = gap.fit.S, list[Replicates]()
+    if drawn.ndim == 3:
+        usable_B = np.all((drawn > 0) & np.isfinite(drawn), axis=(0, 2))
+        replicates = [Replicates.of(y_BN[usable_B], n_documents) for y_BN in drawn]
+    laws = [fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=False)]
+    laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
+    if any(law.found is None for law in laws):
+        return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
+    gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
+    changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
+    curved = _meeting(laws, changes, n_documents)
+    if gap.form is Form.offset or gap.bends:
+        closed = curved
+    elif gap.form is Form.either and straight.value is not None:
+        lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
+        hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
+        closed = Estimate(straight.value, lo, hi)
+    return replace(gap, ln_S_closed=closed)
+
+
+@lru_cache(maxsize=1024)
+def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLaw:
+    return fit_power_law(S, y, None, Method.offset, backtests=False)
+
+
+def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_documents: int | None) -> Estimate:
+    """The ln of the size at which two laws with offsets meet, and the ends of the range in which they may.
+
+    What a model does to both losses alike drops out of their ratio: its interval comes from the residuals of both with
+    their correlation, by Student's t of N - 3 degrees of freedom, and from the documents that were drawn for both. They
+    may meet at a size where the 95 % band of ln(L_A / L_B) contains 0; such sizes are looked for up to 10 times outside
+    those measured.
+    """
+    ln_S_N, n = np.log(laws[0].S), len(laws[0].S)
+    ln_S_G = np.linspace(ln_S_N.min() - math.log(REACH), ln_S_N.max() + math.log(REACH), _GRID)
+    ln_y_2G, by_2GN = [], []
+    for law in laws:
+        assert law.found is not None, "the fit converged"
+        regression, x_G = law.found.regression, ln_S_G - ln_S_N.mean()
+        ln_y_2G.append(ln_law(x_G, regression.theta_P))
+        by_2GN.append(jacobian(x_G, regression.theta_P) @ regression.sensitivity_PN)
+    gap_G = ln_y_2G[0] - ln_y_2G[1]
+    residual_N2 = np.column_stack([law.residuals_ln for law in laws])
+    by_GN2 = np.stack([by_2GN[0], -by_2GN[1]], axis=-1)
+    variance_G = (
+        np.einsum("gni,ij,gnj->g", by_GN2, residual_N2.T @ residual_N2 / (n - 3), by_GN2) * student_t(n - 3) ** 2
+    )
+    if changes:
+        moved_BG = changes[0] @ by_2GN[0].T - changes[1] @ by_2GN[1].T
+        gap_G = gap_G - moved_BG.mean(axis=0)
+        variance_G = variance_G + document_t(n_documents) ** 2 * moved_BG.var(axis=0, ddof=1)
+    crossings = np.flatnonzero(np.diff(np.sign(gap_G)) != 0)
+    if len(crossings) == 0:
         return NO_ESTIMATE
-    ln_S_ref = math.log(S_ref)
-    ends = (None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP()))
-    return Estimate(ln_S_ref + ln_G / alpha, *ends)
+    at = int(crossings[np.argmin(np.abs(ln_S_G[crossings] - ln_S_N.mean()))])
+    value, outside_G = _root(ln_S_G[at : at + 2], gap_G[at : at + 2]), np.abs(gap_G) - np.sqrt(variance_G)
+    below, above = np.flatnonzero(outside_G[: at + 1] > 0)[-1:], np.flatnonzero(outside_G[at + 1 :] > 0)[:1] + at
+    lo, hi = ([_root(ln_S_G[G : G + 2], outside_G[G : G + 2]) for G in end] for end in (below, above))
+    return Estimate(value, min(*lo, value) if lo else None, max(*hi, value) if hi else None)
+
+
+def _root(x_2: Floats, y_2: Floats) -> float:
+    """Where the line through two points is 0; their middle where it does not cross 0 between them."""
+    if y_2[0] * y_2[1] > 0:
+        return float(x_2.mean())
+    return float(x_2[0] - y_2[0] * (x_2[1] - x_2[0]) / (y_2[1] - y_2[0]))

@@ -40,7 +40,6 @@ class Side:
             different_tokens where the condition chose different tokens at different sizes.
         where: the SQL condition on the columns of `scored_tokens` that chooses the slice; empty for a text.
         n_tokens: of the slice at the largest size.
-        n_documents: that have such a token.
     """
 
     group: Group
@@ -48,7 +47,6 @@ class Side:
     points: Sequence[Points]
     where: str = ""
     n_tokens: int = 0
-    n_documents: int = 0
 
 
 def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Side]:
@@ -95,17 +93,17 @@ def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
 
 def _slice(group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats) -> Side:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
-    evidence = [
-        weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES)
-        for table, run in zip(tables, group.runs, strict=True)
-    ]
+    runs = zip(tables, group.runs, strict=True)
+    evidence = [weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES) for table, run in runs]
     n_documents = len(np.unique(tables[-1]["doc_id"].to_numpy()))
-    n_tokens = [int(table["n_tokens"].to_numpy().sum()) for table in tables]
+    # The number of tokens and their combined bits tell sets apart.
+    chosen = [
+        (int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())))
+        for table in tables
+    ]
     doubt = Status.one_document if n_documents == 1 else None
-    bits = [int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())) for table in tables]
-    if len(set(zip(n_tokens, bits, strict=True))) > 1:  # the number of tokens and their combined bits tell sets apart
-        doubt = Status.different_tokens
-    drawn = min(group.n_resampled, n_documents)
+    doubt = Status.different_tokens if len(set(chosen)) > 1 else doubt
     points = size_points(group, evidence, request, k_grid, LOSSES)
+    drawn = min(group.n_resampled, n_documents)
     points = [replace(each, doubt=each.doubt or doubt, n_documents=drawn) for each in points]
-    return Side(group, name, points, where, n_tokens[-1], n_documents)
+    return Side(group, name, points, where, chosen[-1][0])

@@ -1,29 +1,33 @@
 """Answers what two families need for the same loss on one text, under every choice of E or over whole surfaces."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.view import View, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.view import Column, View, decimal, ends, magnitude, state, text, with_ends, written
+from rbpx.display.vocabulary import decimals, law_title, short, significant, spoken
 from rbpx.errors import RbpxError
-from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
-from rbpx.laws.intervals.estimate import by_name
+from rbpx.laws.families.multiplier import Offset, fit_multiplier
+from rbpx.laws.families.shift import fit_shift, is_surface
+from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, points_of, sides_of, text_of
-from rbpx.questions.multiplier.surface import PAYS, QUANTITY, THREE, over_surface, p_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import naming
 from rbpx.runs.group import Group, Run
+from rbpx.runs.points.surfaces import trained_of
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import in_size_and_tokens
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-_OFFSETS: Final = {Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
+_OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none": "E = 0", "surface": "S and D"}
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
@@ -34,74 +38,45 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
     """
-    sides = sides_of(groups, request)
-    surfaces = [group for group in groups if type(group) is TrainingGroup]
-    found = [
-        over_surface(connection, bases[0], variants[0], request)
-        for bases, variants in on_each_text(surfaces, sides)
-        if len(bases) == len(variants) == 1
-    ]
-    parts = [each for each in found if each is not None]
-    done, along_C = {text_of(each.groups[0]) for each in parts}, request.axis is Axis.C
+    sides, results, done = sides_of(groups, request), list[Result](), set()
+    for bases, variants in on_each_text([group for group in groups if type(group) is TrainingGroup], sides):
+        rows, notes = list[Record](), list[str]()
+        if len(bases) == len(variants) == 1:
+            rows, notes = _over_surface(connection, bases[0], variants[0], request)
+        if rows:
+            done.add(text_of(bases[0]))
+            results.append(_result(bases[0], rows, notes, request.along))
     rest = [group for group in groups if type(group) is not TrainingGroup and text_of(group) not in done]
-    rest = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in rest]
-    for bases, variants in on_each_text(rest, sides):
-        parts += [_along(connection, *both, request) for both in paired(bases, variants, sides)]
-    if parts:
-        return [_as_one(parts)]
-    for side in sides:
-        if not any(map(side.has, groups)):
-            known = ", ".join(dict.fromkeys(group.first.family for group in groups))
-            raise RbpxError(f"{side} is not in the store; families: {known}")
-    raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
+    if request.axis is Axis.C:
+        rest = [best_of_budgets(group) if isinstance(group, AlongGroup) else group for group in rest]
+    for both in on_each_text(rest, sides):
+        for base, variant in paired(*both):
+            results.append(_result(base, *_along(connection, base, variant, request), base.axis))
+    if not results:
+        raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
+    return results
 
 
-def _as_one(parts: Sequence[Result]) -> Result:
-    def every(name: str) -> list[Any]:
-        return [each for part in parts for each in getattr(part, name)]
-
-    return Result(every("groups"), every("rows"), every("tables"), every("sentences"))
-
-
-def _along(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Result:
-    """Compare two groups along an axis, under every choice of E: overall, then model by model."""
+def _along(
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+) -> tuple[list[Record], list[str]]:
+    """Two groups along an axis, under every choice of E: overall, then model by model."""
     pairs, notes = points_of(connection, base, variant, request)
-    names = names_of(base, variant, base.axis) | {"revision": variant.first.revision}
-    offsets = [each for each in Offset if each is not Offset.given or request.E is not None]
-    rows: list[Record] = []
-    for pair in pairs:
-        law, k, runs = pair[1].law, pair[1].k, sorted(pair[1].runs, key=lambda run: run.x or 0.0)
-        x, y, replicates = ([getattr(points, name) for points in pair] for name in ("S_N", "y_N", "y_BN"))
-        for offset in offsets:
-            with naming(f"{base.title}: {law}"):
-                fitted = fit_multiplier(x, y, replicates, offset, pair[0].n_documents, request.E)
-            rows += _rows({**names, "law": law, "k": k, "offset": offset.value}, fitted, runs)
-    overall = [row for row in rows if row["kind"] == "overall"]
-    models = [row for row in rows if (row["kind"], row["offset"]) == ("at", offsets[0].value)]
-    of = "" if names["revision"] is None else f", revision {names['revision']}"
-    at = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
-    about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{at}"
-    note = "95 % intervals over models and documents; the same documents are drawn for both families."
-    title = f"Multipliers model by model, {'one' if request.E is None else 'given'} E"
-    tables = [
-        OVERALL.table("Multipliers overall", overall, about, base.axis, note),
-        MODELS.table(title, models, about, base.axis),
-    ]
-    return Result([base], rows, tables, notes)
-
-
-def _rows(named: Record, law: MultiplierLaw, runs: Sequence[Run]) -> Iterator[Record]:
-    """The multiplier under one choice of E, of kind `overall` and, for each model of the variant, `at`."""
-    both = {"loss_from loss_to": law.supported, "alpha_base alpha_variant": law.alpha, "E_base E_variant": law.E}
-    row: Record = {"kind": "overall", **named, **by_name(multiplier=law.overall)}
-    for keys, values in both.items():
-        row |= dict(zip(keys.split(), values or (None, None), strict=True))
-    row |= {"residual_sd": law.residual_sd, "status": law.status.value}
-    yield row if law.p is None else row | {"p": law.p}
-    for run, at in zip(runs, law.at, strict=False):
-        row = {"kind": "at", **named, "size": _model(run), "training_seed": run.training_seed}
-        row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}
-        yield row | by_name(multiplier=at.value) | {"status": at.status.value}
+    names, rows = names_of(base, variant, base.axis) | {"revision": variant.first.revision}, list[Record]()
+    for of_base, of_variant in pairs:
+        runs = sorted(of_variant.runs, key=lambda run: run.x or 0.0)
+        x, y, replicates = ([getattr(of, name) for of in (of_base, of_variant)] for name in ("S_N", "y_N", "y_BN"))
+        for offset in Offset:
+            if offset is Offset.given and request.E is None:
+                continue
+            named = {**names, "law": of_variant.law, "k": of_variant.k, "offset": offset.value}
+            with naming(f"{base.title}: {of_variant.law}"):
+                overall, at = fit_multiplier(x, y, replicates, offset, of_base.n_documents, request.E)
+            rows.append({"kind": "overall", **named, **flat(overall)})
+            for run, row in zip(runs, at, strict=False):
+                which = {"size": _model(run), "training_seed": run.training_seed}
+                rows.append({"kind": "at", **named, **which, **flat(row)})
+    return rows, notes
 
 
 def _model(run: Run) -> str:
@@ -109,27 +84,104 @@ def _model(run: Run) -> str:
     return run.size if run.axis in (Axis.S, Axis.C) else run.revision or f"{run.x:.3g}"
 
 
+def _over_surface(
+    connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: Request
+) -> tuple[list[Record], list[str]]:
+    """Two families over a surface, in the quantities that both have: overall, then at each place.
+
+    There are none where either family does not vary in both size and tokens, tokens were repeated, or S counts experts
+    that a token does not use, so that C is not 6 S D.
+    """
+    pairs, notes = points_of(connection, base, variant, request)
+    names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
+    for group in (base, variant):
+        doubts += [Status.mixed_checkpoints] * group.is_mixed + [Status.same_weights] * (group.n_same > 0)
+    for pair in pairs:
+        both = [trained_of(each) for each in pair]
+        unfit = any(of.runs.repeats or any(run.is_routed for run in of.members) for of in both)
+        if unfit or not is_surface(both[0].runs, both[1].runs):
+            return [], []
+        shift = fit_shift(both[0].runs, both[1].runs, request.along)
+        reasons = in_order([*shift.reasons, *doubts])
+        named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
+        numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
+        judged = {"status": first_of(reasons), "reasons": list(reasons)}
+        rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **judged})
+        for at in shift.at:
+            place = {"C": at.C, "S": at.S, "D": at.D, **flat({"multiplier": at.value})}
+            rows.append({"kind": "at", **named, **place, "status": first_of([at.status, *reasons])})
+    return rows, notes
+
+
+def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axis) -> Result:
+    """The tables of what was compared; of several choices of E the first has one of its models."""
+    overall = [row for row in rows if row["kind"] == "overall"]
+    if not overall:
+        return Result([base], sentences=notes)
+    names = overall[0]
+    at = [row for row in rows if (row["kind"], row["offset"]) == ("at", names["offset"])]
+    of = f", revision {names['revision']}" if names.get("revision") else ""
+    size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
+    about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
+    tables = [OVERALL.table("Multipliers overall", overall, about, axis)]
+    tables += [MODELS.table("Multipliers one by one", at, about, axis)] if at else []
+    return Result([base], rows, tables, [*notes, *map(_said, overall if names["offset"] == "surface" else ())])
+
+
+def _said(row: Record) -> str:
+    """What a variant is worth over a surface, whether that changes with scale, and whether one number says it."""
+    base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
+    m, slope = (estimate_in(row, name) for name in ("multiplier", "slope"))
+    if "n_base" not in row or m.ends is None or slope.ends is None:
+        return f"{title}: {variant} and {base} cannot be compared over sizes and tokens: {Status(row['status']).label}."
+    none = ", so no difference shows" if m.ends[0] <= 1 <= m.ends[1] else ""
+    S, D = (f"{spoken(row[f'{axis}_from'])} to {spoken(row[f'{axis}_to'])}" for axis in "SD")
+    said = (
+        f"{title}: {variant} is worth {_ends(m)} times the {row['axis']} of {base}{none}; compared from {S} "
+        f"parameters and {D} tokens, by {row['n_base']} runs of {base} and {row['n_variant']} of {variant}"
+    )
+    if slope.leaves_out_0:
+        way, ten = "grows" if slope.ends[0] > 0 else "shrinks", _ends(slope.through(lambda each: 10**each))
+        said += f"; the multiplier {way} with scale, by a factor of {ten} for ten times the compute"
+    if Status.families_differ in row["reasons"]:
+        said += f"; their constants differ (p = {significant(row['p'], 2)}), so read the multiplier at each compute"
+    return f"{said}."
+
+
+def _ends(of: Estimate) -> str:
+    return f"{_THREE(of.value)} ({_THREE(of.lo)} to {_THREE(of.hi)})"
+
+
+_THREE: Final = partial(significant, digits=3)
+_QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
 OVERALL: Final = View[Record](
     "overall",
-    QUANTITY,
-    text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α"),
+    _QUANTITY,
+    text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", 2),
     with_ends(
-        "multiplier", "multiplier", None, THREE,
-        f"{PAYS}; geometric mean over the losses of the variant's models that lie between measured losses of both "
-        "families",
+        "multiplier", "multiplier", None, _THREE,
+        "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays: over S and D at the "
+        "middle compute, else the geometric mean over losses of the variant's models between measured losses of both",
     ),
-    ends("loss_from loss_to", None, decimals(3), "for losses", spare=3),
-    written("α of base", "alpha_base", None, THREE, spare=2),
-    written("α of variant", "alpha_variant", None, THREE, spare=1),
-    p_of("of an E that is given, beside one that both share; below 0.05 the models speak against it", spare=4),
+    with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0", spare=1),
+    ends("loss_from loss_to", None, decimals(3), "for losses", spare=5),
+    written("α of base", "alpha_base", None, _THREE, spare=4),
+    written("α of variant", "alpha_variant", None, _THREE, spare=3),
+    written(
+        "p", "p", None, partial(significant, digits=2), "of a given E beside one that both share; over S and D of one "
+        "surface for both beside constants of their own", spare=6,
+    ),
     state(),
 )  # fmt: skip
 MODELS: Final = View[Record](
     "models",
-    QUANTITY,
-    text("model", "model", lambda row: row["size"]),
-    decimal("loss", "loss"),
-    with_ends("multiplier", "multiplier", None, THREE),
+    _QUANTITY,
+    text("model", "model", lambda row: row.get("size"), spare=1),
+    decimal("loss", "loss", spare=1),
+    magnitude("C", "C", means="training FLOPs of the variant, 6 S D", spare=1),
+    written("S", "S", None, short, spare=3),
+    written("D", "D", None, short, spare=3),
+    with_ends("multiplier", "multiplier", None, _THREE),
     magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
     state(),
 )

@@ -10,7 +10,6 @@ from rbpx.runs.group import Group, Run, grouped
 from rbpx.typed import typed
 
 READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")
-_NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
 
 
 @dataclass(frozen=True)
@@ -20,12 +19,10 @@ class Side:
     Attributes:
         key: `a` or `b`.
         name: as typed.
-        wanted: columns of a run and the values that they must have.
     """
 
     key: str
     name: str
-    wanted: dict[str, str]
 
     @classmethod
     def read(cls, key: str, name: Any) -> "Side":
@@ -34,25 +31,19 @@ class Side:
         Raises:
             RbpxError: there is no name, or it is neither of the two kinds.
         """
-        if isinstance(name, str) and re.fullmatch(r"[0-9a-f]{16}", name):
-            return cls(key, name, {"run_id": name})
-        if not isinstance(name, str) or "/" not in name:
+        if not isinstance(name, str) or not ("/" in name or re.fullmatch(r"[0-9a-f]{16}", name)):
             raise RbpxError(
                 f"{key}={name or ''} names no model; give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a "
                 f"run_id, as in {typed(a='ladder/25k', b='ladder/200k')}"
             )
-        named = _NAME.fullmatch(name)
-        wanted = {} if named is None else named.groupdict()
-        return cls(key, name, {column: value for column, value in wanted.items() if value is not None})
+        return cls(key, name)
 
     def means(self, run: Run) -> bool:
-        """Whether a run is of this side: called so as a whole, as a family or a size may have /, @ or : in its name."""
-        if self.name in (name_of(run), _full(run)):
-            return True
-        others = {column: value for column, value in self.wanted.items() if column != "dtype"}
-        dtype = self.wanted.get("dtype")
-        of_dtype = dtype is None or run.dtype == dtype or (run.dtype or "").partition("-")[2] == dtype
-        return bool(self.wanted) and of_dtype and all(getattr(run, column) == value for column, value in others.items())
+        """Whether a run is of this side: by its id, or by its name with as much of the rest as was typed."""
+        dtypes = ["", f":{run.dtype}", f":{(run.dtype or '').partition('-')[2]}"]
+        revisions = ["", f"@{run.revision}"] if run.revision else [""]
+        names = [f"{run.family}/{run.size}{revision}{dtype}" for revision in revisions for dtype in dtypes]
+        return self.name in (*names, _full(run), *run.run_ids)
 
     def one_of(self, runs: Iterable[Run]) -> Run | None:
         """The run of this side on one text; None where there is none.

@@ -36,8 +36,8 @@ def test_intervals_hold_the_truth_over_many_draws(method: str, rho: float, ragge
         there = [np.sort(rng.choice(7, 7 if f == 0 or not ragged else 5, replace=False)) for f in range(3)]
         chosen = [y[of] for y, of in zip(values, there, strict=True)]
         found = fit_pooled([sizes[of] for of in there], chosen, method=Method(method))
-        held += (found.alpha.lo or -math.inf) <= 0.1 <= (found.alpha.hi or math.inf)
-        held_E += (found.E_lo or 0) <= E <= (found.E_hi or math.inf) or E == 0
+        held += (found["alpha_lo"] or -math.inf) <= 0.1 <= (found["alpha_hi"] or math.inf)
+        held_E += (found["E_lo"] or 0) <= E <= (found["E_hi"] or math.inf) or E == 0
     assert 0.92 <= held / n
     assert held / n <= 0.98 or method == "offset"  # profiles are wider than they need be
     assert 0.92 <= held_E / n

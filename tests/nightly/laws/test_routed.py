@@ -21,7 +21,7 @@ def test_intervals_of_a_drawn_law_hold_it_at_their_rate() -> None:
         found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_replicates=200, seed=seed)
         assert found is not None
         for name, value in truth.items():
-            lo, hi = found.laws[-1].constants[name].ends or (np.nan, np.nan)
+            lo, hi = found["laws"][-1]["constants"][name].ends or (np.nan, np.nan)
             held[name] += lo <= value <= hi
     # of four numbers of experts the bootstrap's intervals are somewhat narrow
     assert {name: 0.8 <= n / n_draws <= 0.99 for name, n in held.items()} == dict.fromkeys(truth, True)

@@ -30,7 +30,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
     assert len(found) == 100
     delta = ratio = 0
     for each in found:
-        gap = each.losses[0].gap
+        gap = each[0].gap
         sign, power = (-1, 1 / true_ratio) if gap.swapped else (1, true_ratio)
         assert gap.delta.lo is not None
         assert gap.delta.hi is not None
