@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.averaged import draw_over_forms, predict_on_line, predict_over_forms
-from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
+from rbpx.laws.surface.checks import AXES, held_out, largest, mean_error
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
@@ -189,8 +189,7 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     whole = [g for g in range(30) if of[runs.group_N == g].max() > 0.99 * of.max()]
     assert set(runs.group_N[out]) == set(whole)
     assert set(runs.group_N[~out]).isdisjoint(whole)
-    (compared,) = compare_each(runs, ["chinchilla"], 60)
-    tests = [each for each in compared.held_out if each.axis is axis]
+    tests = [each for each in held_out(runs, "chinchilla", 60) if each.axis is axis]
     assert [test.S for test in tests] == runs.S_N[out].tolist()
     assert mean_error(tests) == pytest.approx(
         np.mean([abs(test.predicted.value / test.measured - 1) for test in tests])
@@ -200,11 +199,13 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
 
 
 def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
-    right, wrong = compare_each(draw((12,), ratios(6, 4), 0.003).runs, ["chinchilla", "kaplan"], 0)
-    assert right.fit.aic < wrong.fit.aic
-    assert right.fit.bic < wrong.fit.bic
-    assert mean_error(right.held_out) < mean_error(wrong.held_out)
-    assert {test.axis for test in right.held_out} == set(AXES)
+    runs = draw((12,), ratios(6, 4), 0.003).runs
+    right, wrong = fits_of(runs)
+    assert right.aic < wrong.aic
+    assert right.bic < wrong.bic
+    of_right, of_wrong = (held_out(runs, form, 0) for form in ("chinchilla", "kaplan"))
+    assert mean_error(of_right) < mean_error(of_wrong)
+    assert {test.axis for test in of_right} == set(AXES)
 
 
 def test_nothing_is_foretold_along_an_axis_of_two_values() -> None:
@@ -215,7 +216,7 @@ def test_nothing_is_foretold_along_an_axis_of_two_values() -> None:
     found = []
     for order_N in (np.arange(12), rng.permutation(12)):
         runs = Runs.of(S_N[order_N], D_N[order_N], y_N[order_N])
-        (compared,) = compare_each(runs, ["chinchilla"], 0)
-        assert {each.axis for each in compared.held_out} == {Axis.S, Axis.C}
-        found.append({(each.axis, each.S, each.D): each.predicted.value for each in compared.held_out})
+        tests = held_out(runs, "chinchilla", 0)
+        assert {each.axis for each in tests} == {Axis.S, Axis.C}
+        found.append({(each.axis, each.S, each.D): each.predicted.value for each in tests})
     assert found[0] == pytest.approx(found[1], rel=1e-6)

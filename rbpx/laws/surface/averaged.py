@@ -27,7 +27,7 @@ from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import TAILS, average_forms
-from rbpx.laws.surface.checks import HeldOut, mean_error
+from rbpx.laws.surface.checks import HeldOut, of_points
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given, has_constants
@@ -133,13 +133,6 @@ class BudgetTest:
     held_out: tuple[HeldOut, ...]
 
 
-def summary(tests: Sequence[BudgetTest]) -> tuple[float, int, int] | None:
-    """Mean |error| of all runs that were foretold, how many lie in their intervals, and of how many; None of none."""
-    held_out = [each for test in tests for each in test.held_out]
-    error = mean_error(held_out)
-    return None if error is None else (error, sum(each.is_inside is True for each in held_out), len(held_out))
-
-
 def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
     """The forms that differ on these runs, and have all constants that are given.
 
@@ -166,7 +159,8 @@ def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **o
         fits = [fit_given(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
         mixed = _mixed(fits, runs.only(held_N))
         if mixed is not None:
-            tests.append(BudgetTest(gap, fitted_N, _held_out(runs, np.flatnonzero(held_N), mixed)))
+            held_out = of_points(runs, Axis.C, np.flatnonzero(held_N), _estimates(mixed.mixture))
+            tests.append(BudgetTest(gap, fitted_N, held_out))
     return tuple(tests)
 
 
@@ -184,17 +178,6 @@ def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
             if held_N.any() and not few and not judge(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
                 cuts.append((float(BUDGET**gap), fitted_N, held_N))
     return cuts
-
-
-def _held_out(runs: Runs, at_T: NDArray[np.intp], mixed: Mixed) -> tuple[HeldOut, ...]:
-    return tuple(
-        HeldOut(Axis.C, float(runs.S_N[at]), float(runs.D_N[at]), y, float(runs.y_N[at]), _error(y, runs.y_N[at]), at)
-        for at, y in zip(at_T.tolist(), _estimates(mixed.mixture), strict=True)
-    )
-
-
-def _error(y: Estimate, measured: float) -> float | None:
-    return None if y.value is None else (y.value - measured) / measured
 
 
 def predict_over_forms(

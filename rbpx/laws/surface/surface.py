@@ -1,7 +1,6 @@
 """A fitted surface y(S, D): its values, intervals of anything that follows from it, and the optimum of a budget.
 
-The optimum is the size and the number of tokens that reach the least y under a budget of compute: in closed form for
-chinchilla's form and C = 6 S D, otherwise by a search along each budget.
+The optimum is the size and the number of tokens that reach the least y under a budget of compute, by a search along it.
 
 Shapes: N points, B replicates or sets of constants, P numbers of theta, G points of a grid.
 """
@@ -13,10 +12,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_minimum
 
 from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, Form
+from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates, six_S
 
 
@@ -119,10 +119,8 @@ class SurfaceNumbers:
         return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 
-_REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a search looks
-_COARSE: Final = 601
-_FINE: Final = 41
-_ROUNDS: Final = 6  # each narrows the bracket by a factor of 20
+_REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a minimum is looked for
+_PLACES: Final = 301
 
 
 @dataclass(frozen=True)
@@ -164,82 +162,44 @@ def optima(
     Raises:
         ValueError: if a budget is not positive and finite.
     """
-    theta_BP = np.vstack([surface.theta_P, surface.theta_BP])
-    is_closed = type(surface.form) is Chinchilla and flops_per_token is six_S
-    found = []
+    theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
+    ln_S_N = x.s_N + x.ln_S_ref
+    ln_S_G, found = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES), []
     for C in budgets:
         if not 0 < C < math.inf:
             raise ValueError(f"a budget must be positive and finite, got {C}")
-        if is_closed:
-            ln_S_B = closed_form(surface.x, theta_BP, C)
-        else:
-            ln_S_B = search(surface, theta_BP, C, flops_per_token, U)
-        ln_D_B = math.log(C) - np.log(flops_per_token(np.exp(ln_S_B)))
-        ln_y_B = _ln_y(surface, theta_BP, ln_S_B[:, None], ln_D_B[:, None], U)[:, 0]
-        ln_y_B = np.where(np.isfinite(ln_S_B), ln_y_B, np.nan)
-        of = (surface.estimate(float(each[0]), each[1:]).exp() for each in (ln_S_B, ln_D_B, ln_y_B))
-        found.append(Optimum(C, *of))
+
+        def ln_D(ln_S: Floats, C: float = C) -> Floats:
+            return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
+
+        def ln_y(ln_S_BG: Floats, set_B: NDArray[np.int64], ln_D: Callable[[Floats], Floats] = ln_D) -> Floats:
+            d_BG = ln_D(ln_S_BG) - x.ln_D_ref
+            u_BG = None if U is None else np.minimum(math.log(U) - x.ln_D_ref, d_BG)
+            at = Coordinates(ln_S_BG - x.ln_S_ref, d_BG, u_BG, x.ln_S_ref, x.ln_D_ref)
+            with np.errstate(all="ignore"):
+                return surface.form.evaluate(at, theta_BP[set_B])[0]
+
+        ln_y_BG = ln_y(ln_S_G, np.arange(len(theta_BP)))
+        ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
+        best_B, ends_B = ln_y_BG.argmin(axis=1), np.minimum(ln_y_BG[:, 0], ln_y_BG[:, -1])
+        # A y that has stopped to fall is no minimum: it has to rise again on both sides.
+        inner = np.flatnonzero((best_B > 0) & (best_B < _PLACES - 1) & (ends_B > ln_y_BG.min(axis=1)))
+        least = find_minimum(
+            lambda ln_S, set_, ln_y=ln_y: ln_y(ln_S[:, None], set_)[:, 0],
+            tuple(ln_S_G[best_B[inner] + step] for step in (-1, 0, 1)),
+            args=(inner,),
+        )
+        of_BV = np.full((len(theta_BP), 3), np.nan)
+        of_BV[inner] = np.column_stack([least.x, ln_D(least.x), least.f_x + math.log(surface.form.y_ref)])
+        found.append(Optimum(C, *(surface.estimate(float(each[0]), each[1:]).exp() for each in of_BV.T)))
     return found
 
 
-def closed_form(x: Coordinates, theta_BP: Floats, C: float) -> Floats:
-    """Ln S of the optimum of chinchilla's form for C = 6 S D, [B]; NaN where a constant is at its bound.
-
-    S = G (C / 6)^(beta / (alpha + beta)), G = (alpha A / (beta B))^(1 / (alpha + beta)); arXiv 2203.15556, eq. 4.
-    """
-    A_B, B_B, _, alpha_B, beta_B = theta_BP.T
-    with np.errstate(all="ignore"):
-        ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
-        ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / (alpha_B + beta_B)
-        ln_S_B = ln_G_B + beta_B / (alpha_B + beta_B) * math.log(C / 6)
-    return np.where((theta_BP[:, [0, 1, 3, 4]] > 0).all(axis=1) & np.isfinite(ln_S_B), ln_S_B, np.nan)
-
-
 def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:
-    """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D."""
+    """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D.
+
+    a = beta / (alpha + beta); arXiv 2203.15556, eq. 4.
+    """
     a = surface.of_constants(lambda of: of["beta"] / (of["alpha"] + of["beta"]))
     b = surface.of_constants(lambda of: of["alpha"] / (of["alpha"] + of["beta"]))
     return a, b
-
-
-def search(
-    surface: SurfaceNumbers,
-    theta_BP: Floats,
-    C: float,
-    flops_per_token: Callable[[Floats], Floats],
-    U: float | None = None,
-) -> Floats:
-    """Ln S of the least y along a budget, [B], by a grid in ln S that is narrowed; NaN where it is an end of the grid.
-
-    Args:
-        surface: whose form and coordinates.
-        theta_BP: its constants.
-        C: FLOPs.
-        flops_per_token: of a size.
-        U: as in `optima`.
-    """
-    ln_S_N = surface.x.s_N + surface.x.ln_S_ref
-    ln_S_BG = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _COARSE)[None]
-    inner_B = np.ones(len(theta_BP), dtype=bool)
-    for _ in range(_ROUNDS):
-        ln_D_BG = math.log(C) - np.log(flops_per_token(np.exp(ln_S_BG)))
-        ln_y_BG = _ln_y(surface, theta_BP, ln_S_BG, ln_D_BG, U)
-        best_B = np.argmin(np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf), axis=1)
-        G = ln_S_BG.shape[1]
-        if G == _COARSE:
-            inner_B = (best_B > 0) & (best_B < G - 1) & np.isfinite(ln_y_BG.min(axis=1))
-            # A y that has stopped to fall is no minimum: it has to rise again on both sides.
-            inner_B &= np.minimum(ln_y_BG[:, 0], ln_y_BG[:, -1]) > ln_y_BG.min(axis=1)
-        around = np.clip(best_B, 1, G - 2)
-        ln_S_BG = np.broadcast_to(ln_S_BG, ln_y_BG.shape)
-        each = np.arange(len(theta_BP))
-        ln_S_BG = np.linspace(ln_S_BG[each, around - 1], ln_S_BG[each, around + 1], _FINE, axis=1)
-    return np.where(inner_B, ln_S_BG.mean(axis=1), np.nan)
-
-
-def _ln_y(surface: SurfaceNumbers, theta_BP: Floats, ln_S_BG: Floats, ln_D_BG: Floats, U: float | None) -> Floats:
-    x = surface.x
-    u_BG = None if U is None else np.minimum(math.log(U), ln_D_BG) - x.ln_D_ref
-    at = Coordinates(ln_S_BG - x.ln_S_ref, ln_D_BG - x.ln_D_ref, u_BG, x.ln_S_ref, x.ln_D_ref)
-    with np.errstate(all="ignore"):
-        return surface.form.evaluate(at, theta_BP)[0] + math.log(surface.form.y_ref)

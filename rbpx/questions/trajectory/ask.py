@@ -182,9 +182,8 @@ def _places(states: Points, D: Sequence[float], n_states: int) -> Record:
 
 def _sentences(group: TrainingGroup, n: int, scheduled: Sequence[Points]) -> Iterator[str]:
     """How many trainings have several points, and what is left out."""
-    left_out = {"finished models": group.n_other, "checkpoints with the weights of another": group.n_same}
-    named = ", ".join(f"{n} {what}" for what, n in left_out.items() if n)
-    yield f"{number_of(n, 'training')} with several points{f'; left out: {named}' if named else ''}."
+    left_out = f"; left out: {number_of(group.n_other, 'finished model')}" if group.n_other else ""
+    yield f"{number_of(n, 'training')} with several points{left_out}."
     if scheduled:
         counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[Place]())
         yield from said_of_places([run for each in scheduled for run in each.runs], counts)
