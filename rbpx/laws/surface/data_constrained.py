@@ -40,10 +40,10 @@ class DataConstrained(Chinchilla):
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
         inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
-        u_N = _unique(x)
+        u_N = x.u_N
         gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
         d_BN = u_N + np.log1p(gain_BN)
-        ln_called_BN, called_by_BPN = self._called_for(x, inner_BP, u_N)
+        ln_called_BN, called_by_BPN = self._called_for(x, inner_BP)
         excess_BN = _excess(x.s_N, ln_called_BN)
         more_BN, more_by_t_BN, more_by_v_BN = _worth(excess_BN, v_N_B1)
         s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
@@ -79,7 +79,7 @@ class DataConstrained(Chinchilla):
         if not _repeats(x):
             inner_BP = super().starts(x, ln_y_N)
             return np.hstack([inner_BP, np.zeros((len(inner_BP), 2))])
-        s_N, d_N, u_N = x.s_N, x.d_N, _unique(x)
+        s_N, d_N, u_N = x.s_N, x.d_N, x.u_N
         choices = np.meshgrid(_EXPONENTS, _EXPONENTS, np.quantile(s_N, _CALLED), _SHARES, _SHARES)
         alpha_B1, beta_B1, called_B1, v_D_B1, v_N_B1 = (each.reshape(-1, 1) for each in choices)
         ln_called_BN = called_B1 + beta_B1 / alpha_B1 * (u_N - u_N.mean())
@@ -106,11 +106,11 @@ class DataConstrained(Chinchilla):
         inner = super().unidentified(x, theta_P[:5])
         if not _repeats(x):
             return (*inner, "R_D", "R_N")
-        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5], _unique(x))[0][0]
+        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5])[0][0]
         without_D = ("R_D",) if theta_P[1] * theta_P[4] == 0 else ()
         return (*inner, *without_D, *(() if np.any(beyond_N) else ("R_N",)))
 
-    def _called_for(self, x: Coordinates, inner_BP: Floats, u_N: Floats) -> tuple[Floats, Floats]:
+    def _called_for(self, x: Coordinates, inner_BP: Floats) -> tuple[Floats, Floats]:
         """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N].
 
         At least ln(S / S_ref) where a constant is 0, so that there is no optimum.
@@ -121,10 +121,10 @@ class DataConstrained(Chinchilla):
         both_B, ratio_B = alpha_B + beta_B, beta_B / alpha_B
         ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
         ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / both_B
-        ln_U_N = u_N + x.ln_D_ref
+        ln_U_N = x.u_N + x.ln_D_ref
         called_BN = ratio_B[:, None] * (ln_U_N + ln_G_B[:, None]) + (ln_G_B - x.ln_S_ref)[:, None]
         by_ln_G_B = ratio_B + 1  # = both / alpha
-        by_BPN = np.zeros((len(inner_BP), 5, u_N.shape[-1]))
+        by_BPN = np.zeros((len(inner_BP), 5, ln_U_N.shape[-1]))
         by_BPN[:, 0] = (by_ln_G_B / both_B / A_B)[:, None]
         by_BPN[:, 1] = (-by_ln_G_B / both_B / B_B)[:, None]
         ln_G_by_alpha_B = (1 / alpha_B + x.ln_S_ref - ln_G_B) / both_B
@@ -135,12 +135,8 @@ class DataConstrained(Chinchilla):
         return np.where(known_B[:, None], called_BN, np.inf), np.where(known_B[:, None, None], by_BPN, 0.0)
 
 
-def _unique(x: Coordinates) -> Floats:
-    return x.d_N if x.u_N is None else x.u_N
-
-
 def _repeats(x: Coordinates) -> bool:
-    return bool(np.any(x.d_N > _unique(x) + 1e-6))
+    return bool(np.any(x.d_N > x.u_N + 1e-6))
 
 
 def _excess(s_N: Floats, ln_called_BN: Floats) -> Floats:

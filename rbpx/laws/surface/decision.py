@@ -69,18 +69,18 @@ class Best:
 
 def best_of(
     fits: Sequence[Surface], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0, T: float = 0.0
-) -> Best | None:
+) -> Best:
     """The best run of which training and serving together cost a budget, 6 S D + 2 S T = C, and what others lose.
 
     Args:
-        fits: of the forms to the same runs.
+        fits: of the forms to the same runs, at least one with a surface.
         C: FLOPs.
         budgets: backtests in compute, which widen the interval of y.
         seed: of the draws.
         T: tokens to serve.
 
     Returns:
-        The best, unknown where no size within a hundredfold of the runs' is; None where no form was fitted.
+        The best, unknown where no size within a hundredfold of the runs' is.
     """
     runs = fits[0].runs
     most_S = min(float(runs.S_N.max()) * _AROUND, _SERVABLE * C / (2 * T) if T else math.inf)
@@ -89,8 +89,6 @@ def best_of(
     ln_R_G = np.linspace(*(math.log((C / S - 2 * T) / 6 / S) for S in ends), _PLACES)
     ln_S_G = _ln_size(math.log(C), ln_R_G, T)
     found = _draws(fits, ln_S_G, ln_S_G + ln_R_G, seed)
-    if found is None:
-        return None
     ln_R_K, _, inner_K = least(ln_R_G, found)
     if inner_K.mean() < _INSIDE:
         return Best(C, beyond=_beyond(runs.along(Axis.C), C))
@@ -121,7 +119,7 @@ def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> 
         The best; None where there is no best run of the budget.
     """
     training = best_of(fits, C, seed=seed)
-    if training is None or training.S.value is None:
+    if training.S.value is None:
         return None
     S_best, ln_C, runs = training.S.value, math.log(C), fits[0].runs
     ln_R_G = math.log(C / 6 / S_best**2) + _SERVED
@@ -131,8 +129,6 @@ def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> 
     ln_S_MG = _ln_size(ln_C_MG, ln_R_G, 0.0)
     ln_S_P, ln_D_P = ln_S_MG.ravel(), (ln_S_MG + ln_R_G).ravel()
     found = _draws(fits, np.append(ln_S_P, math.log(S_best)), np.append(ln_D_P, math.log(C / 6 / S_best)), seed)
-    if found is None:
-        return None
     above_KMG = found[:, :-1].reshape(len(found), *ln_C_MG.shape) - found[:, -1, None, None]
     ln_C_KG = ln_C - _LESS + _first_root(above_KMG) * step_G
     ln_cost_KG = ln_C_KG + np.log1p(2 * T * np.exp(_ln_size(ln_C_KG, ln_R_G, 0.0) - ln_C_KG))
@@ -154,8 +150,7 @@ def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
         seed: of the draws.
     """
     ends = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
-    found = _draws(fits, *ends, seed)
-    return NO_ESTIMATE if found is None else of_draws(found[:, 0])
+    return of_draws(_draws(fits, *ends, seed)[:, 0])
 
 
 def least(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -191,10 +186,9 @@ def _beyond(of_N: Floats, at: float) -> float:
     return max(at / float(of_N.max()), 1.0)
 
 
-def _draws(fits: Sequence[Surface], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
+def _draws(fits: Sequence[Surface], ln_S: Floats, ln_D: Floats, seed: int) -> Floats:
     """Draws of ln y of the surface at points."""
-    drawn = draw_over_forms(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)
-    return None if drawn is None else drawn[0]
+    return draw_over_forms(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)[0]
 
 
 def _first_root(y_KMG: Floats) -> Floats:

@@ -11,10 +11,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar, Final
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.special import expit, xlogy
 
 from rbpx.laws.numeric import Floats
@@ -99,28 +99,8 @@ class Form(ABC):
 
 
 def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
-    """The coefficients >= 0 [B, T] of the sum of terms that is closest to y, each point relative to its y.
-
-    Every choice of terms that may count is solved; of those without a negative coefficient the closest is taken.
-    """
-    B, T, N = terms_BTN.shape
-    relative_BTN = terms_BTN / y_N
-    gram_BTT = relative_BTN @ relative_BTN.swapaxes(1, 2)
-    sum_BT = relative_BTN.sum(axis=2)
-    best_BT, best_B = np.zeros((B, T)), np.full(B, float(N))
-    for n_terms in range(1, T + 1):
-        for chosen in combinations(range(T), n_terms):
-            gram = gram_BTT[:, chosen][:, :, chosen]
-            usable_B = np.linalg.cond(gram) < 1e13
-            coefficient = np.zeros((B, n_terms))
-            coefficient[usable_B] = np.linalg.solve(gram[usable_B], sum_BT[usable_B][:, chosen, None])[..., 0]
-            squares_B = N - (coefficient * sum_BT[:, chosen]).sum(axis=1)
-            better_B = usable_B & (coefficient >= 0).all(axis=1) & (squares_B < best_B)
-            best_B = np.where(better_B, squares_B, best_B)
-            filled = np.zeros((B, T))
-            filled[:, chosen] = coefficient
-            best_BT = np.where(better_B[:, None], filled, best_BT)
-    return best_BT
+    """The coefficients >= 0 [B, T] of the sum of terms that is closest to y, each point relative to its y."""
+    return np.array([nnls((terms_TN / y_N).T, np.ones(len(y_N)))[0] for terms_TN in terms_BTN])
 
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
@@ -148,7 +128,8 @@ class Chinchilla(Form):
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
-        of_s_BN, of_d_BN, law_BN = self._parts(x, theta_BP)
+        of_s_BN, of_d_BN = np.exp(-theta_BP[:, 3:4] * x.s_N), np.exp(-theta_BP[:, 4:5] * x.d_N)
+        law_BN = theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
         J_BPN = np.empty((len(theta_BP), 5, x.s_N.shape[-1]))
         np.divide(of_s_BN, law_BN, out=J_BPN[:, 0])
         np.divide(of_d_BN, law_BN, out=J_BPN[:, 1])
@@ -171,14 +152,8 @@ class Chinchilla(Form):
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """The best constants for each pair of a grid of exponents."""
         alpha_B, beta_B = (each.ravel() for each in np.meshgrid(_EXPONENTS, _EXPONENTS))
-        terms_BTN = np.stack(
-            [
-                np.exp(-alpha_B[:, None] * x.s_N),
-                np.exp(-beta_B[:, None] * x.d_N),
-                np.ones((len(alpha_B), x.s_N.shape[-1])),
-            ],
-            axis=1,
-        )
+        falling = [np.exp(-alpha_B[:, None] * x.s_N), np.exp(-beta_B[:, None] * x.d_N)]
+        terms_BTN = np.stack([*falling, np.ones_like(falling[0])], axis=1)
         return np.column_stack([non_negative(terms_BTN, np.exp(ln_y_N)), alpha_B, beta_B])
 
     def prior_sd(self, theta_P: Floats) -> Floats:
@@ -190,13 +165,9 @@ class Chinchilla(Form):
         """As `Form.constants`: A, B and E have the unit of y at S = 1 and D = 1."""
         A_B, B_B, E_B, alpha_B, beta_B = theta_BP.T
         with np.errstate(over="ignore", invalid="ignore"):
-            return {
-                "A": self.y_ref * A_B * np.exp(alpha_B * x.ln_S_ref),
-                "B": self.y_ref * B_B * np.exp(beta_B * x.ln_D_ref),
-                "E": self.y_ref * E_B,
-                "alpha": alpha_B,
-                "beta": beta_B,
-            }
+            A_B, B_B = A_B * np.exp(alpha_B * x.ln_S_ref), B_B * np.exp(beta_B * x.ln_D_ref)
+            terms = (self.y_ref * each_B for each_B in (A_B, B_B, E_B))
+            return dict(zip(Chinchilla.names, (*terms, alpha_B, beta_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
         """As `Form.reference`: A is y at S = 1."""
@@ -219,12 +190,6 @@ class Chinchilla(Form):
         alone = [name for *names, _, at_N in terms if np.ptp(at_N) == 0 for name in names]
         without_E = (*alone, "E") if alone else ()
         return (*without_E, *(name for _, name, constant, _ in terms if constant == 0 and name not in alone))
-
-    def _parts(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats, Floats]:
-        """S^-alpha and D^-beta about the reference, and y."""
-        of_s_BN = np.exp(-theta_BP[:, 3:4] * x.s_N)
-        of_d_BN = np.exp(-theta_BP[:, 4:5] * x.d_N)
-        return of_s_BN, of_d_BN, theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
 
 
 _ALPHAS_D: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
@@ -281,12 +246,9 @@ class Kaplan(Form):
         """As `Form.constants`; N_c and D_c are in parameters and tokens."""
         size_B, data_B, alpha_N_B, alpha_D_B = theta_BP.T
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return {
-                "N_c": np.exp((size_B + np.log(self.y_ref)) / alpha_N_B + x.ln_S_ref),
-                "D_c": np.exp((data_B + np.log(self.y_ref)) / alpha_D_B + x.ln_D_ref),
-                "alpha_N": alpha_N_B,
-                "alpha_D": alpha_D_B,
-            }
+            N_c_B = np.exp((size_B + np.log(self.y_ref)) / alpha_N_B + x.ln_S_ref)
+            D_c_B = np.exp((data_B + np.log(self.y_ref)) / alpha_D_B + x.ln_D_ref)
+        return dict(zip(self.names, (N_c_B, D_c_B, alpha_N_B, alpha_D_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
         """As `Form.reference`: y is 1 at S = N_c and at D = D_c, but for the other axis."""

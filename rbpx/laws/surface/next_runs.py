@@ -147,7 +147,7 @@ def next_runs(
     """Choose runs that narrow what is wanted.
 
     Args:
-        fits: of the forms to the runs that there are.
+        fits: of the forms to the runs that there are, at least one with a surface.
         wanted: what is asked for.
         n: how many runs at most.
         flops: that all of them may cost.
@@ -155,14 +155,13 @@ def next_runs(
 
     Returns:
         The plan per FLOP, and where `flops` are finite the best use of them: of one run of all, of two of half at most
-        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where nothing was fitted.
+        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where no run is to be had.
     """
     S_M, D_M = candidates(fits[0].runs, flops)
     at = Runs.of(np.append(wanted.S, S_M), np.append(wanted.D, D_M), np.ones(len(wanted.S) + len(S_M)))
-    drawn = draw_over_forms(fits, at, _DRAWS, seed)
-    if drawn is None or len(S_M) == 0:
+    if len(S_M) == 0:
         return []
-    ln_y_KP, scatter_K = drawn
+    ln_y_KP, scatter_K = draw_over_forms(fits, at, _DRAWS, seed)
     target_KT = wanted.of(ln_y_KP[:, : len(wanted.S)])
     V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(wanted.S) :]]), rowvar=False))
     choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)

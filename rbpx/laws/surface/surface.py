@@ -58,7 +58,8 @@ class SurfaceNumbers:
         """
         theta = np.vstack([self.theta_P, self.theta_BP])
         with np.errstate(invalid="ignore"):  # replicates that were not fitted
-            ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
+            x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
+            ln_y = self.form.evaluate(x, theta)[0] + math.log(self.form.y_ref)
         return ln_y[0], ln_y[1:]
 
     def constants(self) -> dict[str, tuple[float, Floats]]:
@@ -173,9 +174,7 @@ def optima(
             return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
 
         def ln_y(ln_S_BG: Floats, set_B: NDArray[np.int64], ln_D: Callable[[Floats], Floats] = ln_D) -> Floats:
-            d_BG = ln_D(ln_S_BG) - x.ln_D_ref
-            u_BG = None if U is None else np.minimum(math.log(U) - x.ln_D_ref, d_BG)
-            at = Coordinates(ln_S_BG - x.ln_S_ref, d_BG, u_BG, x.ln_S_ref, x.ln_D_ref)
+            at = Coordinates.of(ln_S_BG, ln_D(ln_S_BG), U).about(x.ln_S_ref, x.ln_D_ref)
             with np.errstate(all="ignore"):
                 return surface.form.evaluate(at, theta_BP[set_B])[0]
 

@@ -10,18 +10,17 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import in_digits, law_title, rough, short, significant, spoken
+from rbpx.display.vocabulary import in_digits, law_title, rough, short, spoken
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
-from rbpx.laws.surface.decision import best_of, irreducible, with_serving
+from rbpx.laws.surface.decision import Best, best_of, irreducible, with_serving
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.outliers import farthest_of
-from rbpx.laws.surface.runs import Runs
 from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -62,15 +61,11 @@ class Decision(NamedTuple):
         return [row for row in self.rows if row["kind"] in kinds]
 
 
-_FORMS: Final = {
-    "best": "best",
-    "asked": "asked for",
-    "served": "best with serving",
-}
+_RUNS: Final = {"best": "best", "asked": "asked for", "served": "best with serving"}
 BEST: Final = View[Record](
     "best",
     text("law", "law", lambda row: law_title(row["law"], row["k"]), spare=1),
-    text("run", "kind", lambda row: _FORMS[row["kind"]], spare=4),
+    text("run", "kind", lambda row: _RUNS[row["kind"]], spare=4),
     magnitude("C", "C", lambda row: row.get("C"), "training FLOPs, 6 S D", 2),
     with_ends("S", "S", None, short),
     with_ends("D", "D", None, short, ends_spare=3),
@@ -118,57 +113,55 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     foretold = backtest_budgets(runs, forms, **options)
     reasons = doubts_of_points(group, trained, form)
     named = {**group.names(), "law": trained.law, "k": trained.k, "form": form.form}
-
-    def row(kind: str, values: Record, *doubts: Status) -> Record:
-        held = in_order([*reasons, *doubts])
-        doubted = {"status": first_of(held).value, "reasons": [reason.value for reason in held]}
-        return {"kind": kind, **named, **flat(values), **doubted}
-
-    of_runs: Record = {"n_points": form.n_points, "n_runs": form.n_runs, "E": NO_ESTIMATE}
-    rows, last = [row("runs", of_runs)], [*outlier_rows(group, [trained]), *_largest(named, foretold)]
-    if all(fit.surface is None for fit in fits):
+    is_fitted = any(fit.surface is not None for fit in fits)
+    tells_apart = is_fitted and Status.collinear_design not in reasons
+    E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
+    rows = [_row("runs", named, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
+    last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
+    if not is_fitted:
         return Decision(trained, fits, foretold, rows + last)
     most = float(runs.along(Axis.C).max())
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
-    T, tells_apart = request.inference_tokens, Status.collinear_design not in reasons
+    T, within = request.inference_tokens, request.inference_within
+    found: list[tuple[str, Best | None]] = []
     if tells_apart:
-        rows = [row("runs", of_runs | {"E": irreducible(fits, seed)})]
-        for C in wanted:
-            if (best := best_of(fits, C, foretold, seed)) is not None:
-                none = [Status.not_straddled] if best.S.value is None else []
-                rows.append(row("best", {name: getattr(best, name) for name in _BEST}, *_beyond(best.beyond), *none))
-        within = request.inference_within
-        serves = T and (
-            best_of(fits, wanted[0], foretold, seed, T) if within else with_serving(fits, wanted[0], T, seed)
-        )
-        if T and serves:
-            none = [Status.not_straddled if within else Status.unreachable] if serves.S.value is None else []
-            of_served = {name: getattr(serves, name) for name in _SERVED} | {"T": T, "within": within}
-            rows.append(row("served", of_served, *_beyond(serves.beyond, serves.ratio_beyond), *none))
+        found += [("best", best_of(fits, C, foretold, seed)) for C in wanted]
+    if tells_apart and T:
+        budget = wanted[0]
+        found += [
+            ("served", best_of(fits, budget, foretold, seed, T) if within else with_serving(fits, budget, T, seed))
+        ]
+    for kind, best in found:
+        if best is not None:
+            served: Record = {"T": T, "within": within} if kind == "served" else {}
+            none = Status.unreachable if served and not within else Status.not_straddled
+            doubts = [*_beyond(best.beyond, best.ratio_beyond if served else 1.0), *([] if best.S.value else [none])]
+            values = {name: getattr(best, name) for name in (_SERVED if served else _BEST)}
+            rows.append(_row(kind, named, [*reasons, *doubts], **values, **served))
     over = predict_over_forms(fits, points, foretold) if points else []
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
-        rows.append(row("asked", {"S": S, "D": D, "y": at.y}, *doubts))
+        rows.append(_row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y))
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
-        rows += _worth(named, plain.runs, runs, options)
+        worth = fit_shift(plain.runs, runs, Axis.C, **options)
+        start, end = worth.apart or (None, None)
+        places = [(at.C, at.value, [at.status]) for at in worth.at] or [(None, NO_ESTIMATE, [])]
+        rows += [
+            _row("worth", named, [*held, *worth.reasons], multiplier=value, C=C, apart_from=start, apart_to=end)
+            for C, value, held in places
+        ]
     return Decision(trained, fits, foretold, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
+
+
+def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> Record:
+    held = in_order(doubts)
+    doubted = {"status": first_of(held).value, "reasons": [reason.value for reason in held]}
+    return {"kind": kind, **named, **flat(values), **doubted}
 
 
 def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
     """Whether a run lies far off the runs, by the factors of its compute and its tokens per parameter beyond theirs."""
     return [Status.beyond] if farther > _FAR or longer > _LONG else []
-
-
-def _worth(named: Record, plain: Runs, runs: Runs, options: dict[str, Any]) -> Iterator[Record]:
-    """What the variant is worth beside models without one, at each place along C, or that it is not known at any."""
-    worth = fit_shift(plain, runs, Axis.C, **options)
-    start, end = worth.apart or (None, None)
-    unknown = (None, NO_ESTIMATE, [])
-    for C, value, doubts in [(at.C, at.value, [at.status]) for at in worth.at] or [unknown]:
-        held = in_order([*doubts, *worth.reasons])
-        doubted = {"status": first_of(held).value, "reasons": [each.value for each in held]}
-        at_C: Record = {"C": C, "apart_from": start, "apart_to": end}
-        yield {"kind": "worth", **named, **flat({"multiplier": value}), **at_C, **doubted}
 
 
 def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
@@ -210,7 +203,7 @@ def _next(
 
 def _tables(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Table]:
     """The best of each budget, then for each quantity the runs to train next."""
-    if rows := [row for each in decisions for row in each.of_kind(*_FORMS)]:
+    if rows := [row for each in decisions for row in each.of_kind(*_RUNS)]:
         note = "Over forms, bends and misfit; 95 % intervals."
         yield BEST.table("What to train", alike(rows), group.title, note=note)
     for n, of in enumerate(decisions, 1):
@@ -280,24 +273,18 @@ def _between(row: Record, name: str, how: Any = spoken) -> str:
 
 def _said_of_worth(of: Decision) -> Iterator[str]:
     """What the variant is worth beside models without one, and from how much compute on."""
-    worth = of.of_kind("worth")
-    if not worth:
-        return
-    variant, (first, *more) = f"variant {of.trained.members[0].variant}", worth
-    if not more:
-        yield f"{variant} cannot be compared with runs without a variant: {Status(first['status']).label}."
-        return
-    least, middle, most = worth[:3]
-    where, (start, end) = "no difference shows", (middle["apart_from"], middle["apart_to"])
-    if start is not None:
-        at = most if end >= most["C"] else least
-        ends = f"from {short(start)} FLOPs on" if end >= most["C"] else f"up to {short(end)} FLOPs"
-        where = f"it {'pays' if at['multiplier'] > 1 else 'costs'} {ends}"
-    times = (_between(each, "multiplier", partial(significant, digits=3)) for each in worth[:3])
-    yield (
-        f"{variant} is worth {', '.join(times)} times the compute of runs without a variant at "
-        f"{', '.join(short(each['C']) for each in worth[:3])} FLOPs; {where}."
-    )
+    worth, variant = of.of_kind("worth"), f"variant {of.trained.members[0].variant}"
+    if len(worth) == 1:
+        yield f"{variant} cannot be compared with runs without a variant: {Status(worth[0]['status']).label}."
+    elif worth:
+        least, middle, most = worth[:3]
+        where, (start, end) = "no difference shows", (middle["apart_from"], middle["apart_to"])
+        if start is not None:
+            pays = (most if end >= most["C"] else least)["multiplier"] > 1
+            ends = f"from {short(start)} FLOPs on" if end >= most["C"] else f"up to {short(end)} FLOPs"
+            where = f"it {'pays' if pays else 'costs'} {ends}"
+        times = (f"{_between(at, 'multiplier', in_digits(3))} at {short(at['C'])} FLOPs" for at in worth[:3])
+        yield f"{variant} is worth so many times the compute of runs without a variant: {', '.join(times)}; {where}."
 
 
 QUESTION = of_each(answer, select=whole_trainings)

@@ -102,7 +102,7 @@ def test_a_variant_is_told_beside_runs_without_one_and_from_how_much_compute_on_
     of = imported(tmp_path / "store", S, D, law(S, D) * noise[0])
     imported(of, S, D, law(S * moved, D * moved) * noise[1], "muon")
     told = ask(of, "variant=muon")
-    (start,) = re.findall(r"Variant muon is worth [^;]*; it pays from (\S+) FLOPs on", told)
+    (start,) = re.findall(r"Variant muon is worth so many times [^;]*; it pays from (\S+) FLOPs on", told)
     assert 1e19 < float(start) < 1e20
     rows = [row for row in json.loads(ask(of, "variant=muon", "--format", "json")) if row["kind"] == "worth"]
     assert len(rows) == 4
