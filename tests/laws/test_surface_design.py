@@ -129,8 +129,8 @@ def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
     }[asked]()
     (plan,) = next_runs(fits, wanted, 2)
     at = Runs.of(
-        np.append(wanted.S, [run.S for run in plan.runs]),
-        np.append(wanted.D, [run.D for run in plan.runs]),
+        np.append(wanted.S, [run["S"] for run in plan.runs]),
+        np.append(wanted.D, [run["D"] for run in plan.runs]),
         np.ones(len(wanted.S) + len(plan.runs)),
     )
     drawn = draw_over_forms(fits, at, 40_000, seed=5)
@@ -140,12 +140,12 @@ def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
     (target,) = wanted.of(ln_y[:, :n]).T
     noise = math.sqrt(np.mean(scatter**2)) * np.random.default_rng(2).standard_normal((len(ln_y), len(plan.runs)))
     shown = np.column_stack([np.ones(len(ln_y)), ln_y[:, n:] + noise])
-    assert plan.runs[0].sd_before == pytest.approx(target.std(), rel=0.08)
+    assert plan.runs[0]["sd_before"] == pytest.approx(target.std(), rel=0.08)
     left = [target.std()]
     for used, run in enumerate(plan.runs, 1):
         rest = target - shown[:, : used + 1] @ np.linalg.lstsq(shown[:, : used + 1], target)[0]
         left.append(rest.std())
-        assert run.sd_after / run.sd_before == pytest.approx(left[-1] / left[-2], rel=0.08)
+        assert run["sd_after"] / run["sd_before"] == pytest.approx(left[-1] / left[-2], rel=0.08)
 
 
 def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
@@ -158,15 +158,15 @@ def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
     assert (per_flop.name, budget.name) == ("per_flop", "budget")
     for plan in (per_flop, budget):
         assert 1 <= len(plan.runs) <= 5
-        assert sum(run.C for run in plan.runs) <= flops
+        assert sum(run["C"] for run in plan.runs) <= flops
         for before, after in pairwise(plan.runs):
-            assert after.sd_before == pytest.approx(before.sd_after)
+            assert after["sd_before"] == pytest.approx(before["sd_after"])
         for run in plan.runs:
-            assert run.narrowed >= LEAST
-            assert run.C == pytest.approx(6 * run.S * run.D)
+            assert run["narrowed"] >= LEAST
+            assert run["C"] == pytest.approx(6 * run["S"] * run["D"])
     assert budget.sd <= per_flop.sd
-    assert budget.runs[-1].sd_after == pytest.approx(budget.sd)
-    assert per_flop.runs[0].per_flop >= budget.runs[0].per_flop * 0.999
+    assert budget.runs[-1]["sd_after"] == pytest.approx(budget.sd)
+    assert per_flop.runs[0]["per_flop"] >= budget.runs[0]["per_flop"] * 0.999
     assert next_runs(fits, wanted, flops=1.0) == []
 
 

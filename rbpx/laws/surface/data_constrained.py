@@ -10,9 +10,10 @@ near 1 it is worth nothing and N' = U_N.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.equations import Chinchilla, non_negative
@@ -20,6 +21,7 @@ from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
+_IMAGINARY: Final = 1e-30j  # a step so small that a derivative by it is exact
 _EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9, 1.6, 4.0)
 _CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for the size that is called for
 _SHARES: Final = (0.02, 0.1, 0.3, 0.6, 0.98)  # 1 / (1 + R)
@@ -111,28 +113,24 @@ class DataConstrained(Chinchilla):
         return (*inner, *without_D, *(() if np.any(beyond_N) else ("R_N",)))
 
     def _called_for(self, x: Coordinates, inner_BP: Floats) -> tuple[Floats, Floats]:
-        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N].
+        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N], by complex steps.
 
         At least ln(S / S_ref) where a constant is 0, so that there is no optimum.
         """
-        A_B, B_B, _, alpha_B, beta_B = inner_BP.T
-        known_B = (A_B > 0) & (B_B > 0) & (alpha_B > 0) & (beta_B > 0)
-        A_B, B_B, alpha_B, beta_B = (np.where(known_B, each, 1.0) for each in (A_B, B_B, alpha_B, beta_B))
-        both_B, ratio_B = alpha_B + beta_B, beta_B / alpha_B
-        ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
-        ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / both_B
-        ln_U_N = x.u_N + x.ln_D_ref
-        called_BN = ratio_B[:, None] * (ln_U_N + ln_G_B[:, None]) + (ln_G_B - x.ln_S_ref)[:, None]
-        by_ln_G_B = ratio_B + 1  # = both / alpha
-        by_BPN = np.zeros((len(inner_BP), 5, ln_U_N.shape[-1]))
-        by_BPN[:, 0] = (by_ln_G_B / both_B / A_B)[:, None]
-        by_BPN[:, 1] = (-by_ln_G_B / both_B / B_B)[:, None]
-        ln_G_by_alpha_B = (1 / alpha_B + x.ln_S_ref - ln_G_B) / both_B
-        ln_G_by_beta_B = (-1 / beta_B - x.ln_D_ref - ln_G_B) / both_B
-        level_BN = ln_U_N + ln_G_B[:, None]
-        by_BPN[:, 3] = (by_ln_G_B * ln_G_by_alpha_B)[:, None] - (ratio_B / alpha_B)[:, None] * level_BN
-        by_BPN[:, 4] = (by_ln_G_B * ln_G_by_beta_B)[:, None] + level_BN / alpha_B[:, None]
-        return np.where(known_B[:, None], called_BN, np.inf), np.where(known_B[:, None, None], by_BPN, 0.0)
+
+        def level_and_slope(of_BP: NDArray[Any]) -> NDArray[Any]:
+            A_B, B_B, _, alpha_B, beta_B = of_BP.T
+            ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
+            ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / (alpha_B + beta_B)
+            return np.stack([(beta_B / alpha_B + 1) * ln_G_B - x.ln_S_ref, beta_B / alpha_B])
+
+        known_B, ln_U_N = (inner_BP[:, [0, 1, 3, 4]] > 0).all(axis=1), x.u_N + x.ln_D_ref
+        of_BP = np.where(known_B[:, None], inner_BP, 1.0)
+        level_B1, slope_B1 = level_and_slope(of_BP)[..., None]
+        steps = [level_and_slope(of_BP + _IMAGINARY * each_P).imag / abs(_IMAGINARY) for each_P in np.eye(5)]
+        level_BP1, slope_BP1 = np.stack(steps, axis=-1)[..., None]
+        by_BPN = np.where(known_B[:, None, None], level_BP1 + slope_BP1 * ln_U_N, 0.0)
+        return np.where(known_B[:, None], level_B1 + slope_B1 * ln_U_N, np.inf), by_BPN
 
 
 def _repeats(x: Coordinates) -> bool:

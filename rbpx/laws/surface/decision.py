@@ -14,7 +14,7 @@ Shapes: K draws, G places along a budget or a loss, M amounts of compute.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -85,8 +85,8 @@ def best_of(
     runs = fits[0].runs
     most_S = min(float(runs.S_N.max()) * _AROUND, _SERVABLE * C / (2 * T) if T else math.inf)
     least_S = min(float(runs.S_N.min()) / _AROUND, most_S / 2)
-    ends = (most_S, least_S) if T else (least_S, most_S)
-    ln_R_G = np.linspace(*(math.log((C / S - 2 * T) / 6 / S) for S in ends), _PLACES)
+    first, last = (math.log((C / S - 2 * T) / 6 / S) for S in ((most_S, least_S) if T else (least_S, most_S)))
+    ln_R_G = np.linspace(first, last, _PLACES)
     ln_S_G = _ln_size(math.log(C), ln_R_G, T)
     found = _draws(fits, ln_S_G, ln_S_G + ln_R_G, seed)
     ln_R_K, _, inner_K = least(ln_R_G, found)
@@ -97,13 +97,14 @@ def best_of(
     size = math.exp(_ln_size(math.log(C), np.array(middle), T))
     D = S.through(lambda each: (C / each - 2 * T) / 6, falls=True)
     (answer,) = predict_over_forms(fits, [(size, size * math.exp(middle))], budgets)
-    lost = [NO_ESTIMATE, NO_ESTIMATE]
-    if not T:
-        there = [middle, *(min(middle + 2 * math.log(times), ln_R_G[0]) for times in (2, 5))]
-        best_K, *more = CubicSpline(-ln_R_G, found, axis=1)(-np.array(there)).T
-        lost = [of_draws(each_K - best_K, less=1.0) for each_K in more]
-    beyond = _beyond(runs.along(Axis.C), C - 2 * size * T), _beyond(runs.D_N / runs.S_N, math.exp(middle))
-    return Best(C, S, D, answer.y, *lost, NO_ESTIMATE, *beyond)
+    beyond, longer = _beyond(runs.along(Axis.C), C - 2 * size * T), _beyond(runs.D_N / runs.S_N, math.exp(middle))
+    best = Best(C, S, D, answer.y, beyond=beyond, ratio_beyond=longer)
+    if T:
+        return best
+    there = [middle, *(min(middle + 2 * math.log(times), ln_R_G[0]) for times in (2, 5))]
+    at_best_K, *more = CubicSpline(-ln_R_G, found, axis=1)(-np.array(there)).T
+    half, fivefold = (of_draws(each_K - at_best_K, less=1.0) for each_K in more)
+    return replace(best, half=half, fivefold=fivefold)
 
 
 def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> Best | None:
@@ -149,8 +150,8 @@ def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
         fits: as in `best_of`.
         seed: of the draws.
     """
-    ends = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
-    return of_draws(_draws(fits, *ends, seed)[:, 0])
+    ln_S, ln_D = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
+    return of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0])
 
 
 def least(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:

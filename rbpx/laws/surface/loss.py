@@ -158,7 +158,8 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over
     mean = math.log(total / n)
 
     def minus_ln_L(ln_scale: float) -> float:
-        ln_Z = np.logaddexp(*(_ln_Z(objective, delta, each) for each in (ln_scale, ln_scale + math.log(over))))
+        below, above = (_ln_Z(objective, delta, each) for each in (ln_scale, ln_scale + math.log(over)))
+        ln_Z = np.logaddexp(below, above)
         return n * float(ln_Z - math.log(2) + math.exp(mean - ln_scale))
 
     return -float(minimize_scalar(minus_ln_L, bounds=(mean - 5, mean + 5), options={"xatol": 1e-8}).fun)

@@ -37,41 +37,20 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class NextRun:
-    """A run to train.
-
-    Attributes:
-        S: size.
-        D: tokens.
-        C: its training FLOPs.
-        sd_before: standard deviation of what is asked for, with the runs that there are and those chosen before.
-        sd_after: with this run too.
-        narrowed: 1 - sd_after / sd_before.
-        per_flop: by how much the variance falls, over C.
-    """
-
-    S: float
-    D: float
-    C: float
-    sd_before: float
-    sd_after: float
-    narrowed: float
-    per_flop: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """Runs in the order in which they were chosen.
 
     Attributes:
         name: "per_flop", each the one that narrows most per FLOP, or "budget", the best use of all that may be spent.
-        runs: none where no candidate informs.
+        runs: a record each, none where no candidate informs: its S, D and C; `sd_before` and `sd_after` it, the
+            standard deviations of what is asked for with all runs chosen before; by how much that is `narrowed`, and
+            `per_flop`, by how much the variance falls, over C.
         sd: of what is asked for with all of them.
         next_narrows: by how much one more run would narrow it; None where no more can be paid for.
     """
 
     name: str
-    runs: tuple[NextRun, ...]
+    runs: tuple[dict[str, float], ...]
     sd: float
     next_narrows: float | None
 
@@ -115,7 +94,8 @@ def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Wanted
     S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
     def of(ln_y_KP: Floats) -> Floats:
-        return least(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[part].reshape(len(ln_y_KP), -1)
+        best = least(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
+        return best[part].reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
     return Wanted(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
@@ -189,7 +169,7 @@ def _plan(
         most: runs.
         each: FLOPs of one run at most.
     """
-    C_M, runs = 6 * S_M * D_M, list[NextRun]()
+    C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
     while True:
         before = float(np.trace(V_PP[:T, :T]))
         own_M = np.diag(V_PP)[T:] + noise
@@ -198,13 +178,13 @@ def _plan(
         affordable_M = C_M <= min(each, left) * (1 + _ROUNDING)
         informs_M = affordable_M & (narrows_M >= LEAST)
         if len(runs) == most or not informs_M.any():
-            narrows = float(narrows_M[affordable_M].max()) if affordable_M.any() else None
-            return Plan(name, tuple(runs), math.sqrt(before), narrows)
+            most_M = narrows_M[affordable_M]
+            return Plan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
         worth_M = gain_M / C_M if name == "per_flop" else gain_M
         best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
         V_m = V_PP[:, T + best]
         V_PP = V_PP - np.outer(V_m, V_m) / own_M[best]
-        of = (float(of_M[best]) for of_M in (S_M, D_M, C_M))
-        ends = math.sqrt(before), math.sqrt(max(before - float(gain_M[best]), 0.0))
-        runs.append(NextRun(*of, *ends, float(narrows_M[best]), float(gain_M[best] / C_M[best])))
-        left -= runs[-1].C
+        of = {"S": S_M, "D": D_M, "C": C_M, "narrowed": narrows_M, "per_flop": gain_M / C_M}
+        run = {name: float(of_M[best]) for name, of_M in of.items()}
+        runs.append(run | {"sd_before": math.sqrt(before), "sd_after": math.sqrt(max(before - gain_M[best], 0.0))})
+        left -= run["C"]

@@ -141,5 +141,5 @@ class Runs:
         U_N, y_BN, weight_N = (
             None if each is None else each[..., keep_N] for each in (self.U_N, self.y_BN, self.weight_N)
         )
-        of = (each[keep_N] for each in (self.S_N, self.D_N, self.y_N))
-        return Runs.of(*of, U_N, self.group_N[keep_N], y_BN, weight_N)
+        S_N, D_N, y_N = (each[keep_N] for each in (self.S_N, self.D_N, self.y_N))
+        return Runs.of(S_N, D_N, y_N, U_N, self.group_N[keep_N], y_BN, weight_N)

@@ -163,35 +163,41 @@ def optima(
     Raises:
         ValueError: if a budget is not positive and finite.
     """
+    if not all(0 < C < math.inf for C in budgets):
+        raise ValueError(f"a budget must be positive and finite, got {list(budgets)}")
+    return [_optimum(surface, C, flops_per_token, U) for C in budgets]
+
+
+def _optimum(
+    surface: SurfaceNumbers, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
+) -> Optimum:
     theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
     ln_S_N = x.s_N + x.ln_S_ref
-    ln_S_G, found = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES), []
-    for C in budgets:
-        if not 0 < C < math.inf:
-            raise ValueError(f"a budget must be positive and finite, got {C}")
+    ln_S_G = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES)
 
-        def ln_D(ln_S: Floats, C: float = C) -> Floats:
-            return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
+    def ln_D(ln_S: Floats) -> Floats:
+        return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
 
-        def ln_y(ln_S_BG: Floats, set_B: NDArray[np.int64], ln_D: Callable[[Floats], Floats] = ln_D) -> Floats:
-            at = Coordinates.of(ln_S_BG, ln_D(ln_S_BG), U).about(x.ln_S_ref, x.ln_D_ref)
-            with np.errstate(all="ignore"):
-                return surface.form.evaluate(at, theta_BP[set_B])[0]
+    def ln_y(ln_S_BG: Floats, theta_BP: Floats) -> Floats:
+        at = Coordinates.of(ln_S_BG, ln_D(ln_S_BG), U).about(x.ln_S_ref, x.ln_D_ref)
+        with np.errstate(all="ignore"):
+            return surface.form.evaluate(at, theta_BP)[0]
 
-        ln_y_BG = ln_y(ln_S_G, np.arange(len(theta_BP)))
-        ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
-        best_B, ends_B = ln_y_BG.argmin(axis=1), np.minimum(ln_y_BG[:, 0], ln_y_BG[:, -1])
-        # A y that has stopped to fall is no minimum: it has to rise again on both sides.
-        inner = np.flatnonzero((best_B > 0) & (best_B < _PLACES - 1) & (ends_B > ln_y_BG.min(axis=1)))
-        least = find_minimum(
-            lambda ln_S, set_, ln_y=ln_y: ln_y(ln_S[:, None], set_)[:, 0],
-            tuple(ln_S_G[best_B[inner] + step] for step in (-1, 0, 1)),
-            args=(inner,),
-        )
-        of_BV = np.full((len(theta_BP), 3), np.nan)
-        of_BV[inner] = np.column_stack([least.x, ln_D(least.x), least.f_x + math.log(surface.form.y_ref)])
-        found.append(Optimum(C, *(surface.estimate(float(each[0]), each[1:]).exp() for each in of_BV.T)))
-    return found
+    ln_y_BG = ln_y(ln_S_G, theta_BP)
+    ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
+    at_B, least_B = ln_y_BG.argmin(axis=1), ln_y_BG.min(axis=1)
+    # A y that has stopped to fall is no minimum: it has to rise again on both sides.
+    inner = np.flatnonzero((least_B < ln_y_BG[:, 0]) & (least_B < ln_y_BG[:, -1]))
+    before, here, after = (ln_S_G[at_B[inner] + step] for step in (-1, 0, 1))
+    found = find_minimum(
+        lambda ln_S_B, *theta_B: ln_y(ln_S_B[:, None], np.column_stack(theta_B))[:, 0],
+        (before, here, after),
+        args=tuple(theta_BP[inner].T),
+    )
+    of_BV = np.full((len(theta_BP), 3), np.nan)
+    of_BV[inner] = np.column_stack([found.x, ln_D(found.x), found.f_x + math.log(surface.form.y_ref)])
+    S, D, y = (surface.estimate(float(each[0]), each[1:]).exp() for each in of_BV.T)
+    return Optimum(C, S, D, y)
 
 
 def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:

@@ -11,9 +11,9 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import in_digits, law_title, rough, short, spoken
-from rbpx.errors import RbpxError, number_of
+from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import fit_shift, is_surface
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
@@ -25,8 +25,7 @@ from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.points.frontier import said_of_points
-from rbpx.runs.points.outliers import outlier_rows, said_of_outliers, tested_quantities
+from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested_quantities
 from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.runs.select.ways import whole_trainings
@@ -66,7 +65,7 @@ BEST: Final = View[Record](
     "best",
     text("law", "law", lambda row: law_title(row["law"], row["k"]), spare=1),
     text("run", "kind", lambda row: _RUNS[row["kind"]], spare=4),
-    magnitude("C", "C", lambda row: row.get("C"), "training FLOPs, 6 S D", 2),
+    magnitude("C", "C", lambda row: row.get("C"), "FLOPs, 6 S D of training"),
     with_ends("S", "S", None, short),
     with_ends("D", "D", None, short, ends_spare=3),
     with_ends("expected y", "y", None, in_digits(4), "what a new run of this size would show"),
@@ -145,6 +144,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
         worth = fit_shift(plain.runs, runs, Axis.C, **options)
         start, end = worth.apart or (None, None)
+        places: list[tuple[float | None, Estimate, list[Status]]]
         places = [(at.C, at.value, [at.status]) for at in worth.at] or [(None, NO_ESTIMATE, [])]
         rows += [
             _row("worth", named, [*held, *worth.reasons], multiplier=value, C=C, apart_from=start, apart_to=end)
@@ -198,7 +198,7 @@ def _next(
     plans = next_runs(fits, wanted, request.next or _NEXT, flops, request.seed)
     for plan in plans if asks else plans[-1:]:
         of_plan = {"kind": "next", **named, "target": wanted.name, "plan": plan.name, "next_narrows": plan.next_narrows}
-        yield from [of_plan | {"rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)] or [of_plan]
+        yield from [of_plan | {"rank": n, **run} for n, run in enumerate(plan.runs, 1)] or [of_plan]
 
 
 def _tables(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Table]:
@@ -214,13 +214,7 @@ def _tables(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Tab
 
 def _sentences(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[str]:
     """What the runs say, one decision after the other; before all, what would change every number."""
-    if group.is_mixed:
-        yield (
-            f"{group.n_undecayed} of {number_of(len(group.runs), 'point')} are states before the end of their "
-            "training, which lie above finished runs of as many tokens: add checkpoints=last."
-        )
-    yield from said_of_points([cell for each in decisions for cell in each.trained.cells], group.runs)
-    yield from said_of_outliers([each.trained for each in decisions])
+    yield from said_of_runs(group, [each.trained for each in decisions])
     for of in decisions:
         for said in _said(of):
             yield f"{of.trained.title}: {said}" if len(decisions) > 1 else said[0].upper() + said[1:]
@@ -235,16 +229,13 @@ def _said(of: Decision) -> Iterator[str]:
     if about["E"] is not None:
         yield f"no model gets below {_between(about, 'E', in_digits(4))}."
     yield from _said_of_worth(of)
-    largest = of.of_kind("largest")
-    inside, farthest = sum(row["held"] is True for row in largest), farthest_of(max(len(largest), 1))
-    off = [
-        f"; that of {spoken(row['S'])} parameters on {spoken(row['D'])} tokens is {rough(abs(row['in_sd']))} standard "
-        f"deviations {'worse' if row['in_sd'] > 0 else 'better'}"
-        for row in sorted(largest, key=lambda row: -abs(row["in_sd"]))
-        if abs(row["in_sd"]) > farthest
-    ]
-    if largest:
-        yield f"of the largest runs {inside} of {len(largest)} lie where smaller ones say{''.join(off)}."
+    if largest := sorted(of.of_kind("largest"), key=lambda row: -abs(row["in_sd"])):
+        inside, row = sum(row["held"] is True for row in largest), largest[0]
+        off = ""
+        if abs(row["in_sd"]) > farthest_of(len(largest)):
+            off = f"; that of {spoken(row['S'])} parameters on {spoken(row['D'])} tokens is {rough(abs(row['in_sd']))} "
+            off += f"standard deviations {'worse' if row['in_sd'] > 0 else 'better'}"
+        yield f"of the largest runs {inside} of {len(largest)} lie where smaller ones say{off}."
     for row in of.of_kind("next"):
         if "S" not in row:
             yield "no run within what there is narrows that by 2 %."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Rows, Scale, bars, drawn, line, points, scale_of
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, magnitude, text, with_ends
 from rbpx.display.vocabulary import in_digits, short, significant
 from rbpx.laws.intervals.estimate import by_name
@@ -40,7 +40,7 @@ def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) ->
         C_N = runs.along(Axis.C)
         spaced = np.geomspace(C_N.min(), max(C_N.max(), *(row["C"] for row in asked)), _BUDGETS)
         best = [each for C in spaced.tolist() if (each := best_of(of.fits, C, of.foretold, seed)).S.value]
-        along: Rows = [
+        along: list[dict[str, Any]] = [
             {"shown": _LINE, "C": each.C, "S": each.S.value, "D": each.D.value, **by_name(y=each.y.times(sign))}
             for each in best
         ]
@@ -72,7 +72,7 @@ def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) ->
         )
         y, order = Scale("y", title, log=sign == 1), tuple(name for name, each in rows.items() if each)
         chart = Chart(scale_of(Axis.C), y, tuple(each for each in marks if each.rows), "shown", "", order, 340)
-        ends = (f"{significant(row['y'], 4)} at {short(row['C'])} FLOPs" for row in (rows[_LINE][0], rows[_LINE][-1]))
+        ends = (f"{significant(row['y'], 4)} at {short(row['C'])} FLOPs" for row in (along[0], along[-1]))
         caption = (
             "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs "
             "would lie. Best run so far: none of as much compute or less shows less."

@@ -43,8 +43,7 @@ from rbpx.questions.predict.rows import (
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
 from rbpx.runs.group import labels_of
-from rbpx.runs.points.frontier import said_of_points
-from rbpx.runs.points.outliers import outlier_rows, said_of_outliers, tested_quantities
+from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested_quantities
 from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, surface_record, with_constants
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order
@@ -95,8 +94,7 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
     rows = [list(_rows(group, of, request)) for of in laws]
     answers = [_of(own, "prediction", COMBINED) for own in rows]
     said = [
-        *said_of_points([cell for each in quantities for cell in each.cells], group.runs),
-        *said_of_outliers(quantities),
+        *said_of_runs(group, quantities),
         *said_of_moves(answers),
         *(line for of, own in zip(laws, answers, strict=True) for line in _said(of, own)),
     ]

@@ -36,8 +36,7 @@ from rbpx.questions.result import Result
 from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
-from rbpx.runs.points.frontier import said_of_points
-from rbpx.runs.points.outliers import outlier_rows, said_of_outliers
+from rbpx.runs.points.outliers import outlier_rows, said_of_runs
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
@@ -54,7 +53,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
         [group],
         alike([*({"kind": "law"} | row for row in rows), *outside]) if outside else rows,
         [*_tables(group, laws, cells)],
-        [*_sentences(group, laws, cells)],
+        [*_sentences(group, laws)],
         partial(figures, group, laws),
         fits,
     )
@@ -160,11 +159,9 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
         yield named | best | by_parabola | {"S_with_head": head["S"]}
 
 
-def _sentences(group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept]) -> Iterator[str]:
+def _sentences(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[str]:
     """What a point is, which runs lie off, and of each quantity which form fits best and how the best size grows."""
-    yield from group.of_trainings
-    yield from said_of_points(cells, group.runs)
-    yield from said_of_outliers([law.trained for law in laws])
+    yield from said_of_runs(group, [law.trained for law in laws])
     for law in laws:
         together = _why_collinear(law.best.fit.design)
         said = "; ".join([each for each in (together, *_verdict(law)) if each])

@@ -13,6 +13,7 @@ from rbpx.display.vocabulary import rough, spoken
 from rbpx.errors import number_of
 from rbpx.laws.surface.outliers import outliers
 from rbpx.runs.group import Group
+from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
@@ -45,8 +46,10 @@ def _tested(trained: Trained, keeps: bool) -> Trained:
     return replace(trained, outside=tuple(rows), members=members, runs=runs if in_N.all() else runs.only(in_N))
 
 
-def said_of_outliers(quantities: Sequence[Trained]) -> Iterator[str]:
-    """Which runs lie outside what the others allow, how far, and whether they count."""
+def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:
+    """What a point is; which runs lie outside what the others allow, how far, and whether they count."""
+    yield from group.of_trainings
+    yield from said_of_points([cell for each in quantities for cell in each.cells], group.runs)
     for trained in quantities:
         if not trained.outside:
             continue
