@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, non_negative
+from rbpx.laws.surface.equations import Chinchilla, bend_by_differences, non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
@@ -40,7 +40,7 @@ class DataConstrained(Chinchilla):
     upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """As `Form.evaluate`."""
+        """As of chinchilla."""
         inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
         u_N = x.u_N
         gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
@@ -64,14 +64,14 @@ class DataConstrained(Chinchilla):
         return np.log(law_BN), J_BPN
 
     def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.held`."""
+        """As of chinchilla."""
         return {
             name: 1 / (1 + given[name]) if name in self.saturating else at for name, at in super().held(given).items()
         }
 
     def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """As `Form.bend`, by differences."""
-        return super(Chinchilla, self).bend(x, theta_BP, J_BPN, pull_BN)
+        """By differences."""
+        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """The best B and E for each choice of exponents, R_D, R_N and U_N at the mean of ln U, the best of all first.
@@ -98,13 +98,13 @@ class DataConstrained(Chinchilla):
         return theta_BP[np.argsort(misfit_B)]
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """As `Form.constants`; R_D and R_N are infinite where what is repeated is worth as much as what is new."""
+        """R_D and R_N are infinite where what is repeated is worth as much as what is new."""
         with np.errstate(divide="ignore"):
             R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
         return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
+        """R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
         inner = super().unidentified(x, theta_P[:5])
         if not _repeats(x):
             return (*inner, "R_D", "R_N")
@@ -124,7 +124,7 @@ class DataConstrained(Chinchilla):
             ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / (alpha_B + beta_B)
             return np.stack([(beta_B / alpha_B + 1) * ln_G_B - x.ln_S_ref, beta_B / alpha_B])
 
-        known_B, ln_U_N = (inner_BP[:, [0, 1, 3, 4]] > 0).all(axis=1), x.u_N + x.ln_D_ref
+        known_B, ln_U_N = inner_BP[:, [0, 1, 3, 4]].min(axis=1) > 0, x.u_N + x.ln_D_ref
         of_BP = np.where(known_B[:, None], inner_BP, 1.0)
         level_B1, slope_B1 = level_and_slope(of_BP)[..., None]
         steps = [level_and_slope(of_BP + _IMAGINARY * each_P).imag / abs(_IMAGINARY) for each_P in np.eye(5)]

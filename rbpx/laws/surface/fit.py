@@ -18,7 +18,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.pinned import NOTHING, Pinned
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
+from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
@@ -205,7 +205,7 @@ def fit_surface(
     surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd)
     unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
-    at_bound = tuple(name for name in equation.bounded(theta_P) if name in loose)
+    at_bound = tuple(name for name in bounded(equation, theta_P) if name in loose)
     judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
     constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
     judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]

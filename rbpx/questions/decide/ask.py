@@ -35,8 +35,6 @@ from rbpx.store.store import Record
 _NEXT: Final = 3  # runs, where nothing says how many
 _FAR: Final = 30  # times the most compute: beyond, a budget is an extrapolation that no backtest covers
 _LONG: Final = 2.0  # times the largest D / S
-_SERVED: Final = ("C", "S", "D", "y", "saved", "ratio_beyond")
-_BEST: Final = ("C", "S", "D", "y", "half", "fivefold", "beyond")
 
 
 class Decision(NamedTuple):
@@ -135,8 +133,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
             served: Record = {"T": T, "within": within} if kind == "served" else {}
             none = Status.unreachable if served and not within else Status.not_straddled
             doubts = [*_beyond(best.beyond, best.ratio_beyond if served else 1.0), *([] if best.S.value else [none])]
-            values = {name: getattr(best, name) for name in (_SERVED if served else _BEST)}
-            rows.append(_row(kind, named, [*reasons, *doubts], **values, **served))
+            rows.append(_row(kind, named, [*reasons, *doubts], **vars(best), **served))
     over = predict_over_forms(fits, points, foretold) if points else []
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))

@@ -1,7 +1,6 @@
 """Answers how quantities depend on size and tokens: the constants of each form, and the best of each budget."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -65,45 +64,34 @@ LAW: Final[Column[Record]] = text("law", "law", lambda row: law_title(row["law"]
 SURFACES: Final = View[Record](
     "surfaces",
     LAW,
-    text("form", "form", spare=12),
+    text("form", "form"),
     with_ends("α", "alpha", means="exponent of S; intervals are over trainings and documents"),
     with_ends("β", "beta", means="exponent of D"),
     with_ends("E", "E", spare=1, ends_spare=5),
-    with_ends("A", "A", None, in_digits(4), spare=6),
-    with_ends("B", "B", None, in_digits(4), spare=7),
-    with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=8),
-    whole("points", "n_points", spare=4),
-    written("objective", "objective", None, lambda value: significant(value, 6), spare=9),
-    decimal("AIC", "aic", None, 1, spare=10),
-    decimal("BIC", "bic", None, 1, spare=10),
-    written("sd", "scatter", None, rough, "scatter of the runs in ln y", spare=11),
+    with_ends("A", "A", None, in_digits(4), spare=7),
+    with_ends("B", "B", None, in_digits(4), spare=8),
+    with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=9),
     share(
         "held out", "held_out_error",
         means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
     ),
-    state(),
-)  # fmt: skip
-DESIGNS: Final = View[Record](
-    "design",
-    LAW,
-    text("form", "form"),
-    whole("trainings", "n_runs", spare=4),
-    whole("sizes", "n_S", spare=2),
-    whole("numbers of D", "n_D", spare=5),
-    ends("least_D_per_S greatest_D_per_S", None, short, "D/S"),
+    whole("points", "n_points", spare=4),
+    whole("trainings", "n_runs", spare=11),
+    whole("sizes", "n_S", spare=6),
+    whole("numbers of D", "n_D", spare=11),
+    ends("least_D_per_S greatest_D_per_S", None, short, "D/S", spare=5),
     written(
-        "sd", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
+        "sd of D", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
         "standard deviation of ln D about its line on ln S, or of ln S about its line on ln D where that is less; "
-        "below 0.1 one follows the other",
+        "below 0.1 one follows the other", 6,
     ),
-    magnitude(
-        "condition", "condition",
-        means="condition number of the derivatives of ln y by the constants, each scaled to length 1", spare=3,
-    ),
+    magnitude("condition", "condition", None, "condition number of the scaled derivatives of ln y", 9),
+    written("objective", "objective", None, lambda value: significant(value, 6), spare=10),
+    decimal("AIC", "aic", None, 1, spare=10),
+    decimal("BIC", "bic", None, 1, spare=10),
+    written("sd", "scatter", None, rough, "scatter of the runs in ln y", spare=12),
     state(),
 )  # fmt: skip
-
-
 OPTIMA: Final = View[Record](
     "optima",
     LAW,
@@ -121,15 +109,13 @@ OPTIMA: Final = View[Record](
 
 
 def _tables(group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept]) -> Iterator[Table]:
-    """The surfaces of a group, a table for each form, how their points lie, then the best of each budget."""
+    """The surfaces of a group and how their points lie, then the best of each budget."""
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     rows = [_by_exponents(form) for _, form in named]
-    for name in dict.fromkeys(row["form"] for row in rows):
-        title, note = f"{name}: {FORMS[name].equation}", f"{name}: {FORMS[name].source}."
-        table = SURFACES.table(title, [row for row in rows if row["form"] == name], about, note=note)
-        yield replace(table, name=f"{table.name}-{name}")
     if rows:
-        yield DESIGNS.table("Whether size and tokens can be told apart", rows, about)
+        forms = dict.fromkeys(row["form"] for row in rows)
+        note = " ".join(f"{name}: {FORMS[name].equation} ({FORMS[name].source})." for name in forms)
+        yield SURFACES.table("Surfaces in size and tokens", rows, about, note=note)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield frontier_table(cells, about)

@@ -56,7 +56,7 @@ class TrainingGroup(Group):
     @property
     def n_mid(self) -> int:
         """Points before the last of their training."""
-        return self._n_before_last(self.runs)
+        return 0 if self.averaged else len(self.runs) - len(set(self.trainings))
 
     @property
     def n_unsure(self) -> int:
