@@ -267,10 +267,10 @@ def _said_of_worth(of: Decision) -> Iterator[str]:
     elif worth:
         least, middle, most = worth[:3]
         where, (start, end) = "no difference shows", (middle["apart_from"], middle["apart_to"])
-        if start is not None:
-            pays = (most if end >= most["C"] else least)["multiplier"] > 1
-            ends = f"from {short(start)} FLOPs on" if end >= most["C"] else f"up to {short(end)} FLOPs"
-            where = f"it {'pays' if pays else 'costs'} {ends}"
+        if start is not None:  # either end is that of what was compared
+            is_above = end > most["C"] * 0.999
+            ends = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
+            where = f"it {'pays' if (most if is_above else least)['multiplier'] > 1 else 'costs'} {ends}"
         times = (f"{_between(at, 'multiplier', in_digits(3))} at {short(at['C'])} FLOPs" for at in worth[:3])
         yield f"{variant} is worth so many times the compute of runs without a variant: {', '.join(times)}; {where}."
 

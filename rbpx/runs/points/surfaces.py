@@ -136,12 +136,14 @@ def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
     members, doubt, y_BN = points.runs, points.doubt, points.y_BN
     sign = -1 if set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist()) == {-1.0} else 1
     unique = np.array([run.unique_tokens for run in members], np.float64)
+    trainings = [training_of(run) for run in members]
+    number_of = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
     runs = Runs.of(
         [run.non_embedding_params for run in members],
         np.array([tokens_of(run) for run in members], np.float64),
         sign * points.y_N,
         None if np.isnan(unique).all() else unique,
-        [*map([*dict.fromkeys(map(training_of, members))].index, map(training_of, members))],
+        [number_of[training] for training in trainings],
         None if y_BN is None or doubt is Status.one_document else _as_few(sign * y_BN, points.n_documents),
         points.weight_N,
     )
