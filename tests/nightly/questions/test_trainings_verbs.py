@@ -122,6 +122,7 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
     ask(store, cwd, "report", "resamples=20", "--output", tmp_path / "figures", "--format", "svg")
     drawn = sorted(path.stem for path in (tmp_path / "figures").glob("*.svg"))
     assert drawn == [
+        "decide-What-to-train-f-on-t-them--frontier-cross_entropy",
         *(f"surface-Size-and-tokens-f-on-t-them--{what}-cross_entropy" for what in ("contours", "isoflop", "optimum")),
         "trajectory-Along-training-f-on-t-them--cross_entropy",
     ]
