@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, bend_by_differences, non_negative
+from rbpx.laws.surface.equations import Chinchilla, bend_by_differences
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
@@ -91,7 +91,7 @@ class DataConstrained(Chinchilla):
         # beta B U^-beta.
         A_of_B_B1 = beta_B1 / alpha_B1 * np.exp(alpha_B1 * called_B1 - beta_B1 * u_N.mean())
         falling_BN = A_of_B_B1 * np.exp(-alpha_B1 * s_BN) + np.exp(-beta_B1 * d_BN)
-        both_B2 = non_negative(np.stack([falling_BN, np.ones_like(falling_BN)], axis=1), np.exp(ln_y_N))
+        both_B2 = _non_negative(falling_BN, np.exp(ln_y_N))
         B_B1, E_B1 = both_B2[:, :1], both_B2[:, 1:]
         misfit_B = np.abs(np.log(B_B1 * falling_BN + E_B1) - ln_y_N).sum(axis=1)
         theta_BP = np.hstack([A_of_B_B1 * B_B1, B_B1, E_B1, alpha_B1, beta_B1, v_D_B1, v_N_B1])
@@ -131,6 +131,18 @@ class DataConstrained(Chinchilla):
         level_BP1, slope_BP1 = np.stack(steps, axis=-1)[..., None]
         by_BPN = np.where(known_B[:, None, None], level_BP1 + slope_BP1 * ln_U_N, 0.0)
         return np.where(known_B[:, None], level_B1 + slope_B1 * ln_U_N, np.inf), by_BPN
+
+
+def _non_negative(falling_BN: Floats, y_N: Floats) -> Floats:
+    """B and E >= 0, [B, 2], as of `non_negative` for thousands of terms at once: one that would be negative is 0."""
+    terms_B2N = np.stack([falling_BN / y_N, np.broadcast_to(1 / y_N, falling_BN.shape)], axis=1)
+    square_B2, sum_B2 = (terms_B2N**2).sum(axis=2), terms_B2N.sum(axis=2)
+    mixed_B1 = terms_B2N.prod(axis=1).sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both_B2 = sum_B2 * square_B2[:, ::-1] - sum_B2[:, ::-1] * mixed_B1
+        both_B2 /= square_B2.prod(axis=1, keepdims=True) - mixed_B1**2
+    negative_B2 = ~(both_B2 >= 0)
+    return np.where(negative_B2[:, ::-1], sum_B2 / square_B2, np.where(negative_B2, 0.0, both_B2))
 
 
 def _repeats(x: Coordinates) -> bool:
