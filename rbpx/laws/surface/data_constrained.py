@@ -129,7 +129,7 @@ class DataConstrained(Chinchilla):
         level_B1, slope_B1 = level_and_slope(of_BP)[..., None]
         steps = [level_and_slope(of_BP + _IMAGINARY * each_P).imag / abs(_IMAGINARY) for each_P in np.eye(5)]
         level_BP1, slope_BP1 = np.stack(steps, axis=-1)[..., None]
-        by_BPN = np.where(known_B[:, None, None], level_BP1 + slope_BP1 * ln_U_N, 0.0)
+        by_BPN = np.where(known_B[:, None, None], level_BP1 + slope_BP1 * ln_U_N[..., None, :], 0.0)
         return np.where(known_B[:, None], level_B1 + slope_B1 * ln_U_N, np.inf), by_BPN
 
 

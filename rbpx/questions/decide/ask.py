@@ -131,9 +131,10 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     for kind, best in found:
         if best is not None:
             served: Record = {"T": T, "within": within} if kind == "served" else {}
+            other = "beyond" if served else "ratio_beyond"
             none = Status.unreachable if served and not within else Status.not_straddled
             doubts = [*_beyond(best.beyond, best.ratio_beyond if served else 1.0), *([] if best.S.value else [none])]
-            rows.append(_row(kind, named, [*reasons, *doubts], **vars(best), **served))
+            rows.append(_row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **served))
     over = predict_over_forms(fits, points, foretold) if points else []
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
