@@ -59,7 +59,7 @@ def chosen(
         return found
     wanted = best_values(runs, [10 * float((6 * runs.S_N * runs.D_N).max())])
     plans = {plan.name: plan.runs for plan in next_runs(fits, wanted, MOST, flops)}
-    return [(run.S, run.D) for run in plans["budget" if way == "budget" else "per_flop"]]
+    return [(run["S"], run["D"]) for run in plans["budget" if way == "budget" else "per_flop"]]
 
 
 def main(draws: int, worlds: list[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.decision import best_of, with_serving, within_total
+from rbpx.laws.surface.decision import best_of, with_serving
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import (
     BUDGET,
@@ -23,7 +23,7 @@ from tests.support.surfaces import grid, law, straight, true_optimum
 @pytest.mark.parametrize("T", [1e10, 1e12, 1e14])
 def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_law_finds_it(T: float) -> None:
     S, D = grid(6, 5)
-    served = within_total(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T)
+    served = best_of(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T=T)
     size, tokens, y = least_within(T)
     assert served is not None
     assert served.S.value == pytest.approx(size, rel=0.005)

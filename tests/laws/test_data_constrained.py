@@ -9,6 +9,7 @@ from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.surface import optima
 from rbpx.status import Status
 from tests.support import repeats
 
@@ -64,3 +65,11 @@ def test_resamples_of_runs_find_the_least_of_their_own() -> None:
 def test_runs_of_nearly_three_sizes_do_not_determine_R_and_it_is_said(truth: str) -> None:
     fit = fitted(repeats.draw(repeats.TRUTHS[truth], DESIGNS["few sizes"], seed=0), 40)
     assert Status.barely_determined in fit.reasons
+
+
+def test_the_best_of_a_budget_on_repeated_text_has_an_interval() -> None:
+    surface = fitted(repeats.draw(repeats.TRUTHS["paper"], DESIGNS["grid"], seed=1), 30).surface
+    assert surface is not None
+    scarce, endless = (optima(surface, [1e20], U=U)[0] for U in (2e9, None))
+    assert scarce.S.lo < scarce.S.value < scarce.S.hi
+    assert scarce.y.value > endless.y.value

@@ -101,8 +101,14 @@ def test_the_table_names_the_best_form_and_the_best_size(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ([(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)], "20 tokens per parameter"),
-        ([(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)], "one budget, C = 6e+12"),
+        (
+            [(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)],
+            "size and tokens vary together (sd of ln D about a power of S",
+        ),
+        (
+            [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
+            "size and tokens vary together (sd of ln D about a power of S",
+        ),
         ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes:"),
         ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "only 2 numbers of tokens:"),
     ],

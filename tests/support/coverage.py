@@ -28,7 +28,7 @@ from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
 from rbpx.laws.success.chain import of_mixture, plausible_curves, success
 from rbpx.laws.success.sigmoid import fit_sigmoid
-from rbpx.laws.surface.decision import Best, Served, best_of, within_total
+from rbpx.laws.surface.decision import Best, best_of
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.laws.surface.runs import Runs
@@ -377,7 +377,7 @@ def least_to_reach(T: float) -> tuple[float, float, float]:
     return S, tokens(S), 1 - math.exp(found.fun) / (BUDGET + 2 * size * T)
 
 
-def _count(held: Held, of: Best | Served, truth: dict[str, float]) -> None:
+def _count(held: Held, of: Best, truth: dict[str, float]) -> None:
     for name, value in truth.items():
         held[name] += inside(getattr(of, name).lo, value, getattr(of, name).hi)
 
@@ -404,7 +404,7 @@ def of_served_run(n_draws: int) -> Held:
     S, D, _ = least_within(T)
     for seed in range(n_draws):
         runs = surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs
-        served = within_total(both_forms(runs), BUDGET, T, seed=seed)
+        served = best_of(both_forms(runs), BUDGET, seed=seed, T=T)
         assert served is not None
         assert served.S.value is not None
         assert served.D.value is not None

@@ -18,16 +18,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix, without_each
+from rbpx.laws.forms.linearised import Nearby, draw, mix, without_each
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import TAILS, average_forms
-from rbpx.laws.surface.checks import HeldOut, mean_error
+from rbpx.laws.surface.checks import HeldOut, of_points
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given, has_constants
@@ -44,53 +44,6 @@ _FEWEST_RUNS: Final = 4
 _MOST_POINTS: Final = 200  # of the checkpoints of runs; the time rises with its third power
 _FEWEST_CHECKPOINTS: Final = 2
 _STEP: Final = 1e-5  # of a logarithm, for slopes
-
-
-@dataclass(frozen=True)
-class OnLine:
-    """A prediction by a law in one axis.
-
-    Attributes:
-        y: what a new run would show, with a 95 % interval over forms; None where the point is
-            not near enough, or fewer than 3 points are on the line.
-        axis: in which the law is, "S" or "D".
-        n_points: of the law; points that coincide along the axis count once.
-        away: the factor by which the point is off the line.
-    """
-
-    y: Estimate
-    axis: str
-    n_points: int
-    away: float
-
-
-def predict_on_line(runs: Runs, design: Design, S: float, D: float) -> OnLine:
-    """Predict y near the line of a collinear design.
-
-    Args:
-        runs: the points.
-        design: of them, by `rbpx.laws.surface.design.judge`.
-        S: size.
-        D: tokens.
-    """
-    if design.is_line:
-        along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
-        # Points that scatter about the line say where near is, if they scatter more than a factor of 1.25.
-        widest = max(design.away(*each) for each in zip(runs.S_N.tolist(), runs.D_N.tolist(), strict=True))
-        return _law(along_N, runs.y_N, at, design.along, design.away(S, D), max(widest, _NEAR))
-    axis = "D" if design.n_S < design.n_D else "S"
-    along_N, across_N, at, given = (runs.D_N, runs.S_N, D, S) if axis == "D" else (runs.S_N, runs.D_N, S, D)
-    away_N = np.abs(np.log(across_N / given))
-    nearest_N = away_N <= away_N.min() + _SAME
-    return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME)
-
-
-def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float) -> OnLine:
-    values, place_N = np.unique(along_N, return_inverse=True)
-    y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
-    averaged = average_forms(values, y, [at]) if away <= near else None
-    answer = Estimate() if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
-    return OnLine(answer, axis, len(values), math.exp(away))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +71,36 @@ class OverForms:
     away: float | None = None
 
 
+def predict_on_line(runs: Runs, design: Design, S: float, D: float) -> OverForms:
+    """Predict y near the line of a collinear design.
+
+    Args:
+        runs: the points.
+        design: of them, by `rbpx.laws.surface.design.judge`.
+        S: size.
+        D: tokens.
+    """
+    if design.is_line:
+        along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
+        # Points that scatter about the line say where near is, if they scatter more than a factor of 1.25.
+        widest = max(design.away(*each) for each in zip(runs.S_N.tolist(), runs.D_N.tolist(), strict=True))
+        return _law(along_N, runs.y_N, at, design.along, design.away(S, D), max(widest, _NEAR))
+    axis = "D" if design.n_S < design.n_D else "S"
+    along_N, across_N, at, given = (runs.D_N, runs.S_N, D, S) if axis == "D" else (runs.S_N, runs.D_N, S, D)
+    away_N = np.abs(np.log(across_N / given))
+    nearest_N = away_N <= away_N.min() + _SAME
+    return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME)
+
+
+def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float) -> OverForms:
+    """Points that coincide along the axis count once; without numbers below 3 of them, or where none is near."""
+    values, place_N = np.unique(along_N, return_inverse=True)
+    y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
+    averaged = average_forms(values, y, [at]) if away <= near else None
+    answer = NO_ESTIMATE if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
+    return OverForms(answer, {}, {}, axis=axis, away=math.exp(away))
+
+
 @dataclass(frozen=True, eq=False)
 class BudgetTest:
     """A backtest in compute: the runs near one budget, foretold from those with a third or a ninth of it.
@@ -131,13 +114,6 @@ class BudgetTest:
     gap: float
     fitted_N: NDArray[np.bool_]
     held_out: tuple[HeldOut, ...]
-
-
-def summary(tests: Sequence[BudgetTest]) -> tuple[float, int, int] | None:
-    """Mean |error| of all runs that were foretold, how many lie in their intervals, and of how many; None of none."""
-    held_out = [each for test in tests for each in test.held_out]
-    error = mean_error(held_out)
-    return None if error is None else (error, sum(each.is_inside is True for each in held_out), len(held_out))
 
 
 def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
@@ -164,9 +140,9 @@ def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **o
     for gap, fitted_N, held_N in _cuts(runs):
         few = runs.only(fitted_N)
         fits = [fit_given(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
-        mixed = _mixed(fits, runs.only(held_N))
-        if mixed is not None:
-            tests.append(BudgetTest(gap, fitted_N, _held_out(runs, np.flatnonzero(held_N), mixed)))
+        if any(fit.surface is not None for fit in fits):
+            foretold = _estimates(mix(*_given(fits, runs.only(held_N))).mixture)
+            tests.append(BudgetTest(gap, fitted_N, of_points(runs, Axis.C, np.flatnonzero(held_N), foretold)))
     return tuple(tests)
 
 
@@ -184,17 +160,6 @@ def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
             if held_N.any() and not few and not judge(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
                 cuts.append((float(BUDGET**gap), fitted_N, held_N))
     return cuts
-
-
-def _held_out(runs: Runs, at_T: NDArray[np.intp], mixed: Mixed) -> tuple[HeldOut, ...]:
-    return tuple(
-        HeldOut(Axis.C, float(runs.S_N[at]), float(runs.D_N[at]), y, float(runs.y_N[at]), _error(y, runs.y_N[at]), at)
-        for at, y in zip(at_T.tolist(), _estimates(mixed.mixture), strict=True)
-    )
-
-
-def _error(y: Estimate, measured: float) -> float | None:
-    return None if y.value is None else (y.value - measured) / measured
 
 
 def predict_over_forms(
@@ -220,13 +185,13 @@ def predict_over_forms(
     if design is not None and design.is_collinear:
         on_line = [predict_on_line(runs, design, S, D) for S, D in points]
         return [
-            OverForms(at.y, {}, alone, 1.0, expected_error(at.y, math.sqrt(gap)), None, at.axis, at.away)
+            replace(at, within=alone, expected_error=expected_error(at.y, math.sqrt(gap)))
             for at, alone, gap in zip(on_line, within, gaps, strict=True)
         ]
+    if all(fit.surface is None for fit in fits):
+        return [OverForms(NO_ESTIMATE, {}, alone) for alone in within]
     S, D = np.array(points, np.float64).T
-    mixed = _mixed(fits, Runs.of(S, D, np.ones(len(S)), U))
-    if mixed is None:
-        return [OverForms(Estimate(), {}, alone) for alone in within]
+    mixed = mix(*_given(fits, Runs.of(S, D, np.ones(len(S)), U)))
     factors = np.array([_factor(budgets, gap) for gap in gaps])
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
@@ -246,10 +211,9 @@ def moved_most(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -
     """
     S, D = np.array(points, np.float64).T
     design = fits[0].design
-    given = None if design is None or design.is_collinear else _given(fits, Runs.of(S, D, np.ones(len(S))))
-    if given is None:
+    if design is None or design.is_collinear or all(fit.surface is None for fit in fits):
         return [None] * len(points)
-    share_RT = np.expm1(without_each(*given))
+    share_RT = np.expm1(without_each(*_given(fits, Runs.of(S, D, np.ones(len(S))))))
     return [Moved(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 
@@ -265,43 +229,26 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
     )
 
 
-def _mixed(fits: Sequence[Surface], there: Runs) -> Mixed | None:
-    """The mixture of ln y over the forms that were fitted; None where none was."""
-    given = _given(fits, there)
-    return None if given is None else mix(*given)
-
-
-def draw_over_forms(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats] | None:
+def draw_over_forms(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
     """Draws of ln y of the surface at some points together [n, T], and of the scatter of a run about it [n].
 
     Args:
-        fits: of the forms to the same runs, at least one.
+        fits: of the forms to the same runs, at least one with a surface.
         there: the points.
         n: how many.
         seed: of them.
-
-    Returns:
-        The draws; None where no form was fitted.
     """
-    given = _given(fits, there)
-    return None if given is None else draw(*given, n, seed)
+    return draw(*_given(fits, there), n, seed)
 
 
-_Given = tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]
-
-
-def _given(fits: Sequence[Surface], there: Runs) -> _Given | None:
+def _given(fits: Sequence[Surface], there: Runs) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
     """What forms are mixed from: these near their optima, the logarithms of the axes, ln y, and which run is which."""
-    runs = fits[0].runs
-    kept_K = thinned(runs)
-    forms = []
+    runs, forms = fits[0].runs.only(thinned(fits[0].runs)), list[Nearby]()
     for fit in fits:
         most = sum(prior for _, prior in fit.ways)
-        forms += [nearby(fit.form, surface, prior / most, runs.only(kept_K), there) for surface, prior in fit.ways]
-    if not forms:
-        return None
-    x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs.only(kept_K), there))
-    return forms, x_NA, x_TA, np.log(runs.y_N[kept_K]), runs.group_N[kept_K]
+        forms += [nearby(fit.form, surface, prior / most, runs, there) for surface, prior in fit.ways]
+    x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs, there))
+    return forms, x_NA, x_TA, np.log(runs.y_N), runs.group_N
 
 
 def thinned(runs: Runs) -> NDArray[np.intp]:
@@ -324,7 +271,7 @@ def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: 
     sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
 
     def at(of: Runs) -> tuple[Floats, Floats, Floats]:
-        x = surface.x.at(of.S_N, of.D_N, of.U_N)
+        x = of.places.about(surface.x.ln_S_ref, surface.x.ln_D_ref)
         ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])
         moved = (replace(x, s_N=x.s_N + _STEP), replace(x, d_N=x.d_N + _STEP))
         slopes = [(surface.form.evaluate(each, surface.theta_P[None])[0] - ln_y_1N)[0] / _STEP for each in moved]

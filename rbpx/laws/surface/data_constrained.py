@@ -10,16 +10,18 @@ near 1 it is worth nothing and N' = U_N.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, non_negative
+from rbpx.laws.surface.equations import Chinchilla, bend_by_differences
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
+_IMAGINARY: Final = 1e-30j  # a step so small that a derivative by it is exact
 _EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9, 1.6, 4.0)
 _CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for the size that is called for
 _SHARES: Final = (0.02, 0.1, 0.3, 0.6, 0.98)  # 1 / (1 + R)
@@ -38,12 +40,12 @@ class DataConstrained(Chinchilla):
     upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """As `Form.evaluate`."""
+        """As of chinchilla."""
         inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
-        u_N = _unique(x)
+        u_N = x.u_N
         gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
         d_BN = u_N + np.log1p(gain_BN)
-        ln_called_BN, called_by_BPN = self._called_for(x, inner_BP, u_N)
+        ln_called_BN, called_by_BPN = self._called_for(x, inner_BP)
         excess_BN = _excess(x.s_N, ln_called_BN)
         more_BN, more_by_t_BN, more_by_v_BN = _worth(excess_BN, v_N_B1)
         s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
@@ -62,14 +64,14 @@ class DataConstrained(Chinchilla):
         return np.log(law_BN), J_BPN
 
     def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.held`."""
+        """As of chinchilla."""
         return {
             name: 1 / (1 + given[name]) if name in self.saturating else at for name, at in super().held(given).items()
         }
 
     def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """As `Form.bend`, by differences."""
-        return super(Chinchilla, self).bend(x, theta_BP, J_BPN, pull_BN)
+        """By differences."""
+        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """The best B and E for each choice of exponents, R_D, R_N and U_N at the mean of ln U, the best of all first.
@@ -79,7 +81,7 @@ class DataConstrained(Chinchilla):
         if not _repeats(x):
             inner_BP = super().starts(x, ln_y_N)
             return np.hstack([inner_BP, np.zeros((len(inner_BP), 2))])
-        s_N, d_N, u_N = x.s_N, x.d_N, _unique(x)
+        s_N, d_N, u_N = x.s_N, x.d_N, x.u_N
         choices = np.meshgrid(_EXPONENTS, _EXPONENTS, np.quantile(s_N, _CALLED), _SHARES, _SHARES)
         alpha_B1, beta_B1, called_B1, v_D_B1, v_N_B1 = (each.reshape(-1, 1) for each in choices)
         ln_called_BN = called_B1 + beta_B1 / alpha_B1 * (u_N - u_N.mean())
@@ -89,58 +91,62 @@ class DataConstrained(Chinchilla):
         # beta B U^-beta.
         A_of_B_B1 = beta_B1 / alpha_B1 * np.exp(alpha_B1 * called_B1 - beta_B1 * u_N.mean())
         falling_BN = A_of_B_B1 * np.exp(-alpha_B1 * s_BN) + np.exp(-beta_B1 * d_BN)
-        both_B2 = non_negative(np.stack([falling_BN, np.ones_like(falling_BN)], axis=1), np.exp(ln_y_N))
+        both_B2 = _non_negative(falling_BN, np.exp(ln_y_N))
         B_B1, E_B1 = both_B2[:, :1], both_B2[:, 1:]
         misfit_B = np.abs(np.log(B_B1 * falling_BN + E_B1) - ln_y_N).sum(axis=1)
         theta_BP = np.hstack([A_of_B_B1 * B_B1, B_B1, E_B1, alpha_B1, beta_B1, v_D_B1, v_N_B1])
         return theta_BP[np.argsort(misfit_B)]
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """As `Form.constants`; R_D and R_N are infinite where what is repeated is worth as much as what is new."""
+        """R_D and R_N are infinite where what is repeated is worth as much as what is new."""
         with np.errstate(divide="ignore"):
             R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
         return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
+        """R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""
         inner = super().unidentified(x, theta_P[:5])
         if not _repeats(x):
             return (*inner, "R_D", "R_N")
-        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5], _unique(x))[0][0]
+        beyond_N = x.s_N > self._called_for(x, theta_P[None, :5])[0][0]
         without_D = ("R_D",) if theta_P[1] * theta_P[4] == 0 else ()
         return (*inner, *without_D, *(() if np.any(beyond_N) else ("R_N",)))
 
-    def _called_for(self, x: Coordinates, inner_BP: Floats, u_N: Floats) -> tuple[Floats, Floats]:
-        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N].
+    def _called_for(self, x: Coordinates, inner_BP: Floats) -> tuple[Floats, Floats]:
+        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N], by complex steps.
 
         At least ln(S / S_ref) where a constant is 0, so that there is no optimum.
         """
-        A_B, B_B, _, alpha_B, beta_B = inner_BP.T
-        known_B = (A_B > 0) & (B_B > 0) & (alpha_B > 0) & (beta_B > 0)
-        A_B, B_B, alpha_B, beta_B = (np.where(known_B, each, 1.0) for each in (A_B, B_B, alpha_B, beta_B))
-        both_B, ratio_B = alpha_B + beta_B, beta_B / alpha_B
-        ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
-        ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / both_B
-        ln_U_N = u_N + x.ln_D_ref
-        called_BN = ratio_B[:, None] * (ln_U_N + ln_G_B[:, None]) + (ln_G_B - x.ln_S_ref)[:, None]
-        by_ln_G_B = ratio_B + 1  # = both / alpha
-        by_BPN = np.zeros((len(inner_BP), 5, u_N.shape[-1]))
-        by_BPN[:, 0] = (by_ln_G_B / both_B / A_B)[:, None]
-        by_BPN[:, 1] = (-by_ln_G_B / both_B / B_B)[:, None]
-        ln_G_by_alpha_B = (1 / alpha_B + x.ln_S_ref - ln_G_B) / both_B
-        ln_G_by_beta_B = (-1 / beta_B - x.ln_D_ref - ln_G_B) / both_B
-        level_BN = ln_U_N + ln_G_B[:, None]
-        by_BPN[:, 3] = (by_ln_G_B * ln_G_by_alpha_B)[:, None] - (ratio_B / alpha_B)[:, None] * level_BN
-        by_BPN[:, 4] = (by_ln_G_B * ln_G_by_beta_B)[:, None] + level_BN / alpha_B[:, None]
-        return np.where(known_B[:, None], called_BN, np.inf), np.where(known_B[:, None, None], by_BPN, 0.0)
+
+        def level_and_slope(of_BP: NDArray[Any]) -> NDArray[Any]:
+            A_B, B_B, _, alpha_B, beta_B = of_BP.T
+            ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
+            ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / (alpha_B + beta_B)
+            return np.stack([(beta_B / alpha_B + 1) * ln_G_B - x.ln_S_ref, beta_B / alpha_B])
+
+        known_B, ln_U_N = inner_BP[:, [0, 1, 3, 4]].min(axis=1) > 0, x.u_N + x.ln_D_ref
+        of_BP = np.where(known_B[:, None], inner_BP, 1.0)
+        level_B1, slope_B1 = level_and_slope(of_BP)[..., None]
+        steps = [level_and_slope(of_BP + _IMAGINARY * each_P).imag / abs(_IMAGINARY) for each_P in np.eye(5)]
+        level_BP1, slope_BP1 = np.stack(steps, axis=-1)[..., None]
+        by_BPN = np.where(known_B[:, None, None], level_BP1 + slope_BP1 * ln_U_N[..., None, :], 0.0)
+        return np.where(known_B[:, None], level_B1 + slope_B1 * ln_U_N, np.inf), by_BPN
 
 
-def _unique(x: Coordinates) -> Floats:
-    return x.d_N if x.u_N is None else x.u_N
+def _non_negative(falling_BN: Floats, y_N: Floats) -> Floats:
+    """B and E >= 0, [B, 2], as of `non_negative` for thousands of terms at once: one that would be negative is 0."""
+    terms_B2N = np.stack([falling_BN / y_N, np.broadcast_to(1 / y_N, falling_BN.shape)], axis=1)
+    square_B2, sum_B2 = (terms_B2N**2).sum(axis=2), terms_B2N.sum(axis=2)
+    mixed_B1 = terms_B2N.prod(axis=1).sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both_B2 = sum_B2 * square_B2[:, ::-1] - sum_B2[:, ::-1] * mixed_B1
+        both_B2 /= square_B2.prod(axis=1, keepdims=True) - mixed_B1**2
+    negative_B2 = ~(both_B2 >= 0)
+    return np.where(negative_B2[:, ::-1], sum_B2 / square_B2, np.where(negative_B2, 0.0, both_B2))
 
 
 def _repeats(x: Coordinates) -> bool:
-    return bool(np.any(x.d_N > _unique(x) + 1e-6))
+    return bool(np.any(x.d_N > x.u_N + 1e-6))
 
 
 def _excess(s_N: Floats, ln_called_BN: Floats) -> Floats:

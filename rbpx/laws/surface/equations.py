@@ -4,17 +4,36 @@ A search moves theta, numbers of the order of 1: constants at the reference poin
 its geometric mean. `constants` turns them into what a source prints. For given exponents y is linear in the constants,
 so the best of them are found without any search (`non_negative`).
 
+A form has
+
+    names, logarithmic, saturating   its constants as sources print them; those of which the logarithm, or 1 / (1 + R),
+                                     has a symmetric interval
+    exponents                        those of S and D
+    lower_P, upper_P                 the bounds of theta; an exponent beyond `STEEPEST` is a step between two sizes
+    y_ref                            the unit of y in which theta is counted
+    evaluate                         ln y at each point, [B, N], and its derivatives by theta, [B, P, N], y in units of
+                                     y_ref
+    bend                             the sum over points of pull times the second derivatives of ln y, [B, P, P]
+    starts                           where searches start, [B, P]; where there are hundreds, the most promising first
+    prior_sd                         how far each number of theta may be from the optimum before any point is seen: a
+                                     standard deviation, [P], one unit of the logarithm for what scales y, .3 for an
+                                     exponent
+    constants                        each constant in the units of its source, [B]; not finite where it has no value
+    reference, held                  of given constants ln S_ref or ln D_ref, by the axis, where one is a number of
+                                     theta, and the number of theta of each about that
+    raised                           theta of e^ln_factor times as large a y, [B, P]
+    unidentified                     the constants on which no point depends, by name
+
 Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar, Final
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.special import expit, xlogy
 
 from rbpx.laws.numeric import Floats
@@ -25,102 +44,9 @@ STEEPEST: Final = 4.0  # of an exponent
 _STEP: Final = 1e-6  # of differences of derivatives; their error only slows a search
 
 
-@dataclass(frozen=True)
-class Form(ABC):
-    """An equation y(S, D).
-
-    Attributes:
-        y_ref: the unit of y in which theta is counted.
-    """
-
-    y_ref: float
-
-    name: ClassVar[str]
-    equation: ClassVar[str]
-    source: ClassVar[str]
-    names: ClassVar[tuple[str, ...]]  # of its constants, as sources print them
-    exponents: ClassVar[tuple[str, ...]]  # those of S and D
-    logarithmic: ClassVar[tuple[str, ...]]  # those whose logarithm has a symmetric interval
-    saturating: ClassVar[tuple[str, ...]] = ()  # those of which 1 / (1 + R) has one
-    lower_P: ClassVar[Floats]  # the least value of each number of theta
-    upper_P: ClassVar[Floats]  # the greatest; an exponent beyond `STEEPEST` is a step between two sizes, no power law
-
-    @abstractmethod
-    def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """Ln y at each point, [B, N], and its derivatives by theta, [B, P, N]; y in units of y_ref."""
-
-    @abstractmethod
-    def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Where searches start, [B, P]; where there are hundreds, the most promising first."""
-
-    @abstractmethod
-    def prior_sd(self, theta_P: Floats) -> Floats:
-        """How far each number of theta may be from the optimum, before any point is seen: a standard deviation, [P].
-
-        One unit of the logarithm for what scales y, .3 for an exponent.
-        """
-
-    @abstractmethod
-    def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """Each constant in the units of its source, [B]; not finite where it has no value."""
-
-    @abstractmethod
-    def reference(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Ln S_ref or ln D_ref, by the axis, where a given constant is a number of theta; none for others."""
-
-    @abstractmethod
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """The number of theta of each given constant, about the `reference` that it wants."""
-
-    @abstractmethod
-    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """Theta of e^ln_factor times as large a y, [B, P]."""
-
-    def bounded(self, theta_P: Floats) -> tuple[str, ...]:
-        """The constants that lie at their bounds, by name."""
-        at_P = (theta_P <= self.lower_P) | (theta_P >= self.upper_P)
-        return tuple(name for name, at in zip(self.names, at_P, strict=True) if at)
-
-    def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """The constants on which no point depends, by name."""
-        return ()
-
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """The sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
-        P = theta_BP.shape[1]
-        bend_BPP = np.empty((len(theta_BP), P, P))
-        g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
-        for p in range(P):
-            step_BP = np.zeros_like(theta_BP)
-            step_BP[:, p] = np.where(theta_BP[:, p] + _STEP > self.upper_P[p], -_STEP, _STEP)
-            moved_BP = (self.evaluate(x, theta_BP + step_BP)[1] @ pull_BN[..., None])[..., 0]
-            bend_BPP[:, p] = (moved_BP - g_BP) / step_BP[:, p, None]
-        return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
-
-
 def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
-    """The coefficients >= 0 [B, T] of the sum of terms that is closest to y, each point relative to its y.
-
-    Every choice of terms that may count is solved; of those without a negative coefficient the closest is taken.
-    """
-    B, T, N = terms_BTN.shape
-    relative_BTN = terms_BTN / y_N
-    gram_BTT = relative_BTN @ relative_BTN.swapaxes(1, 2)
-    sum_BT = relative_BTN.sum(axis=2)
-    best_BT, best_B = np.zeros((B, T)), np.full(B, float(N))
-    for n_terms in range(1, T + 1):
-        for chosen in combinations(range(T), n_terms):
-            gram = gram_BTT[:, chosen][:, :, chosen]
-            usable_B = np.linalg.cond(gram) < 1e13
-            coefficient = np.zeros((B, n_terms))
-            coefficient[usable_B] = np.linalg.solve(gram[usable_B], sum_BT[usable_B][:, chosen, None])[..., 0]
-            squares_B = N - (coefficient * sum_BT[:, chosen]).sum(axis=1)
-            better_B = usable_B & (coefficient >= 0).all(axis=1) & (squares_B < best_B)
-            best_B = np.where(better_B, squares_B, best_B)
-            filled = np.zeros((B, T))
-            filled[:, chosen] = coefficient
-            best_BT = np.where(better_B[:, None], filled, best_BT)
-    return best_BT
+    """The coefficients >= 0 [B, T] of the sum of terms that is closest to y, each point relative to its y."""
+    return np.array([nnls((terms_TN / y_N).T, np.ones(len(y_N)))[0] for terms_TN in terms_BTN])
 
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
@@ -131,11 +57,14 @@ _LEAST_TERM: Final = 0.02  # of y: a term at 0 may be as large as this
 _LEAST_E: Final = 0.1  # of y
 
 
-class Chinchilla(Form):
+@dataclass(frozen=True)
+class Chinchilla:
     """The sum of what a model of size S lacks, what D tokens lack, and what is left of both.
 
     theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
     """
+
+    y_ref: float
 
     name = "chinchilla"
     equation = "y = E + A S^−α + B D^−β"
@@ -143,12 +72,14 @@ class Chinchilla(Form):
     names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
     exponents = ("alpha", "beta")
     logarithmic = ("A", "B")
+    saturating: ClassVar[tuple[str, ...]] = ()
     lower_P: ClassVar[Floats] = np.zeros(5)
     upper_P: ClassVar[Floats] = np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """As `Form.evaluate`."""
-        of_s_BN, of_d_BN, law_BN = self._parts(x, theta_BP)
+        """See above."""
+        of_s_BN, of_d_BN = np.exp(-theta_BP[:, 3:4] * x.s_N), np.exp(-theta_BP[:, 4:5] * x.d_N)
+        law_BN = theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
         J_BPN = np.empty((len(theta_BP), 5, x.s_N.shape[-1]))
         np.divide(of_s_BN, law_BN, out=J_BPN[:, 0])
         np.divide(of_d_BN, law_BN, out=J_BPN[:, 1])
@@ -158,7 +89,7 @@ class Chinchilla(Form):
         return np.log(law_BN), J_BPN
 
     def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """As `Form.bend`, in closed form."""
+        """In closed form."""
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
             pulled_BN = J_BPN[:, constant] * pull_BN * along_N
@@ -171,47 +102,37 @@ class Chinchilla(Form):
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """The best constants for each pair of a grid of exponents."""
         alpha_B, beta_B = (each.ravel() for each in np.meshgrid(_EXPONENTS, _EXPONENTS))
-        terms_BTN = np.stack(
-            [
-                np.exp(-alpha_B[:, None] * x.s_N),
-                np.exp(-beta_B[:, None] * x.d_N),
-                np.ones((len(alpha_B), x.s_N.shape[-1])),
-            ],
-            axis=1,
-        )
+        falling = [np.exp(-alpha_B[:, None] * x.s_N), np.exp(-beta_B[:, None] * x.d_N)]
+        terms_BTN = np.stack([*falling, np.ones_like(falling[0])], axis=1)
         return np.column_stack([non_negative(terms_BTN, np.exp(ln_y_N)), alpha_B, beta_B])
 
     def prior_sd(self, theta_P: Floats) -> Floats:
-        """As `Form.prior_sd`; theta has A, B and E themselves, and not their logarithms."""
+        """Theta has A, B and E themselves, and not their logarithms."""
         scales = np.maximum(theta_P[:3], [_LEAST_TERM, _LEAST_TERM, _LEAST_E])
         return np.append(scales, np.full(len(theta_P) - 3, _OF_EXPONENT))
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """As `Form.constants`: A, B and E have the unit of y at S = 1 and D = 1."""
+        """A, B and E have the unit of y at S = 1 and D = 1."""
         A_B, B_B, E_B, alpha_B, beta_B = theta_BP.T
         with np.errstate(over="ignore", invalid="ignore"):
-            return {
-                "A": self.y_ref * A_B * np.exp(alpha_B * x.ln_S_ref),
-                "B": self.y_ref * B_B * np.exp(beta_B * x.ln_D_ref),
-                "E": self.y_ref * E_B,
-                "alpha": alpha_B,
-                "beta": beta_B,
-            }
+            A_B, B_B = A_B * np.exp(alpha_B * x.ln_S_ref), B_B * np.exp(beta_B * x.ln_D_ref)
+            terms = (self.y_ref * each_B for each_B in (A_B, B_B, E_B))
+            return dict(zip(Chinchilla.names, (*terms, alpha_B, beta_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.reference`: A is y at S = 1."""
+        """A is y at S = 1."""
         return {axis: 0.0 for name, axis in (("A", "S"), ("B", "D")) if name in given}
 
     def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.held`."""
+        """See above."""
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
     def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """As `Form.raised`."""
+        """See above."""
         return np.hstack([theta_BP[:, :3] * np.exp(ln_factor_B)[:, None], theta_BP[:, 3:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places.
+        """The exponent of a term that is 0, both constants of an axis without two places.
 
         The term of such an axis is a constant, as E is, and nothing says how the two share what is left.
         """
@@ -220,23 +141,20 @@ class Chinchilla(Form):
         without_E = (*alone, "E") if alone else ()
         return (*without_E, *(name for _, name, constant, _ in terms if constant == 0 and name not in alone))
 
-    def _parts(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats, Floats]:
-        """S^-alpha and D^-beta about the reference, and y."""
-        of_s_BN = np.exp(-theta_BP[:, 3:4] * x.s_N)
-        of_d_BN = np.exp(-theta_BP[:, 4:5] * x.d_N)
-        return of_s_BN, of_d_BN, theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
-
 
 _ALPHAS_D: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
 _LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to a thousandth
 
 
-class Kaplan(Form):
+@dataclass(frozen=True)
+class Kaplan:
     """Two power laws, of size and of data, with a bend between them and nothing left at the end.
 
     theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: the logarithms of
     what y tends to for endless data and for an endless model, at the reference, and their slopes.
     """
+
+    y_ref: float
 
     name = "kaplan"
     equation = "y = ((N_c / S)^(α_N / α_D) + D_c / D)^α_D"
@@ -244,11 +162,12 @@ class Kaplan(Form):
     names = ("N_c", "D_c", "alpha_N", "alpha_D")
     exponents = ("alpha_N", "alpha_D")
     logarithmic = ("N_c", "D_c")
+    saturating: ClassVar[tuple[str, ...]] = ()
     lower_P = np.array([-np.inf, -np.inf, 0.0, _LEAST])  # logarithms have no bound
     upper_P = np.array([np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """As `Form.evaluate`."""
+        """See above."""
         alpha_D_B1 = theta_BP[:, 3:]
         by_size_BN = theta_BP[:, :1] - theta_BP[:, 2:3] * x.s_N
         by_data_BN = theta_BP[:, 1:2] - alpha_D_B1 * x.d_N
@@ -274,32 +193,55 @@ class Kaplan(Form):
         return np.concatenate([np.array(each, dtype=np.float64) for each in starts])
 
     def prior_sd(self, theta_P: Floats) -> Floats:
-        """As `Form.prior_sd`."""
+        """See above."""
         return np.array([1.0, 1.0, _OF_EXPONENT, _OF_EXPONENT])
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """As `Form.constants`; N_c and D_c are in parameters and tokens."""
+        """N_c and D_c are in parameters and tokens."""
         size_B, data_B, alpha_N_B, alpha_D_B = theta_BP.T
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return {
-                "N_c": np.exp((size_B + np.log(self.y_ref)) / alpha_N_B + x.ln_S_ref),
-                "D_c": np.exp((data_B + np.log(self.y_ref)) / alpha_D_B + x.ln_D_ref),
-                "alpha_N": alpha_N_B,
-                "alpha_D": alpha_D_B,
-            }
+            N_c_B = np.exp((size_B + np.log(self.y_ref)) / alpha_N_B + x.ln_S_ref)
+            D_c_B = np.exp((data_B + np.log(self.y_ref)) / alpha_D_B + x.ln_D_ref)
+        return dict(zip(self.names, (N_c_B, D_c_B, alpha_N_B, alpha_D_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.reference`: y is 1 at S = N_c and at D = D_c, but for the other axis."""
+        """Y is 1 at S = N_c and at D = D_c, but for the other axis."""
         return {axis: math.log(given[name]) for name, axis in (("N_c", "S"), ("D_c", "D")) if name in given}
 
     def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As `Form.held`."""
+        """See above."""
         return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
 
     def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """As `Form.raised`."""
+        """See above."""
         return np.hstack([theta_BP[:, :2] + ln_factor_B[:, None], theta_BP[:, 2:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """As `Form.unidentified`: without a slope in S there is no N_c."""
+        """Without a slope in S there is no N_c."""
         return ("N_c",) if theta_P[2] == 0 else ()
+
+    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """By differences."""
+        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+
+
+Form = Chinchilla | Kaplan
+
+
+def bend_by_differences(form: Form, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+    """The sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
+    P = theta_BP.shape[1]
+    bend_BPP = np.empty((len(theta_BP), P, P))
+    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
+    for p in range(P):
+        step_BP = np.zeros_like(theta_BP)
+        step_BP[:, p] = np.where(theta_BP[:, p] + _STEP > form.upper_P[p], -_STEP, _STEP)
+        moved_BP = (form.evaluate(x, theta_BP + step_BP)[1] @ pull_BN[..., None])[..., 0]
+        bend_BPP[:, p] = (moved_BP - g_BP) / step_BP[:, p, None]
+    return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
+
+
+def bounded(form: Form, theta_P: Floats) -> tuple[str, ...]:
+    """The constants that lie at their bounds, by name."""
+    at_P = (theta_P <= form.lower_P) | (theta_P >= form.upper_P)
+    return tuple(name for name, at in zip(form.names, at_P, strict=True) if at)

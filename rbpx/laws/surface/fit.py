@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import Estimate, run_weights
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, run_weights
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.pinned import NOTHING, Pinned
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
+from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
@@ -36,7 +36,7 @@ _MOST_WAYS: Final = 8  # for a replicate
 _WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not searched
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Surface:
     """A fitted surface.
 
@@ -48,8 +48,6 @@ class Surface:
         objective: the sum of losses over the points; None without a fit.
         aic: 2 P - 2 ln L (`ln_likelihood`), for comparison with other forms of the same points and objective.
         bic: P ln N - 2 ln L.
-        n_points: points.
-        n_runs: runs that they are of.
         at_bound: constants at their least value.
         design: what the points can tell; None without points.
         reasons: all statuses that hold.
@@ -67,21 +65,29 @@ class Surface:
     objective_name: Objective
     delta: float
     constants: dict[str, Estimate]
+    runs: Runs = field(repr=False)
+    design: Design | None
+    over: float
     objective: float | None = None
     aic: float | None = None
     bic: float | None = None
-    n_points: int
-    n_runs: int
     at_bound: tuple[str, ...] = ()
-    design: Design | None
-    reasons: tuple[Status, ...]
+    reasons: tuple[Status, ...] = ()
     n_left_out: int = 0
     surface: SurfaceNumbers | None = field(default=None, repr=False)
-    runs: Runs = field(repr=False)
     pinned: tuple[Pinned, ...] = ()
     ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
-    over: float = 1.0
     tuned: Tuned | None = None
+
+    @property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return len(self.runs.y_N)
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs they are of."""
+        return self.runs.n_groups
 
     @property
     def status(self) -> Status:
@@ -105,25 +111,19 @@ class Surface:
     def record(self) -> dict[str, Any]:
         """All that is known, and the points that reproduce it, as JSON takes them."""
         runs = self.runs
-        pins = {each.name: each.record() for each in self.pinned}
+        own = ("form", "delta", "objective", "n_runs", "n_left_out")
         return {
-            "form": self.form,
+            **{name: getattr(self, name) for name in own},
             "objective_name": self.objective_name.value,
-            "delta": self.delta,
-            "constants": {name: [each.value, each.lo, each.hi] for name, each in self.constants.items()},
-            "objective": self.objective,
             "reasons": [reason.value for reason in self.reasons],
             "at_bound": list(self.at_bound),
-            "n_runs": self.n_runs,
-            "n_left_out": self.n_left_out,
+            "constants": {name: [each.value, each.lo, each.hi] for name, each in self.constants.items()},
             "design": None if self.design is None else asdict(self.design),
-            "S": runs.S_N.tolist(),
-            "D": runs.D_N.tolist(),
+            **{name: getattr(runs, f"{name}_N").tolist() for name in ("S", "D", "group")},
             "U": None if runs.U_N is None else runs.U_N.tolist(),
             "y": [each if math.isfinite(each) else None for each in runs.y_N.tolist()],  # unknown, or RBP_k = 0
-            "group": runs.group_N.tolist(),
             "residuals_ln": [] if self.surface is None else (-self.surface.residual_N).tolist(),
-            **({"pins": pins} if pins else {}),
+            **({"pins": {each.name: each.record() for each in self.pinned}} if self.pinned else {}),
             **({"over": self.over} if self.over != 1 else {}),
             **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
         }
@@ -165,37 +165,23 @@ def fit_surface(
     """
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
-    kind, N = FORMS[form], len(runs.y_N)
-    objective = Objective(objective)
-    fixed_P = np.zeros(len(kind.names), dtype=bool)
-    if kind is DataConstrained and not runs.repeats:
-        fixed_P[5:] = True
-    fixed_P |= [name in given for name in kind.names]
+    kind, y_N, objective = FORMS[form], runs.y_N, Objective(objective)
+    N = len(y_N)
+    fixed_P = np.isin(kind.names, [*given, *(() if runs.repeats else kind.saturating)])
     n_free = int((~fixed_P).sum())
-
     design = judge(runs.S_N, runs.D_N) if N else None
-    fit = Surface(
-        form=form,
-        objective_name=objective,
-        delta=delta,
-        constants=dict.fromkeys(kind.names, Estimate()),
-        n_points=N,
-        n_runs=runs.n_groups,
-        design=design,
-        reasons=(),
-        runs=runs,
-        over=over,
-    )
+    unknown = dict.fromkeys(kind.names, NO_ESTIMATE)
+    fit = Surface(form, objective, delta, unknown, runs, design, over)
 
     def without(status: Status) -> Surface:
         collinear = [Status.collinear_design] if design is not None and design.is_collinear else []
         return replace(fit, reasons=in_order([status, *collinear]))
 
-    if N == 0 or not np.all((runs.y_N > 0) & np.isfinite(runs.y_N)):
-        return without(Status.not_positive if N else Status.too_few_sizes)
+    if N and not np.all((y_N > 0) & np.isfinite(y_N)):
+        return without(Status.not_positive)
     if N <= n_free:
         return without(Status.too_few_sizes)
-    if np.all(runs.y_N == runs.y_N[0]):
+    if np.ptp(y_N) == 0:
         return without(Status.no_variation)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)
@@ -215,31 +201,26 @@ def fit_surface(
     theta_P = theta_P[0]
     theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
-    surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
-    surface = replace(
-        surface, weight_N=runs.weight_N, sd=None if about is None else about.sd_freed(runs.n_groups, n_free)
-    )
+    left_N, sd = ln_fit_1N[0] - ln_y_N, None if about is None else about.sd_freed(runs.n_groups, n_free)
+    surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd)
     unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
-    at_bound = tuple(name for name in equation.bounded(theta_P) if name not in (*unidentified, *given))
+    loose = [name for name in kind.names if name not in (*unidentified, *given)]
+    at_bound = tuple(name for name in bounded(equation, theta_P) if name in loose)
     judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
     constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
+    judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
     reasons = {
         Status.barely_determined: n_replicates > 0
-        and any(
-            _is_open(constants[name], name in kind.saturating)
-            for name in (*kind.exponents, *kind.saturating)
-            if name not in (*unidentified, *given)
-        ),
+        and any(_is_open(constants[name], name in kind.saturating) for name in judged_names),
         Status.not_identified: bool(unidentified),
         Status.collinear_design: judged.is_collinear,
         Status.at_bound: bool(at_bound),
     }
-    objective_total = total * unit**2
-    ln_L = ln_likelihood(objective, delta, objective_total, N, over)
+    ln_L = ln_likelihood(objective, delta, total * unit**2, N, over)
     return replace(
         fit,
         constants=constants,
-        objective=objective_total,
+        objective=total * unit**2,
         aic=None if ln_L is None else 2 * n_free - 2 * ln_L,
         bic=None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
         at_bound=at_bound,
@@ -323,7 +304,7 @@ def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):
-        return Estimate()
+        return NO_ESTIMATE
     with np.errstate(all="ignore"):
         if name in surface.form.saturating:
             share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))

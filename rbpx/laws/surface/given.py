@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import softmax
 
 from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
@@ -62,17 +63,13 @@ def fit_given(
         return free
     chosen = _values(pins, free)
     fits = [fit_surface(runs, form, n_replicates=n_replicates, given=given.values, **options) for given in chosen]
-    failed = next((fit for fit in fits if fit.surface is None), None)
-    if failed is not None:
-        return failed
-    weights = _weights(fits, chosen)
-    fit = _together(fits, weights, [given.prior for given in chosen])
-    told = []
+    if any(fit.surface is None for fit in fits):
+        return next(fit for fit in fits if fit.surface is None)
+    fit, told = _together(fits, _weights(fits, chosen), [given.prior for given in chosen]), []
     for name, pin in pins.items():
         p = None
         if is_tested and n_replicates:
-            at = fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options)
-            p = _p(free, at, options)
+            p = _p(free, fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options))
         told.append(Pinned(name, pin, p, free.constants[name], fit.constants[name]))
     return replace(fit, pinned=tuple(told))
 
@@ -91,16 +88,12 @@ def _values(pins: Pins, free: Surface) -> list[Given]:
 
 
 def _weights(fits: Sequence[Surface], chosen: Sequence[Given]) -> Floats:
-    """Prior times likelihood of each, a run counting once."""
-    if len(fits) == 1:
-        return np.ones(1)
-    bic_V = np.array([-math.inf if fit.bic is None else fit.bic for fit in fits])  # without one it is exact
+    """Prior times likelihood of each, a run counting once; one without a BIC is exact."""
+    bic_V = np.array([-math.inf if fit.bic is None else fit.bic for fit in fits])
     if not np.all(np.isfinite(bic_V)):
         return np.asarray(np.isinf(bic_V) / np.isinf(bic_V).sum())
     a_run = fits[0].n_runs / fits[0].n_points
-    ln_V = np.log([given.prior for given in chosen]) - a_run * bic_V / 2
-    weight_V = np.exp(ln_V - ln_V.max())
-    return np.asarray(weight_V / weight_V.sum())
+    return np.asarray(softmax(np.log([given.prior for given in chosen]) - a_run * bic_V / 2))
 
 
 def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) -> Surface:
@@ -119,20 +112,18 @@ def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) 
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 
-def _p(free: Surface, at: Surface, options: dict[str, Any]) -> float | None:
+def _p(free: Surface, at: Surface) -> float | None:
     """How often the objective is so much larger with the value than without, where the value is true."""
     if free.surface is None or at.surface is None or not free.objective or at.objective is None:
         return None
-    surface, runs = at.surface, free.runs
+    surface, runs, objective = at.surface, free.runs, free.objective_name
     ln_fit_N = surface.form.evaluate(surface.x, surface.theta_P[None])[0][0]
     sign_BG = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, runs.n_groups))
     ln_y_BN = ln_fit_N - sign_BG[:, runs.group_N] * surface.residual_N
-    objective = Objective(options.get("objective", Objective.log_huber))
-    unit = 1.0 if objective is Objective.log_huber else surface.form.y_ref
-    totals = []
+    delta = free.delta / (1.0 if objective is Objective.log_huber else surface.form.y_ref)
+    drawn = []
     for of in (surface, free.surface):
-        whole = Loss(of.form, of.x, objective, free.delta / unit, ln_y_BN, np.ones((1, len(runs.y_N))), of.fixed_P)
-        totals.append(whole.minimise(np.tile(of.theta_P, (_DRAWS, 1)), REPLICATE).value_B)
-    drawn_B = np.log(np.maximum(totals[0], _TINY)) - np.log(np.maximum(totals[1], _TINY))
-    here = math.log(max(at.objective, _TINY)) - math.log(max(free.objective, _TINY))
-    return float((1 + (drawn_B >= here - _TINY).sum()) / (1 + _DRAWS))
+        whole = Loss(of.form, of.x, objective, delta, ln_y_BN, np.ones((1, len(runs.y_N))), of.fixed_P)
+        drawn.append(whole.minimise(np.tile(of.theta_P, (_DRAWS, 1)), REPLICATE).value_B)
+    here, *drawn_B = np.log(np.maximum(np.column_stack([[at.objective, free.objective], drawn]), _TINY)).T @ [1, -1]
+    return float((1 + (np.array(drawn_B) >= here - _TINY).sum()) / (1 + _DRAWS))

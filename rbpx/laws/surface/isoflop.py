@@ -6,13 +6,13 @@ Where budgets do not line up, each size is interpolated in ln C. Shapes: N point
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from rbpx.laws.intervals.estimate import (
     MOST_LEFT_OUT,
+    NO_ESTIMATE,
     Estimate,
     Recipe,
     document_weights,
@@ -22,6 +22,7 @@ from rbpx.laws.intervals.estimate import (
     student_t,
 )
 from rbpx.laws.intervals.lack_of_fit import coefficient
+from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
@@ -76,25 +77,12 @@ class AlongC:
     n_budgets: int
 
 
-class Chosen(StrEnum):
-    """Why IsoFLOP looks at these budgets: they were asked for, runs line up at them, or runs line up at none."""
-
-    asked = "asked"
-    lined_up = "lined_up"
-    evenly_spaced = "evenly_spaced"
-
-
 @dataclass(frozen=True)
 class IsoFlop:
     """The optimum of each budget, and the law through those that have one; None below 3 of them."""
 
     budgets: tuple[Budget, ...]
     law: AlongC | None
-
-    @property
-    def n_found(self) -> int:
-        """How many budgets have a minimum."""
-        return sum(each.S.value is not None for each in self.budgets)
 
 
 @dataclass(frozen=True)
@@ -106,13 +94,11 @@ class Envelope:
     Attributes:
         C: budgets.
         S: the best size of each.
-        y: its y.
         law: with intervals over runs; None where fewer than 3 sizes are ever the best.
     """
 
     C: tuple[float, ...]
     S: tuple[float, ...]
-    y: tuple[float, ...]
     law: AlongC | None
 
 
@@ -130,16 +116,21 @@ def isoflop(
         flops_per_token: of a size, for D at a minimum.
         C_N: training FLOPs of each point; None for tokens times `flops_per_token`.
     """
-    curves = _curves(runs, _ln_C(runs, flops_per_token, C_N), np.ones(len(runs.y_N)))
+    C_N = runs.D_N * flops_per_token(runs.S_N) if C_N is None else C_N
+    curves = _curves(runs, np.log(C_N), np.ones(len(runs.y_N)))
     found = tuple(_budget(curves, C, flops_per_token) for C in budgets)
-    usable = [each for each in found if each.status is Status.ok and each.S.value is not None]
-    ln_C, ln_S = np.log([each.C for each in usable]), np.log([each.S.value or math.nan for each in usable])
-    return IsoFlop(found, _law(ln_C, ln_S) if len(usable) >= 3 else None)
+    best = [(each.C, each.S.value) for each in found if each.S.value is not None]
+    if len(best) < 3:
+        return IsoFlop(found, None)
+    ln_C, ln_S = np.log(best).T
+    middle = float(ln_C.mean())
+    level, a = (coefficient(np.column_stack([np.ones(len(ln_C)), ln_C - middle]), ln_S, at) for at in (0, 1))
+    return IsoFlop(found, AlongC(a, math.exp(middle), level.exp(), len(ln_C)))
 
 
 def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
     """Every budget at which at least 2 sizes have runs, within 1 %; none where most runs are at no such budget."""
-    ln_C_N = _ln_C(runs, six_S, C_N)
+    ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
     order_N = np.argsort(ln_C_N)
     together = np.split(order_N, np.flatnonzero(np.diff(ln_C_N[order_N]) > _SAME) + 1)
     budgets = [of for of in together if np.ptp(ln_C_N[of]) <= _SAME and len(np.unique(runs.S_N[of])) > 1]
@@ -150,7 +141,7 @@ def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
 
 def reached_budgets(runs: Runs, n: int = 5, C_N: Floats | None = None) -> tuple[float, ...]:
     """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask for where none line up."""
-    ln_C_N = _ln_C(runs, six_S, C_N)
+    ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
     # Runs of one budget are at their own C; between budgets that line up, few sizes have runs to both sides.
     ln_C_G = np.unique(np.concatenate([ln_C_N, np.linspace(ln_C_N.min(), ln_C_N.max(), 10 * _BUDGETS)]))
     ln_y_MG, _ = _at_budgets(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
@@ -174,23 +165,21 @@ def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | N
     Source:
         arXiv 2203.15556, approach 1.
     """
-    ln_C_N = _ln_C(runs, six_S, C_N)
+    ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
     ln_C_G = np.linspace(ln_C_N.min(), ln_C_N.max(), _BUDGETS)
-    at_G, ln_S_G, ln_y_G = _best(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
-    law = None
-    if len(np.unique(ln_S_G)) >= 3:
-        middle = float(at_G.mean())
-        value = _slope_and_level(at_G, ln_S_G, middle)
-        count_BG = document_weights(runs.n_groups, n_replicates, seed)
-        of_B2 = np.full((len(count_BG), 2), np.nan)
-        for b, weight_N in enumerate(count_BG[:, runs.group_N]):
-            again_G, ln_S_again_G, _ = _best(_curves(runs, ln_C_N, weight_N), ln_C_G)
-            if len(np.unique(ln_S_again_G)) >= 3:
-                of_B2[b] = _slope_and_level(again_G, ln_S_again_G, middle)
-        a, S_ref = (_over_runs(float(value[i]), of_B2[:, i], runs.n_groups) for i in range(2))
+    at_G, ln_S_G = _best(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
+    law, middle = None, float(at_G.mean()) if len(at_G) else 0.0
+
+    def slope_and_level(at_G: Floats, ln_S_G: Floats) -> Floats:
+        return np.polyfit(at_G - middle, ln_S_G, 1) if len(np.unique(ln_S_G)) >= 3 else np.full(2, np.nan)
+
+    value = slope_and_level(at_G, ln_S_G)
+    if np.isfinite(value).all():
+        weight_BN = document_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N]
+        of_B2 = np.array([slope_and_level(*_best(_curves(runs, ln_C_N, each_N), ln_C_G)) for each_N in weight_BN])
+        a, S_ref = (_over_runs(float(each), of_B, runs.n_groups) for each, of_B in zip(value, of_B2.T, strict=True))
         law = AlongC(a, math.exp(middle), S_ref.exp(), len(at_G))
-    C, S, y = (tuple(np.exp(each_G).tolist()) for each_G in (at_G, ln_S_G, ln_y_G))
-    return Envelope(C, S, y, law)
+    return Envelope(tuple(np.exp(at_G).tolist()), tuple(np.exp(ln_S_G).tolist()), law)
 
 
 def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
@@ -198,10 +187,6 @@ def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
         return Estimate(value)
     found = estimate(value, replicate_B, n_runs, Recipe.percentile)
     return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
-
-
-def _ln_C(runs: Runs, flops_per_token: Callable[[Floats], Floats], C_N: Floats | None) -> Floats:
-    return np.asarray(np.log(runs.D_N * flops_per_token(runs.S_N) if C_N is None else C_N))
 
 
 def _curves(runs: Runs, ln_C_N: Floats, weight_N: Floats) -> Curves:
@@ -230,12 +215,12 @@ def _at_budgets(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
     return ln_y_MG, away_MG
 
 
-def _best(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats, Floats]:
-    """The budgets that two sizes reach, ln S of the best size of each, and its ln y."""
+def _best(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
+    """The budgets that two sizes reach, and ln S of the best size of each."""
     ln_y_MG = _at_budgets(curves, ln_C_G)[0]
     reached_G = np.isfinite(ln_y_MG).sum(axis=0) >= 2
     low_MG = np.where(np.isfinite(ln_y_MG), ln_y_MG, np.inf)[:, reached_G]
-    return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)], low_MG.min(axis=0)
+    return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)]
 
 
 def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> Budget:
@@ -243,21 +228,16 @@ def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats
     there_M = np.isfinite(of_all_M)
     ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
     sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())
-    n_interpolated = int((away_M[there_M] > _SAME).sum())
-    none = Estimate()
-
-    def without(status: Status) -> Budget:
-        return Budget(C, none, none, None, sizes, values, n_interpolated, status)
-
+    seen = sizes, values, int((away_M[there_M] > _SAME).sum())
     if len(ln_S_M) < _LEAST_SIZES:
-        return without(Status.too_few_sizes)
+        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.too_few_sizes)
     middle = float(ln_S_M.mean())
     u_M = ln_S_M - middle
     X_M3 = np.stack([np.ones_like(u_M), u_M, u_M**2], axis=1)
     of_3 = np.linalg.lstsq(X_M3, ln_y_M)[0]
     at = -of_3[1] / (2 * of_3[2]) if of_3[2] > 0 else math.nan
     if not u_M.min() < at < u_M.max():
-        return without(Status.not_straddled)
+        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.not_straddled)
     residual_M, dof = ln_y_M - X_M3 @ of_3, len(u_M) - 3
     covariance_33 = np.linalg.inv(X_M3.T @ X_M3) * float(residual_M @ residual_M) / dof
     # The minimum is where slope + 2 curvature u = 0: a ratio of two normal numbers.
@@ -266,18 +246,4 @@ def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats
     ends = fieller(float(height), float(slope), turn_23 @ covariance_33 @ turn_23.T * student_t(dof) ** 2)
     S = Estimate(at, *ends).through(lambda u: exp_or_none(middle + u))
     D = S.through(lambda size: C / float(flops_per_token(np.array([size]))[0]), falls=True)
-    y = math.exp(float(of_3 @ [1.0, at, at**2]))
-    return Budget(C, S, D, y, sizes, values, n_interpolated, Status.ok)
-
-
-def _law(ln_C: Floats, ln_S: Floats) -> AlongC:
-    """Least squares of ln S on ln C, with intervals from the scatter about the line."""
-    middle = float(ln_C.mean())
-    level, a = (coefficient(np.column_stack([np.ones(len(ln_C)), ln_C - middle]), ln_S, at) for at in (0, 1))
-    return AlongC(a, math.exp(middle), level.exp(), len(ln_C))
-
-
-def _slope_and_level(ln_C: Floats, ln_S: Floats, middle: float) -> tuple[float, float]:
-    about = ln_C - ln_C.mean()
-    a = float(about @ ln_S / (about @ about))
-    return a, float(ln_S.mean() + a * (middle - ln_C.mean()))
+    return Budget(C, S, D, math.exp(float(of_3 @ [1.0, at, at**2])), *seen, Status.ok)

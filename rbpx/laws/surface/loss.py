@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import erf, expit
+from scipy.optimize import minimize_scalar
+from scipy.special import erf
 
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
@@ -155,23 +155,20 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over
     """
     if total <= 0:
         return None
-    if objective is Objective.least_squares:
-        return -n / 2 * (math.log(2 * math.pi * total / n) + 1) - n * math.log((1 + math.sqrt(over)) / 2)
     mean = math.log(total / n)
-    ln_scale = brentq(lambda at: _density(delta, at, over)[1] - np.exp(mean - at), mean - 5, mean + 5, xtol=1e-10)
-    ln_Z, _ = _density(delta, ln_scale, over)
-    return -n * float(ln_Z + np.exp(mean - ln_scale))
+
+    def minus_ln_L(ln_scale: float) -> float:
+        below, above = (_ln_Z(objective, delta, each) for each in (ln_scale, ln_scale + math.log(over)))
+        ln_Z = np.logaddexp(below, above)
+        return n * float(ln_Z - math.log(2) + math.exp(mean - ln_scale))
+
+    return -float(minimize_scalar(minus_ln_L, bounds=(mean - 5, mean + 5), options={"xatol": 1e-8}).fun)
 
 
-def _density(delta: float, ln_scale: float, over: float) -> tuple[float, float]:
-    """Ln Z of Huber's density, and its derivative by ln scale: 1/2 where it is normal, 1 where it is Laplace's."""
-    if over != 1:
-        (below, by_below), (above, by_above) = (
-            _density(delta, at, 1.0) for at in (ln_scale, ln_scale + math.log(over))
-        )
-        share = expit(above - below)
-        return np.logaddexp(below, above) - math.log(2), (1 - share) * by_below + share * by_above
-    scale = np.exp(ln_scale)
-    middle = np.sqrt(2 * math.pi * scale) * erf(delta / np.sqrt(2 * scale))
-    tails = 2 * scale / delta * np.exp(-(delta**2) / (2 * scale))
-    return np.log(middle + tails), (middle / 2 + tails) / (middle + tails)
+def _ln_Z(objective: Objective, delta: float, ln_scale: float) -> float:
+    """The logarithm of the integral of exp(-loss / scale) over all residuals."""
+    scale = math.exp(ln_scale)
+    if objective is Objective.least_squares:
+        return math.log(math.pi * scale) / 2
+    middle = math.sqrt(2 * math.pi * scale) * erf(delta / math.sqrt(2 * scale))
+    return math.log(middle + 2 * scale / delta * math.exp(-(delta**2) / (2 * scale)))

@@ -11,16 +11,18 @@ Shapes: K draws, M candidates, T targets, P of both.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import draw_over_forms
 from rbpx.laws.surface.decision import least
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.runs import Runs
 
 LEAST: Final = 0.02  # of the standard deviation: a run that narrows by less does not inform
 TENFOLD: Final = 10  # times the most compute of the runs, where nothing else is asked for
@@ -35,41 +37,20 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class NextRun:
-    """A run to train.
-
-    Attributes:
-        S: size.
-        D: tokens.
-        C: its training FLOPs.
-        sd_before: standard deviation of what is asked for, with the runs that there are and those chosen before.
-        sd_after: with this run too.
-        narrowed: 1 - sd_after / sd_before.
-        per_flop: by how much the variance falls, over C.
-    """
-
-    S: float
-    D: float
-    C: float
-    sd_before: float
-    sd_after: float
-    narrowed: float
-    per_flop: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """Runs in the order in which they were chosen.
 
     Attributes:
         name: "per_flop", each the one that narrows most per FLOP, or "budget", the best use of all that may be spent.
-        runs: none where no candidate informs.
+        runs: a record each, none where no candidate informs: its S, D and C; `sd_before` and `sd_after` it, the
+            standard deviations of what is asked for with all runs chosen before; by how much that is `narrowed`, and
+            `per_flop`, by how much the variance falls, over C.
         sd: of what is asked for with all of them.
         next_narrows: by how much one more run would narrow it; None where no more can be paid for.
     """
 
     name: str
-    runs: tuple[NextRun, ...]
+    runs: tuple[dict[str, float], ...]
     sd: float
     next_narrows: float | None
 
@@ -100,30 +81,24 @@ def predictions(points: Sequence[tuple[float, float]]) -> Wanted:
 
 def best_sizes(runs: Runs, budgets: Sequence[float]) -> Wanted:
     """Ln S of the best run of each budget, C = 6 S D."""
-    S, D = _along(runs, budgets)
-    named = f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}"
-    return Wanted(S, D, lambda ln_y_KP: _lowest(np.log(S[:_SIZES]), ln_y_KP)[0], named)
+    return _bests(runs, budgets, 0, "ln S of the optimum")
 
 
 def best_values(runs: Runs, budgets: Sequence[float]) -> Wanted:
     """Ln y of the best run of each budget, C = 6 S D."""
-    S, D = _along(runs, budgets)
-    named = f"ln y of the best run at C = {', '.join(f'{C:.3g}' for C in budgets)}"
-    return Wanted(S, D, lambda ln_y_KP: _lowest(np.log(S[:_SIZES]), ln_y_KP)[1], named)
+    return _bests(runs, budgets, 1, "ln y of the best run")
 
 
-def _along(runs: Runs, budgets: Sequence[float]) -> tuple[Floats, Floats]:
-    """Sizes along each budget, and their tokens."""
-    S = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
-    return np.tile(S, len(budgets)), np.concatenate([C / six_S(S) for C in budgets])
+def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Wanted:
+    """Of the best run of each budget, inside or at an end of the sizes that are looked at, ln S (0) or ln y (1)."""
+    S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
+    def of(ln_y_KP: Floats) -> Floats:
+        best = least(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
+        return best[part].reshape(len(ln_y_KP), -1)
 
-def _lowest(ln_S_G: Floats, ln_y_KP: Floats) -> tuple[Floats, Floats]:
-    """Ln S and ln y of the best run of each budget, [K, T] both; those of the end where the best is there."""
-    ln_y_RG = ln_y_KP.reshape(-1, len(ln_S_G))
-    found = zip(least(ln_S_G, ln_y_RG), (ln_S_G[ln_y_RG.argmin(axis=1)], ln_y_RG.min(axis=1)), strict=True)
-    ln_S_R, ln_y_R = (np.where(np.isfinite(inner_R), inner_R, end_R) for inner_R, end_R in found)
-    return ln_S_R.reshape(len(ln_y_KP), -1), ln_y_R.reshape(len(ln_y_KP), -1)
+    D = np.concatenate([C / 6 / S_G for C in budgets])
+    return Wanted(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
@@ -136,11 +111,11 @@ def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
         runs: that there are.
         flops: that one run may cost.
     """
-    C_N, ratio_N = six_S(runs.S_N) * runs.D_N, runs.D_N / runs.S_N
+    C_N, ratio_N = runs.along(Axis.C), runs.D_N / runs.S_N
     times = _BEYOND if math.isinf(flops) else max(_BEYOND, math.sqrt(flops / float(C_N.max())))
     S, D = (np.geomspace(of_N.min(), of_N.max() * times, _PER_AXIS) for of_N in (runs.S_N, runs.D_N))
     S_M, D_M = (each.ravel() for each in np.meshgrid(S, D))
-    C_M, ratio_M = six_S(S_M) * D_M, D_M / S_M
+    C_M, ratio_M = 6 * S_M * D_M, D_M / S_M
     fits_M = (C_M >= C_N.min() * (1 - _ROUNDING)) & (C_M <= flops)
     fits_M &= (ratio_M >= ratio_N.min() / _BEYOND) & (ratio_M <= ratio_N.max() * _BEYOND)
     return S_M[fits_M], D_M[fits_M]
@@ -152,7 +127,7 @@ def next_runs(
     """Choose runs that narrow what is wanted.
 
     Args:
-        fits: of the forms to the runs that there are.
+        fits: of the forms to the runs that there are, at least one with a surface.
         wanted: what is asked for.
         n: how many runs at most.
         flops: that all of them may cost.
@@ -160,66 +135,56 @@ def next_runs(
 
     Returns:
         The plan per FLOP, and where `flops` are finite the best use of them: of one run of all, of two of half at most
-        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where nothing was fitted.
+        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where no run is to be had.
     """
     S_M, D_M = candidates(fits[0].runs, flops)
     at = Runs.of(np.append(wanted.S, S_M), np.append(wanted.D, D_M), np.ones(len(wanted.S) + len(S_M)))
-    drawn = draw_over_forms(fits, at, _DRAWS, seed)
-    if drawn is None or len(S_M) == 0:
+    if len(S_M) == 0:
         return []
-    ln_y_KP, scatter_K = drawn
+    ln_y_KP, scatter_K = draw_over_forms(fits, at, _DRAWS, seed)
     target_KT = wanted.of(ln_y_KP[:, : len(wanted.S)])
     V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(wanted.S) :]]), rowvar=False))
-    told = _Told(V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M)
+    choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)
     most = n or _MOST
-    per_flop = told.plan("per_flop", most, flops, flops)
+    per_flop = choose("per_flop", most, flops)
     if math.isinf(flops):
         return [per_flop]
-    best = min([*(told.plan("budget", m, flops, flops / m) for m in _SPLITS if m <= most), per_flop], key=_left)
-    return [per_flop, Plan("budget", best.runs, best.sd, best.next_narrows)]
+    splits = (choose("budget", m, flops / m) for m in _SPLITS if m <= most)
+    return [per_flop, min([*splits, replace(per_flop, name="budget")], key=lambda plan: plan.sd)]
 
 
-def _left(plan: Plan) -> float:
-    return plan.sd
+def _plan(
+    V_PP: Floats, T: int, noise: float, S_M: Floats, D_M: Floats, left: float, name: str, most: int, each: float
+) -> Plan:
+    """Choose runs one after the other until none informs, most per FLOP or, in a split budget, most.
 
-
-@dataclass(frozen=True, eq=False)
-class _Told:
-    """What candidates would tell.
-
-    Attributes:
+    Args:
         V_PP: covariance of the targets, which stand first, and of ln y at the candidates.
         T: targets.
         noise: variance of a run about the surface.
         S_M: sizes of the candidates.
         D_M: their tokens.
+        left: FLOPs of all runs.
+        name: of the plan.
+        most: runs.
+        each: FLOPs of one run at most.
     """
-
-    V_PP: Floats
-    T: int
-    noise: float
-    S_M: Floats
-    D_M: Floats
-
-    def plan(self, name: str, most: int, flops: float, each: float) -> Plan:
-        """Choose runs one after the other until none informs, most per FLOP or, in a split budget, most."""
-        V_PP, C_M, left, runs = self.V_PP, six_S(self.S_M) * self.D_M, flops, list[NextRun]()
-        while True:
-            before = float(np.trace(V_PP[: self.T, : self.T]))
-            own_M = np.diag(V_PP)[self.T :] + self.noise
-            gain_M = (V_PP[: self.T, self.T :] ** 2).sum(axis=0) / own_M
-            narrows_M = 1 - np.sqrt(np.maximum(1 - gain_M / before, 0.0))
-            affordable_M = C_M <= min(each, left) * (1 + _ROUNDING)
-            informs_M = affordable_M & (narrows_M >= LEAST)
-            if len(runs) == most or not informs_M.any():
-                narrows = float(narrows_M[affordable_M].max()) if affordable_M.any() else None
-                return Plan(name, tuple(runs), math.sqrt(before), narrows)
-            worth_M = gain_M / C_M if name == "per_flop" else gain_M
-            best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
-            V_m = V_PP[:, self.T + best]
-            V_PP = V_PP - np.outer(V_m, V_m) / own_M[best]
-            gain, C = float(gain_M[best]), float(C_M[best])
-            left -= C
-            ends = math.sqrt(before), math.sqrt(max(before - gain, 0.0))
-            at = float(self.S_M[best]), float(self.D_M[best])
-            runs.append(NextRun(*at, C, *ends, float(narrows_M[best]), gain / C))
+    C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
+    while True:
+        before = float(np.trace(V_PP[:T, :T]))
+        own_M = np.diag(V_PP)[T:] + noise
+        gain_M = (V_PP[:T, T:] ** 2).sum(axis=0) / own_M
+        narrows_M = 1 - np.sqrt(np.maximum(1 - gain_M / before, 0.0))
+        affordable_M = C_M <= min(each, left) * (1 + _ROUNDING)
+        informs_M = affordable_M & (narrows_M >= LEAST)
+        if len(runs) == most or not informs_M.any():
+            most_M = narrows_M[affordable_M]
+            return Plan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
+        worth_M = gain_M / C_M if name == "per_flop" else gain_M
+        best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
+        V_m = V_PP[:, T + best]
+        V_PP = V_PP - np.outer(V_m, V_m) / own_M[best]
+        of = {"S": S_M, "D": D_M, "C": C_M, "narrowed": narrows_M, "per_flop": gain_M / C_M}
+        run = {name: float(of_M[best]) for name, of_M in of.items()}
+        runs.append(run | {"sd_before": math.sqrt(before), "sd_after": math.sqrt(max(before - gain_M[best], 0.0))})
+        left -= run["C"]

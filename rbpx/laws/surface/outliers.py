@@ -62,23 +62,26 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
         runs: the points.
     """
     suspects = _suspects(runs)
-    if not suspects:
-        return ()
     out_N = np.isin(runs.group_N, list(suspects))
-    rest = runs.only(~out_N)
+    if not out_N.any():
+        return ()
+    rest, at_T = runs.only(~out_N), np.flatnonzero(out_N)
     fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
-    points = list(zip(runs.S_N[out_N].tolist(), runs.D_N[out_N].tolist(), strict=True))
+    points = list(zip(runs.S_N[at_T].tolist(), runs.D_N[at_T].tolist(), strict=True))
     of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
-    for at, answer in zip(np.flatnonzero(out_N).tolist(), predict_over_forms(fits, points, ()), strict=True):
+    for at, answer in zip(at_T.tolist(), predict_over_forms(fits, points, ()), strict=True):
         y, middle, mixture = float(runs.y_N[at]), answer.y.value, answer.mixture
         away = in_sd(answer.y, y)
         if middle is None or mixture is None or away is None:
             return ()
         below = float(mixture.below(math.log(y)))
         of[int(runs.group_N[at])].append((y / middle - 1, away, _of_several(2 * min(below, 1 - below), runs.n_groups)))
-    found = {run: np.median(each, axis=0).tolist() for run, each in of.items()}
-    named = [Outlier(run, share, away, max(p, suspects[run])) for run, (share, away, p) in found.items()]
-    return tuple(sorted((each for each in named if each.p < LEVEL), key=lambda each: -abs(each.in_sd)))
+    named = []
+    for run, each in of.items():
+        share, away, p = np.median(each, axis=0).tolist()
+        if (p := max(p, suspects[run])) < LEVEL:
+            named.append(Outlier(run, share, away, p))
+    return tuple(sorted(named, key=lambda each: -abs(each.in_sd)))
 
 
 def farthest_of(n: int) -> float:
@@ -108,26 +111,23 @@ def _suspects(runs: Runs) -> dict[int, float]:
     in_G = ~np.isin(np.arange(G), out[: G - np.linalg.matrix_rank(J_GP) - _FEWEST])
     without = fit_surface(runs.only(in_G[runs.group_N]), form, n_replicates=0).surface
     off_G, J_GP = _about(without or surface, runs)
-    steps = []
-    n_steps = int((~in_G).sum())
+    steps, n_steps = list[tuple[int, float]](), int((~in_G).sum())
     while not in_G.all():
         t_G, dof_G = _deleted(off_G, J_GP, in_G)
         nearest = int(np.argmin(np.where(in_G, np.inf, np.abs(t_G))))
         p = 2 * float(stdtr(dof_G[nearest], -abs(t_G[nearest])))
         steps.append((nearest, _of_several(p, G * n_steps)))
         in_G[nearest] = True
-    for at, (_, p) in enumerate(steps):
-        if p < LEVEL:
-            return dict.fromkeys([run for run, _ in steps[at:]], p)  # those farther out are no likelier
-    return {}
+    far = next((at for at, (_, p) in enumerate(steps) if p < LEVEL), n_steps)
+    return {run: steps[far][1] for run, _ in steps[far:]}  # those farther out are no likelier
 
 
 def _about(surface: SurfaceNumbers, runs: Runs) -> tuple[Floats, Floats]:
     """Of each run the mean of ln y less that of the law, [G], and of its derivatives by the constants, each scaled."""
-    x = surface.x.at(runs.S_N, runs.D_N, runs.U_N)
+    x = runs.places.about(surface.x.ln_S_ref, surface.x.ln_D_ref)
     ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])
     of_run_GN = np.equal.outer(np.arange(runs.n_groups), runs.group_N) * (
-        np.ones(len(runs.y_N)) if runs.weight_N is None else runs.weight_N
+        1.0 if runs.weight_N is None else runs.weight_N
     )
     of_run_GN /= of_run_GN.sum(axis=1, keepdims=True)
     J_GP = of_run_GN @ J_1PN[0][~surface.fixed_P].T

@@ -3,7 +3,7 @@
 Shapes: N points.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,40 +26,30 @@ class Coordinates:
     Attributes:
         s_N: ln(S / S_ref).
         d_N: ln(D / D_ref).
-        u_N: ln(U / D_ref), U the unique tokens, at most D; None where every token is taken to be new.
+        u_N: ln(U / D_ref), U the unique tokens, at most D.
         ln_S_ref: logarithm of the reference size.
         ln_D_ref: logarithm of the reference number of tokens.
     """
 
     s_N: Floats
     d_N: Floats
-    u_N: Floats | None
-    ln_S_ref: float
-    ln_D_ref: float
+    u_N: Floats
+    ln_S_ref: float = 0.0
+    ln_D_ref: float = 0.0
 
-    def at(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> "Coordinates":
-        """Other points about the same reference; S, D and U broadcast to one shape [N]."""
-        ln_S, ln_D = np.log(np.asarray(S, np.float64)), np.log(np.asarray(D, np.float64))
-        ln_U = ln_D if U is None else np.minimum(np.log(np.asarray(U, np.float64)), ln_D)
-        s_N, d_N, u_N = np.broadcast_arrays(ln_S - self.ln_S_ref, ln_D - self.ln_D_ref, ln_U - self.ln_D_ref)
-        return Coordinates(
-            np.atleast_1d(s_N),
-            np.atleast_1d(d_N),
-            None if U is None else np.atleast_1d(u_N),
-            self.ln_S_ref,
-            self.ln_D_ref,
-        )
+    @classmethod
+    def of(cls, ln_S: Floats, ln_D: Floats, U: ArrayLike | None = None) -> "Coordinates":
+        """Points about S = 1 and D = 1; all tokens are unique where U is None."""
+        return cls(ln_S, ln_D, ln_D if U is None else np.minimum(np.log(np.asarray(U, np.float64)), ln_D))
 
     def about(self, ln_S_ref: float, ln_D_ref: float) -> "Coordinates":
         """The same points about another reference."""
-        s_N, d_N = self.s_N + (self.ln_S_ref - ln_S_ref), self.d_N + (self.ln_D_ref - ln_D_ref)
-        u_N = None if self.u_N is None else self.u_N + (self.ln_D_ref - ln_D_ref)
-        return Coordinates(s_N, d_N, u_N, ln_S_ref, ln_D_ref)
+        s, d = self.ln_S_ref - ln_S_ref, self.ln_D_ref - ln_D_ref
+        return Coordinates(self.s_N + s, self.d_N + d, self.u_N + d, ln_S_ref, ln_D_ref)
 
     def only(self, keep_N: NDArray[Any]) -> "Coordinates":
         """Some of the points about the same reference, by a mask or their indices."""
-        u_N = None if self.u_N is None else self.u_N[keep_N]
-        return Coordinates(self.s_N[keep_N], self.d_N[keep_N], u_N, self.ln_S_ref, self.ln_D_ref)
+        return replace(self, s_N=self.s_N[keep_N], d_N=self.d_N[keep_N], u_N=self.u_N[keep_N])
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,29 +100,22 @@ class Runs:
             ValueError: if shapes disagree, or an S, a D or a U is not positive and finite.
         """
         S_N, D_N, y_N = (np.asarray(each, np.float64) for each in (S, D, y))
-        if not S_N.ndim == D_N.ndim == y_N.ndim == 1 or not len(S_N) == len(D_N) == len(y_N):
-            raise ValueError(f"S, D and y need one shape [N], got {S_N.shape}, {D_N.shape} and {y_N.shape}")
         U_N = None if U is None else np.broadcast_to(np.asarray(U, np.float64), S_N.shape)
-        if U_N is not None:
-            U_N = np.where(np.isnan(U_N), D_N, U_N)
-        for name, each in (("S", S_N), ("D", D_N), ("U", U_N)):
-            if each is not None and not np.all((each > 0) & np.isfinite(each)):
-                raise ValueError(
-                    f"{name} must be positive and finite, got {each[~((each > 0) & np.isfinite(each))][0]}"
-                )
+        U_N = None if U_N is None else np.where(np.isnan(U_N), D_N, U_N)
         ids = np.arange(len(S_N)) if groups is None else np.asarray(groups)
-        y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
-        if ids.shape != S_N.shape or (y_BN is not None and y_BN.shape[1:] != S_N.shape):
-            of_replicates = None if y_BN is None else y_BN.shape
-            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_replicates}")
+        if not S_N.shape == D_N.shape == y_N.shape == ids.shape:
+            raise ValueError(f"points need one shape, got {[each.shape for each in (S_N, D_N, y_N, ids)]}")
+        for name, each in (("S", S_N), ("D", D_N), ("U", S_N if U_N is None else U_N)):
+            if len(bad := each[~((each > 0) & np.isfinite(each))]):
+                raise ValueError(f"{name} must be positive and finite, got {bad[0]}")
         group_N = np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        weight_N = None if weights is None else np.asarray(weights, np.float64)
+        y_BN, weight_N = (None if each is None else np.asarray(each, np.float64) for each in (y_replicates, weights))
         return cls(S_N, D_N, y_N, U_N, group_N, y_BN, weight_N)
 
     @property
     def n_groups(self) -> int:
         """How many runs there are."""
-        return int(self.group_N.max()) + 1 if len(self.group_N) else 0
+        return int(self.group_N.max(initial=-1)) + 1
 
     def along(self, axis: Axis) -> Floats:
         """Size, tokens or training FLOPs (6 S D) of each point."""
@@ -143,20 +126,20 @@ class Runs:
         """Whether any run saw tokens more than once, by more than rounding."""
         return self.U_N is not None and bool(np.any(self.D_N > self.U_N * (1 + 1e-6)))
 
+    @property
+    def places(self) -> Coordinates:
+        """The points about S = 1 and D = 1."""
+        return Coordinates.of(np.log(self.S_N), np.log(self.D_N), self.U_N)
+
     @cached_property
     def x(self) -> Coordinates:
         """The points about their geometric means."""
-        ln_S_ref, ln_D_ref = float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean())
-        return Coordinates(np.empty(0), np.empty(0), None, ln_S_ref, ln_D_ref).at(self.S_N, self.D_N, self.U_N)
+        return self.places.about(float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean()))
 
     def only(self, keep_N: NDArray[Any]) -> "Runs":
         """Some of the points, by a mask or their indices."""
-        return Runs.of(
-            self.S_N[keep_N],
-            self.D_N[keep_N],
-            self.y_N[keep_N],
-            None if self.U_N is None else self.U_N[keep_N],
-            self.group_N[keep_N],
-            None if self.y_BN is None else self.y_BN[:, keep_N],
-            None if self.weight_N is None else self.weight_N[keep_N],
+        U_N, y_BN, weight_N = (
+            None if each is None else each[..., keep_N] for each in (self.U_N, self.y_BN, self.weight_N)
         )
+        S_N, D_N, y_N = (each[keep_N] for each in (self.S_N, self.D_N, self.y_N))
+        return Runs.of(S_N, D_N, y_N, U_N, self.group_N[keep_N], y_BN, weight_N)

@@ -1,7 +1,6 @@
 """A fitted surface y(S, D): its values, intervals of anything that follows from it, and the optimum of a budget.
 
-The optimum is the size and the number of tokens that reach the least y under a budget of compute: in closed form for
-chinchilla's form and C = 6 S D, otherwise by a search along each budget.
+The optimum is the size and the number of tokens that reach the least y under a budget of compute, by a search along it.
 
 Shapes: N points, B replicates or sets of constants, P numbers of theta, G points of a grid.
 """
@@ -13,10 +12,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_minimum
 
 from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, Form
+from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates, six_S
 
 
@@ -58,7 +58,8 @@ class SurfaceNumbers:
         """
         theta = np.vstack([self.theta_P, self.theta_BP])
         with np.errstate(invalid="ignore"):  # replicates that were not fitted
-            ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
+            x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
+            ln_y = self.form.evaluate(x, theta)[0] + math.log(self.form.y_ref)
         return ln_y[0], ln_y[1:]
 
     def constants(self) -> dict[str, tuple[float, Floats]]:
@@ -119,10 +120,8 @@ class SurfaceNumbers:
         return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 
-_REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a search looks
-_COARSE: Final = 601
-_FINE: Final = 41
-_ROUNDS: Final = 6  # each narrows the bracket by a factor of 20
+_REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a minimum is looked for
+_PLACES: Final = 301
 
 
 @dataclass(frozen=True)
@@ -164,82 +163,48 @@ def optima(
     Raises:
         ValueError: if a budget is not positive and finite.
     """
-    theta_BP = np.vstack([surface.theta_P, surface.theta_BP])
-    is_closed = type(surface.form) is Chinchilla and flops_per_token is six_S
-    found = []
-    for C in budgets:
-        if not 0 < C < math.inf:
-            raise ValueError(f"a budget must be positive and finite, got {C}")
-        if is_closed:
-            ln_S_B = closed_form(surface.x, theta_BP, C)
-        else:
-            ln_S_B = search(surface, theta_BP, C, flops_per_token, U)
-        ln_D_B = math.log(C) - np.log(flops_per_token(np.exp(ln_S_B)))
-        ln_y_B = _ln_y(surface, theta_BP, ln_S_B[:, None], ln_D_B[:, None], U)[:, 0]
-        ln_y_B = np.where(np.isfinite(ln_S_B), ln_y_B, np.nan)
-        of = (surface.estimate(float(each[0]), each[1:]).exp() for each in (ln_S_B, ln_D_B, ln_y_B))
-        found.append(Optimum(C, *of))
-    return found
+    if not all(0 < C < math.inf for C in budgets):
+        raise ValueError(f"a budget must be positive and finite, got {list(budgets)}")
+    return [_optimum(surface, C, flops_per_token, U) for C in budgets]
 
 
-def closed_form(x: Coordinates, theta_BP: Floats, C: float) -> Floats:
-    """Ln S of the optimum of chinchilla's form for C = 6 S D, [B]; NaN where a constant is at its bound.
+def _optimum(
+    surface: SurfaceNumbers, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
+) -> Optimum:
+    theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
+    ln_S_N = x.s_N + x.ln_S_ref
+    ln_S_G = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES)
 
-    S = G (C / 6)^(beta / (alpha + beta)), G = (alpha A / (beta B))^(1 / (alpha + beta)); arXiv 2203.15556, eq. 4.
-    """
-    A_B, B_B, _, alpha_B, beta_B = theta_BP.T
-    with np.errstate(all="ignore"):
-        ln_A_B, ln_B_B = np.log(A_B) + alpha_B * x.ln_S_ref, np.log(B_B) + beta_B * x.ln_D_ref
-        ln_G_B = (np.log(alpha_B / beta_B) + ln_A_B - ln_B_B) / (alpha_B + beta_B)
-        ln_S_B = ln_G_B + beta_B / (alpha_B + beta_B) * math.log(C / 6)
-    return np.where((theta_BP[:, [0, 1, 3, 4]] > 0).all(axis=1) & np.isfinite(ln_S_B), ln_S_B, np.nan)
+    def ln_D(ln_S: Floats) -> Floats:
+        return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
+
+    def ln_y(ln_S_BG: Floats, theta_BP: Floats) -> Floats:
+        at = Coordinates.of(ln_S_BG, ln_D(ln_S_BG), U).about(x.ln_S_ref, x.ln_D_ref)
+        with np.errstate(all="ignore"):
+            return surface.form.evaluate(at, theta_BP)[0]
+
+    ln_y_BG = ln_y(ln_S_G, theta_BP)
+    ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
+    at_B, least_B = ln_y_BG.argmin(axis=1), ln_y_BG.min(axis=1)
+    # A y that has stopped to fall is no minimum: it has to rise again on both sides.
+    inner = np.flatnonzero((least_B < ln_y_BG[:, 0]) & (least_B < ln_y_BG[:, -1]))
+    before, here, after = (ln_S_G[at_B[inner] + step] for step in (-1, 0, 1))
+    found = find_minimum(
+        lambda ln_S_B, *theta_B: ln_y(ln_S_B[:, None], np.column_stack(theta_B))[:, 0],
+        (before, here, after),
+        args=tuple(theta_BP[inner].T),
+    )
+    of_BV = np.full((len(theta_BP), 3), np.nan)
+    of_BV[inner] = np.column_stack([found.x, ln_D(found.x), found.f_x + math.log(surface.form.y_ref)])
+    S, D, y = (surface.estimate(float(each[0]), each[1:]).exp() for each in of_BV.T)
+    return Optimum(C, S, D, y)
 
 
 def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:
-    """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D."""
+    """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D.
+
+    a = beta / (alpha + beta); arXiv 2203.15556, eq. 4.
+    """
     a = surface.of_constants(lambda of: of["beta"] / (of["alpha"] + of["beta"]))
     b = surface.of_constants(lambda of: of["alpha"] / (of["alpha"] + of["beta"]))
     return a, b
-
-
-def search(
-    surface: SurfaceNumbers,
-    theta_BP: Floats,
-    C: float,
-    flops_per_token: Callable[[Floats], Floats],
-    U: float | None = None,
-) -> Floats:
-    """Ln S of the least y along a budget, [B], by a grid in ln S that is narrowed; NaN where it is an end of the grid.
-
-    Args:
-        surface: whose form and coordinates.
-        theta_BP: its constants.
-        C: FLOPs.
-        flops_per_token: of a size.
-        U: as in `optima`.
-    """
-    ln_S_N = surface.x.s_N + surface.x.ln_S_ref
-    ln_S_BG = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _COARSE)[None]
-    inner_B = np.ones(len(theta_BP), dtype=bool)
-    for _ in range(_ROUNDS):
-        ln_D_BG = math.log(C) - np.log(flops_per_token(np.exp(ln_S_BG)))
-        ln_y_BG = _ln_y(surface, theta_BP, ln_S_BG, ln_D_BG, U)
-        best_B = np.argmin(np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf), axis=1)
-        G = ln_S_BG.shape[1]
-        if G == _COARSE:
-            inner_B = (best_B > 0) & (best_B < G - 1) & np.isfinite(ln_y_BG.min(axis=1))
-            # A y that has stopped to fall is no minimum: it has to rise again on both sides.
-            inner_B &= np.minimum(ln_y_BG[:, 0], ln_y_BG[:, -1]) > ln_y_BG.min(axis=1)
-        around = np.clip(best_B, 1, G - 2)
-        ln_S_BG = np.broadcast_to(ln_S_BG, ln_y_BG.shape)
-        each = np.arange(len(theta_BP))
-        ln_S_BG = np.linspace(ln_S_BG[each, around - 1], ln_S_BG[each, around + 1], _FINE, axis=1)
-    return np.where(inner_B, ln_S_BG.mean(axis=1), np.nan)
-
-
-def _ln_y(surface: SurfaceNumbers, theta_BP: Floats, ln_S_BG: Floats, ln_D_BG: Floats, U: float | None) -> Floats:
-    x = surface.x
-    u_BG = None if U is None else np.minimum(math.log(U), ln_D_BG) - x.ln_D_ref
-    at = Coordinates(ln_S_BG - x.ln_S_ref, ln_D_BG - x.ln_D_ref, u_BG, x.ln_S_ref, x.ln_D_ref)
-    with np.errstate(all="ignore"):
-        return surface.form.evaluate(at, theta_BP)[0] + math.log(surface.form.y_ref)

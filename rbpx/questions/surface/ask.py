@@ -1,7 +1,6 @@
 """Answers how quantities depend on size and tokens: the constants of each form, and the best of each budget."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -9,9 +8,9 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.frontier import frontier_table
-from rbpx.display.given import given_tables
+from rbpx.display.given import given_tables, said_of_given
+from rbpx.display.section import interval
 from rbpx.display.view import (
-    Cell,
     Column,
     Table,
     View,
@@ -26,16 +25,17 @@ from rbpx.display.view import (
     written,
 )
 from rbpx.display.vocabulary import decimals, in_digits, law_title, rough, short, significant
-from rbpx.laws.intervals.estimate import by_name
+from rbpx.errors import number_of
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import Cell as Swept
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, budgets_of
+from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
 from rbpx.questions.surface.figures import figures
-from rbpx.questions.surface.words import computes, sentences
 from rbpx.runs.fits import alike, with_cells
-from rbpx.runs.points.outliers import outlier_rows
+from rbpx.runs.points.outliers import outlier_rows, said_of_runs
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
@@ -52,7 +52,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
         [group],
         alike([*({"kind": "law"} | row for row in rows), *outside]) if outside else rows,
         [*_tables(group, laws, cells)],
-        [*sentences(group, laws, cells)],
+        [*_sentences(group, laws)],
         partial(figures, group, laws),
         fits,
     )
@@ -64,51 +64,34 @@ LAW: Final[Column[Record]] = text("law", "law", lambda row: law_title(row["law"]
 SURFACES: Final = View[Record](
     "surfaces",
     LAW,
-    text("form", "form", spare=12),
+    text("form", "form"),
     with_ends("α", "alpha", means="exponent of S; intervals are over trainings and documents"),
     with_ends("β", "beta", means="exponent of D"),
     with_ends("E", "E", spare=1, ends_spare=5),
-    with_ends("A", "A", None, in_digits(4), spare=6),
-    with_ends("B", "B", None, in_digits(4), spare=7),
-    with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=8),
-    whole("points", "n_points", spare=4),
-    written("objective", "objective", None, lambda value: significant(value, 6), spare=9),
-    decimal("AIC", "aic", None, 1, spare=10),
-    decimal("BIC", "bic", None, 1, spare=10),
-    written("sd", "scatter", None, rough, "scatter of the runs in ln y", spare=11),
+    with_ends("A", "A", None, in_digits(4), spare=7),
+    with_ends("B", "B", None, in_digits(4), spare=8),
+    with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=9),
     share(
         "held out", "held_out_error",
         means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
     ),
-    state(),
-)  # fmt: skip
-DESIGNS: Final = View[Record](
-    "design",
-    LAW,
-    text("form", "form"),
-    whole("trainings", "n_runs", spare=4),
-    whole("sizes", "n_S", spare=2),
-    whole("numbers of D", "n_D", spare=5),
-    ends("least_D_per_S greatest_D_per_S", None, short, "D/S"),
+    whole("points", "n_points", spare=4),
+    whole("trainings", "n_runs", spare=11),
+    whole("sizes", "n_S", spare=6),
+    whole("numbers of D", "n_D", spare=11),
+    ends("least_D_per_S greatest_D_per_S", None, short, "D/S", spare=5),
     written(
-        "sd", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
+        "sd of D", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
         "standard deviation of ln D about its line on ln S, or of ln S about its line on ln D where that is less; "
-        "below 0.1 one follows the other",
+        "below 0.1 one follows the other", 6,
     ),
-    magnitude(
-        "condition", "condition",
-        means="condition number of the derivatives of ln y by the constants, each scaled to length 1", spare=3,
-    ),
+    magnitude("condition", "condition", None, "condition number of the scaled derivatives of ln y", 9),
+    written("objective", "objective", None, lambda value: significant(value, 6), spare=10),
+    decimal("AIC", "aic", None, 1, spare=10),
+    decimal("BIC", "bic", None, 1, spare=10),
+    written("sd", "scatter", None, rough, "scatter of the runs in ln y", spare=12),
     state(),
 )  # fmt: skip
-
-
-def _isoflop(row: Record) -> Cell:
-    """The best size, or the status that says why there is none."""
-    S, status = row.get("isoflop_S"), row.get("isoflop_status")
-    return Cell((Status(status).label if status and S is None else short(S),), (S,))
-
-
 OPTIMA: Final = View[Record](
     "optima",
     LAW,
@@ -118,28 +101,27 @@ OPTIMA: Final = View[Record](
     with_ends("best D", "D", None, short, ends_spare=5),
     magnitude("D/S", "ratio", lambda row: row["S"] and row["D"] and row["D"] / row["S"], spare=1),
     decimal("y", "y", spare=4),
-    Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through the runs of the budget", 3),
+    magnitude("IsoFLOP S", "isoflop_S", None, "minimum of a parabola in ln S through the runs of the budget", 3),
     ends("isoflop_S_lo isoflop_S_hi", None, short, spare=7),
+    text("IsoFLOP", "isoflop_status", lambda row: row["isoflop_status"] and Status(row["isoflop_status"]).label, "", 8),
     magnitude("N total", "S_with_head", means="best S where all parameters count, C = 6 N D", spare=6),
 )
 
 
 def _tables(group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept]) -> Iterator[Table]:
-    """The surfaces of a group, a table for each form, how their points lie, then the best of each budget."""
+    """The surfaces of a group and how their points lie, then the best of each budget."""
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     rows = [_by_exponents(form) for _, form in named]
-    for name in dict.fromkeys(row["form"] for row in rows):
-        title, note = f"{name}: {FORMS[name].equation}", f"{name}: {FORMS[name].source}."
-        table = SURFACES.table(title, [row for row in rows if row["form"] == name], about, note=note)
-        yield replace(table, name=f"{table.name}-{name}")
     if rows:
-        yield DESIGNS.table("Whether size and tokens can be told apart", rows, about)
+        forms = dict.fromkeys(row["form"] for row in rows)
+        note = " ".join(f"{name}: {FORMS[name].equation} ({FORMS[name].source})." for name in forms)
+        yield SURFACES.table("Surfaces in size and tokens", rows, about, note=note)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield frontier_table(cells, about)
-    if best := [(law, row) for law in laws for row in _best(law)]:
-        C = computes(law.trained for law, _ in best)
-        yield OPTIMA.table(f"The best of a budget, {C}", [row for _, row in best], about)
+    if best := [row for law in laws for row in _best(law)]:
+        C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
+        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about)
 
 
 def _by_exponents(form: FormFit) -> Record:
@@ -153,12 +135,59 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
     form = law.optimal or next((each for each in law.forms if each.optima), None)
     if form is None:
         return
-    named = {name: form.row[name] for name in ("law", "k", "form")}
-    found = {each["C"]: each for each in budgets_of(form.row["isoflop"])}
+    found = {each["C"]: each for each in form.row["isoflop"]["budgets"]}
     heads = form.row["optima_with_head"] or [{"S": None}] * len(form.optima)
     for best, head in zip(form.optima, heads, strict=True):
-        by_parabola = {f"isoflop_{name}": value for name, value in found.get(best["C"], {}).items()}
+        by_parabola = {
+            f"isoflop_{name}": found.get(best["C"], {}).get(name) for name in ("S", "S_lo", "S_hi", "status")
+        }
+        named = {name: form.row[name] for name in ("law", "k", "form")}
         yield named | best | by_parabola | {"S_with_head": head["S"]}
+
+
+def _sentences(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[str]:
+    """What a point is, which runs lie off, and of each quantity which form fits best and how the best size grows."""
+    yield from said_of_runs(group, [law.trained for law in laws])
+    for law in laws:
+        together = _why_collinear(law.best.fit.design)
+        said = "; ".join([each for each in (together, *_verdict(law)) if each])
+        yield from [f"{law.trained.title}: {said}."] if said else []
+        yield from said_of_given(law.trained.title, law.best.fit.pinned)
+
+
+def _verdict(law: SurfaceLaw) -> Iterator[str]:
+    """The form with the least AIC, and where it leaves misfit; how the best size grows, by each known way."""
+    best, row, optimal = law.best, law.best.row, law.optimal
+    others = [
+        f"{each.fit.form} {each.fit.aic - (best.fit.aic or 0):+.1f}"
+        for each in law.forms
+        if each is not best and each.fit.aic
+    ]
+    if others:
+        yield f"least AIC: {best.fit.form} ({', '.join(others)})"
+    if best.fit.tuned is not None:
+        share, excess = (float(each[0]) for each in (best.fit.tuned.share_B, best.fit.tuned.excess_B))
+        yield f"{share:.0%} of the runs are taken to be badly tuned, by {excess:.0%} on average"
+    if bent := [of["axis"] for of in row["params"]["against"] if Estimate(*of["curvature"]).leaves_out_0]:
+        yield f"the residuals of {best.fit.form} bend along {', '.join(bent)}"
+    ways: Record = {} if optimal is None else {optimal.fit.form: optimal.row}
+    ways |= {way: (row[name] or {}).get("law") for way, name in (("IsoFLOP", "isoflop"), ("envelope", "envelope"))}
+    by = [
+        f"{way} {interval(of['a'], of['a_lo'], of['a_hi'])}" for way, of in ways.items() if of and of["a"] is not None
+    ]
+    if by:
+        yield f"the best size grows as C^a, a by {', '.join(by)}"
+
+
+def _why_collinear(design: Design | None) -> str | None:
+    """What keeps a design from telling size from tokens; None where it can."""
+    if design is None or not design.is_collinear:
+        return None
+    few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
+    few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
+    if few:
+        return f"only {' and '.join(few)}: a surface needs 3 of each"
+    return f"size and tokens vary together (sd of ln D about a power of S {rough(design.sd)})"
 
 
 QUESTION = of_each(answer, select=whole_trainings)

@@ -3,9 +3,9 @@
 Source: arXiv 2203.15556, figures 2 to 4.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,27 +13,27 @@ from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import (
     Chart,
     Figure,
+    Mark,
     Origin,
     Rows,
+    Scale,
     Undrawn,
+    bars,
     drawn,
     line,
     points,
     scale_of,
     spread,
 )
-from rbpx.display.view import View, magnitude, text
+from rbpx.display.view import View, magnitude, text, with_ends
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
-from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.surface.surface import optima
-from rbpx.questions.budgets import DOTS, RING, isoflop_figure, of_budget, of_quantity, optimum_figure, scale_of_S
-from rbpx.questions.surface.analysis import SurfaceLaw, budgets_of, compute
-from rbpx.questions.surface.words import why_collinear
+from rbpx.questions.surface.analysis import SurfaceLaw, compute
 from rbpx.runs.origin import from_fits
-from rbpx.runs.points.surfaces import flops_as_stated, flops_used, flops_with_head
+from rbpx.runs.points.surfaces import flops_as_stated, flops_used
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
@@ -43,11 +43,20 @@ _FINE: Final = 400  # where a contour is looked for
 _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
-_SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
-_OPTIMUM: Final = "The best size of a budget"
-PerToken = Callable[[Floats], Floats]
+_RING: Final = {"filled": False, "color": "gray"}
+_DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 
 RUNS: Final = View[Record]("contours", text("size", "size"), [magnitude(name, name) for name in "SDy"])
+ISOFLOP: Final = View[Record](
+    "isoflop", text("budget", "budget"), text("shown", "shown"), [magnitude(name, name) for name in "Sy"]
+)
+OPTIMUM: Final = View[Record](
+    "optimum",
+    text("shown", "shown"),
+    magnitude("C", "C"),
+    with_ends("best S", "S", None, short),
+    with_ends("best D", "D", None, short),
+)
 
 
 def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
@@ -55,32 +64,27 @@ def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
-        C, flops_per_token, budgets = _counted(law)
-        best = _best(law, flops_per_token)
-        drawings = _contours(law, best, origin), _isoflop(law, C, budgets, origin), _optimum(best, C, budgets, origin)
-        yield from (of_quantity(each, law.trained) for each in drawings)
+        trained, best = law.trained, _best(law)
+        for each in (_contours(law, best, origin), _isoflop(law, origin), _optimum(law, best, origin)):
+            name = f"{each.name}-{trained.law}{trained.k or ''}"
+            yield replace(each, name=name, title=f"{each.title}: {trained.title}")
 
 
-def _counted(law: SurfaceLaw) -> tuple[str, PerToken, Sequence[Record]]:
-    """What C is in pictures, in words, of a token and for IsoFLOP: as stated, else with the head where that counts."""
-    trained, row, members = law.trained, law.best.row, law.trained.members
-    stated, with_head = flops_as_stated(trained), flops_with_head(members)
-    if stated is not None:
-        return f"C as {compute(trained)}", stated, budgets_of(row["isoflop"])
-    totals = [(run.total_params, run.non_embedding_params) for run in members]
-    if with_head is not None and any(N is not None and N > _SMALL * S for N, S in totals):
-        return "C = 6 N D, N all parameters", with_head, budgets_of(row["isoflop_with_head"])
-    return "C = 6 S D", flops_used(members), budgets_of(row["isoflop"])
-
-
-def _best(law: SurfaceLaw, flops_per_token: PerToken) -> list[Record]:
-    """The best of budgets evenly spaced along C; nothing where no form has an optimum."""
+def _best(law: SurfaceLaw) -> list[Record]:
+    """The best of budgets evenly spaced along C, as stated where it is; nothing where no form has an optimum."""
     surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
     if surface is None:
         return []
+    flops_per_token = flops_as_stated(law.trained) or flops_used(law.trained.members)
     C_N = flops_per_token(runs.S_N) * runs.D_N
     budgets = np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist()
     return [flat(vars(each)) for each in optima(surface, budgets, flops_per_token) if each.S.value is not None]
+
+
+def _scales(law: SurfaceLaw) -> tuple[Scale, Scale]:
+    """The axes of sizes and of the quantity."""
+    trained = law.trained
+    return scale_of(Axis.S, "S", trained.members[0].size_by), Scale("y", trained.title, log=trained.sign == 1)
 
 
 def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure:
@@ -88,19 +92,18 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
     S, D, y = trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()
     rows = [{"size": run.size, "S": S, "D": D, "y": y} for run, S, D, y in zip(trained.members, S, D, y, strict=True)]
     near = [at for at in best if at["D"] and max(outside(at["S"], S), outside(at["D"], D)) <= _BEYOND]
-    inside: Rows = [{"S": at["S"], "D": at["D"]} for at in near]
-    marks = [line(lines)] if lines else []
-    marks += [line(inside, plain=True, look=DOTS)] if inside else []
-    marks += [points(plain=True, name="runs", look={**RING, "size": 50})]
+    marks = (
+        line(lines),
+        line([{"S": at["S"], "D": at["D"]} for at in near], plain=True, look=_DOTS),
+        points(plain=True, name="runs", look={**_RING, "size": 50}),
+    )
     levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
-    caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best for each budget."
-    why = why_collinear(trained, law.best.fit.design)
-    caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
+    shown = tuple(mark for mark in marks if mark.rows is None or mark.rows)
     return drawn(
         RUNS.table("Contours", rows),
-        Chart(scale_of_S(trained), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
+        Chart(_scales(law)[0], scale_of(Axis.D), shown, "level", "y", levels, height=360),
         f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
-        caption,
+        f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best for each budget.",
         origin,
     )
 
@@ -128,19 +131,29 @@ def _contour_lines(law: SurfaceLaw) -> Rows:
     ]
 
 
-def _isoflop(law: SurfaceLaw, C: str, budgets: Sequence[Record], origin: Origin) -> Figure | Undrawn:
-    title, chosen = "IsoFLOP curves", spread([each for each in budgets if each["n_sizes"] >= 3], MOST_SERIES)
+def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
+    title, budgets, sign = "IsoFLOP curves", law.best.row["isoflop"]["budgets"], law.trained.sign
+    chosen = spread([each for each in budgets if each["n_sizes"] >= 3], MOST_SERIES)
     if not chosen:
-        why = f"No budget of compute is reached by three sizes; train three sizes for equal {C}."
-        return Undrawn("isoflop", title, why)
-    ran = [row for each in chosen for row in of_budget(each["C"], each["sizes"], each["y_of_sizes"])]
-    curves = [row for each in chosen for row in of_budget(each["C"], *_parabola(each))]
-    minima = [row for each in chosen if each["S"] for row in of_budget(each["C"], [each["S"]], [each["y"]])]
-    caption = (
-        f"Runs of each budget {C}, interpolated in ln D between two runs of a size, with a parabola in ln S; rings: "
-        "minima."
+        return Undrawn("isoflop", title, "No budget of compute is reached by three sizes; train three for equal C.")
+
+    def rows(shown: str, of: Record, S: Any, y: Any) -> list[Record]:
+        named = {"budget": f"C = {short(of['C'])}", "shown": shown}
+        return [named | {"S": at, "y": sign * value} for at, value in zip(S, y, strict=True)]
+
+    ran = [row for each in chosen for row in rows("runs", each, each["sizes"], each["y_of_sizes"])]
+    curves = [row for each in chosen for row in rows("curve", each, *_parabola(each))]
+    minima = [row for each in chosen if each["S"] for row in rows("minimum", each, [each["S"]], [each["y"]])]
+    ring = points(rows=minima, plain=True, look={**_RING, "size": 200, "shape": "circle"})
+    least = "; ".join(f"{row['budget']}: least y at S = {short(row['S'])}" for row in minima)
+    return drawn(
+        ISOFLOP.table(title, [*ran, *minima]),
+        Chart(*_scales(law), (line(curves), points(rows=ran), *([ring] if minima else [])), "budget", height=340),
+        f"{least or 'no minimum lies between sizes'}.",
+        f"Runs of each budget, C as {compute(law.trained)}, interpolated in ln D between two runs of a size, with a "
+        "parabola in ln S; rings: minima.",
+        origin,
     )
-    return isoflop_figure(title, law.trained, ran, curves, minima, caption, origin)
 
 
 def _parabola(budget: Record) -> tuple[list[float], list[float]]:
@@ -151,10 +164,27 @@ def _parabola(budget: Record) -> tuple[list[float], list[float]]:
     return np.exp(at).tolist(), np.exp(curve).tolist()
 
 
-def _optimum(best: Sequence[Record], C: str, budgets: Sequence[Record], origin: Origin) -> Figure | Undrawn:
+def _optimum(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure | Undrawn:
+    title = "The best size of a budget"
     if not best:
         why = "No surface has an optimum: size and tokens vary together, or a constant is not identified."
-        return Undrawn("optimum", _OPTIMUM, why)
-    minima = [row for row in budgets if row["S"] is not None]
-    caption = f"Line and 95 % band: by the surface, for {C}; points: minima of the IsoFLOP parabolas."
-    return optimum_figure(_OPTIMUM, {"surface": best, "IsoFLOP": minima}, caption, origin)
+        return Undrawn("optimum", title, why)
+    minima = [row for row in law.best.row["isoflop"]["budgets"] if row["S"] is not None]
+    shown = {"surface": best, "IsoFLOP": minima}
+    table = OPTIMUM.table(title, [{"shown": what, **row} for what, rows in shown.items() for row in rows])
+    of_line, beside = table.records()[: len(best)], table.records()[len(best) :]
+    band, crossed = ([row for row in rows if row["S_lo"] and row["S_hi"]] for rows in (of_line, beside))
+    marks = [Mark("band", band, "S_lo", "S_hi"), line(of_line), bars("S_lo", "S_hi", rows=crossed), points(rows=beside)]
+    ends = (f"{short(row['S'])} at {short(row['C'])} FLOPs" for row in (best[0], best[-1]))
+    return drawn(
+        table,
+        Chart(
+            scale_of(Axis.C),
+            Scale("S", "best S", log=True, form="~s"),
+            tuple(mark for mark in marks if mark.rows),
+            "shown",
+        ),
+        f"The best size goes from {' to '.join(ends)}.",
+        f"Line and 95 % band: by the surface, C as {compute(law.trained)}; points: minima of the IsoFLOP parabolas.",
+        origin,
+    )

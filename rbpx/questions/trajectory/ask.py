@@ -147,9 +147,8 @@ def _shown(each: Trajectory) -> Record:
 
 def _sentences(group: TrainingGroup, trainings: Sequence[Trajectory]) -> Iterator[str]:
     """How many trainings have several points, and what is left out."""
-    left_out = {"finished models": group.n_other, "checkpoints with the weights of another": group.n_same}
-    named = ", ".join(f"{n} {what}" for what, n in left_out.items() if n)
-    yield f"{number_of(len(trainings), 'training')} with several points{f'; left out: {named}' if named else ''}."
+    left_out = f"; left out: {number_of(group.n_other, 'finished model')}" if group.n_other else ""
+    yield f"{number_of(len(trainings), 'training')} with several points{left_out}."
     scheduled = [each.states for each in trainings if "place" in each.rows[1]]
     if scheduled:
         counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[Place]())

@@ -47,16 +47,19 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:
         if points.doubt is not None and not np.isfinite(points.y_N).any():
             best.append(points)
             continue
-        of_points = [_cell(points, places) for places in _cells(points.runs)]
-        runs = tuple(run for run, _ in of_points)
-        y_N = np.array([cell.best.y.value for _, cell in of_points], np.float64)
+        weight_CN, runs = np.zeros((len(of := _cells(points.runs)), len(points.runs))), list[Run]()
+        for places, weight_N in zip(of, weight_CN, strict=True):
+            run, cell = _cell(points, places)
+            weight_N[places] = cell.best.weight_N
+            runs.append(run)
+            cells.append(cell)
+        y_N = np.array([cell.best.y.value for cell in cells[-len(runs) :]], np.float64)
         kept_N = np.full(len(runs), True)
-        if runs and runs[0].axis is Axis.C:
+        if runs[0].axis is Axis.C:
             kept_N = np.array(unbeaten(y_N.tolist(), [run.x or 0.0 for run in runs]))
-        y_BN = None if points.y_BN is None else points.y_BN @ _weights(points, of_points)
+        y_BN = None if points.y_BN is None else (points.y_BN @ weight_CN.T)[:, kept_N]
         chosen = tuple(run for run, is_kept in zip(runs, kept_N.tolist(), strict=True) if is_kept)
-        best.append(replace(points, runs=chosen, y_N=y_N[kept_N], y_BN=None if y_BN is None else y_BN[:, kept_N]))
-        cells += [cell for _, cell in of_points]
+        best.append(replace(points, runs=chosen, y_N=y_N[kept_N], y_BN=y_BN))
     return best, tuple(cells)
 
 
@@ -91,11 +94,3 @@ def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:
     C = of.training_flops or (None if D is None else 6 * of.non_embedding_params * D)
     where = (of.size, float(of.non_embedding_params), D, C)
     return stands, Cell(points.law, points.k, *where, best, float(y_N[best.least]))
-
-
-def _weights(points: Points, of_points: Sequence[tuple[Run, Cell]]) -> Any:
-    """What each run adds to the point of each cell, [runs, cells]."""
-    weight_NC = np.zeros((len(points.runs), len(of_points)))
-    for column, (places, (_, cell)) in enumerate(zip(_cells(points.runs), of_points, strict=True)):
-        weight_NC[places, column] = cell.best.weight_N
-    return weight_NC

@@ -13,12 +13,12 @@ from rbpx.display.vocabulary import rough, spoken
 from rbpx.errors import number_of
 from rbpx.laws.surface.outliers import outliers
 from rbpx.runs.group import Group
-from rbpx.runs.points.surfaces import Outside, Trained, trained_quantities
+from rbpx.runs.points.frontier import said_of_points
+from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
 _MOST: Final = 5  # that are named in sentences
-_SEEN: Final = 0.001  # of p: below, it is said to be less
 _COUNTS: Final = {True: "What follows counts it, by outliers=keep.", False: "outliers=keep counts what is left out."}
 
 
@@ -28,57 +28,48 @@ def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGrou
     The law of well-tuned runs (`over`) expects such runs, so nothing is tested for it.
     """
     quantities = trained_quantities(connection, group, request)
-    return quantities if request.over != 1 else [_tested(each, request.outliers) for each in quantities]
-
-
-def _tested(trained: Trained, wanted: Outliers) -> Trained:
-    runs, keeps = trained.runs, wanted is Outliers.keep
-    found = outliers(runs)
-    if not found:
-        return trained
-    outside = []
-    for each in found:
-        at = max(np.flatnonzero(runs.group_N == each.run).tolist(), key=lambda at: runs.D_N[at])
-        y = trained.sign * float(runs.y_N[at])
-        outside.append(Outside(trained.members[at], float(runs.D_N[at]), y, each, runs.n_groups, keeps))
-    trained = replace(trained, outside=tuple(outside))
-    if keeps:
-        return trained
-    in_N = ~np.isin(runs.group_N, [each.run for each in found])
-    members = tuple(trained.members[at] for at in np.flatnonzero(in_N))
-    return replace(trained, members=members, runs=runs.only(in_N))
-
-
-def said_of_outliers(quantities: Sequence[Trained]) -> Iterator[str]:
-    """Which runs lie outside what the others allow, how far, whether they count, and what to look at."""
-    for trained in quantities:
-        n, shares = len(trained.outside), [trained.sign * each.outlier.share for each in trained.outside]
-        if not n:
-            continue
-        named = [_named(*each) for each in zip(trained.outside[:_MOST], shares, strict=False)]
-        named += [f"{n - _MOST} more"] if n > _MOST else []
-        looks = ["diverged, was tuned, and had its decay"] if max(shares) > 0 else []
-        looks += ["has the size, the tokens and the text that are stated"] if min(shares) < 0 else []
-        yield (
-            f"{trained.title}: {n} of {number_of(trained.outside[0].n_runs, 'run')} {'lies' if n == 1 else 'lie'} "
-            f"outside what the others allow: {'; '.join(named)}. Look whether {'it' if n == 1 else 'each'} "
-            f"{' and whether it '.join(looks)}. {_COUNTS[trained.outside[0].counts]}"
-        )
-
-
-def _named(each: Outside, share: float) -> str:
-    side, rare = "above" if share > 0 else "below", f"= {rough(each.outlier.p)}"
     return (
-        f"{spoken(each.member.non_embedding_params)} parameters on {spoken(each.D)} tokens, {abs(share):.1%} {side} "
-        f"what they say ({rough(abs(each.outlier.in_sd))} standard deviations, p "
-        f"{rare if each.outlier.p >= _SEEN else f'< {_SEEN:g}'})"
+        quantities if request.over != 1 else [_tested(each, request.outliers is Outliers.keep) for each in quantities]
     )
+
+
+def _tested(trained: Trained, keeps: bool) -> Trained:
+    runs, rows, sign = trained.runs, list[Record](), trained.sign
+    found = outliers(runs)
+    for each in found:
+        at = max(np.flatnonzero(runs.group_N == each.run).tolist(), key=lambda at: runs.D_N[at])  # its last checkpoint
+        row: Record = {**trained.members[at].names(), "S": float(runs.S_N[at]), "D": float(runs.D_N[at])}
+        row |= {"n_runs": runs.n_groups, "y": sign * float(runs.y_N[at]), "off": sign * each.share}
+        rows.append(row | {"in_sd": sign * each.in_sd, "p": each.p, "counts": keeps})
+    in_N = ~np.isin(runs.group_N, [] if keeps else [each.run for each in found])
+    members = tuple(trained.members[at] for at in np.flatnonzero(in_N))
+    return replace(trained, outside=tuple(rows), members=members, runs=runs if in_N.all() else runs.only(in_N))
+
+
+def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:
+    """What a point is; which runs lie outside what the others allow, how far, and whether they count."""
+    yield from group.of_trainings
+    yield from said_of_points([cell for each in quantities for cell in each.cells], group.runs)
+    for trained in quantities:
+        if not trained.outside:
+            continue
+        named = [
+            f"{spoken(row['S'])} parameters on {spoken(row['D'])} tokens, {abs(row['off']):.1%} "
+            f"{'above' if row['off'] > 0 else 'below'} what they say ({rough(abs(row['in_sd']))} standard deviations)"
+            for row in trained.outside[:_MOST]
+        ]
+        n, row = len(trained.outside), trained.outside[0]
+        yield (
+            f"{trained.title}: {n} of {number_of(row['n_runs'], 'run')} {'lies' if n == 1 else 'lie'} outside what the "
+            f"others allow: {'; '.join(named)}{'; ...' if n > _MOST else ''}. Look whether it diverged or was not "
+            f"tuned. {_COUNTS[row['counts']]}"
+        )
 
 
 def outlier_rows(group: Group, quantities: Sequence[Trained]) -> list[Record]:
     """A row for each run outside what the others allow, of kind outlier."""
     return [
-        {"kind": "outlier", **group.names(), "law": trained.law, "k": trained.k, **each.row(trained.sign)}
+        {"kind": "outlier", **group.names(), "law": trained.law, "k": trained.k, **row}
         for trained in quantities
-        for each in trained.outside
+        for row in trained.outside
     ]

@@ -19,7 +19,6 @@ from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.given import fit_given, has_constants
-from rbpx.laws.surface.outliers import Outlier
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import record_of
@@ -37,31 +36,7 @@ _SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
 MOST_REPLICATES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
 
 
-@dataclass(frozen=True)
-class Outside:
-    """A run that lies outside what the others allow.
-
-    Attributes:
-        member: its last checkpoint.
-        D: tokens that this was trained on.
-        y: the quantity there, with its sign.
-        outlier: how far out it lies.
-        n_runs: that were tested together.
-        counts: whether it is among the points all the same.
-    """
-
-    member: Run
-    D: float
-    y: float
-    outlier: Outlier
-    n_runs: int
-    counts: bool
-
-    def row(self, sign: int) -> Record:
-        """What a row for programs says of it."""
-        off = {"y": self.y, "off": sign * self.outlier.share, "in_sd": sign * self.outlier.in_sd, "p": self.outlier.p}
-        at = {"S": float(self.member.non_embedding_params), "D": self.D, "n_runs": self.n_runs}
-        return {**self.member.names(), **at, **off, "counts": self.counts}
+PerToken = Callable[[Floats], Floats]  # FLOPs of a token, of a size
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +51,7 @@ class Trained:
         sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
         doubt: what is known to be wrong before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
-        outside: runs that lie outside what the others allow.
+        outside: runs that lie outside what the others allow, a row each (`rbpx.runs.points.outliers`).
     """
 
     law: str
@@ -86,7 +61,7 @@ class Trained:
     sign: int
     doubt: Status | None
     cells: tuple[Cell, ...] = ()
-    outside: tuple[Outside, ...] = ()
+    outside: tuple[Record, ...] = ()
 
     @property
     def title(self) -> str:
@@ -114,11 +89,11 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     request = request.but(resamples=min(request.resamples, MOST_REPLICATES))  # a replicate of runs takes one of each
     points = known_points(connection, group, request, chosen, DEFAULT_K)
-    chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
-    averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
+    points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
+    points = [_averaged(each) for each in points] if group.averaged else points
     if not request.frontier:
-        return [trained_of(each) for each in averaged]
-    return [trained_of(each, cells) for of in averaged for (each,), cells in (frontier([of]),)]
+        return [trained_of(each) for each in points]
+    return [trained_of(each, cells) for of in points for (each,), cells in (frontier([of]),)]
 
 
 def refuse_routed(trained: Trained) -> None:
@@ -158,40 +133,34 @@ def _averaged(points: Points) -> Points:
 
 def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
     """The runs of points of one quantity, with the best of each cell where they are bests."""
-    members = points.runs
-    signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
-    sign = -1 if signs == {-1.0} else 1
-    D = [tokens_of(run) for run in members]
-    unique = [run.unique_tokens for run in members]
+    members, doubt, y_BN = points.runs, points.doubt, points.y_BN
+    sign = -1 if set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist()) == {-1.0} else 1
+    unique = np.array([run.unique_tokens for run in members], np.float64)
+    trainings = [training_of(run) for run in members]
+    number_of = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
     runs = Runs.of(
         [run.non_embedding_params for run in members],
-        [np.nan if each is None else each for each in D],
+        np.array([tokens_of(run) for run in members], np.float64),
         sign * points.y_N,
-        None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
-        _numbered([training_of(run) for run in members]),
-        None if points.y_BN is None or points.doubt is Status.one_document else _as_few(sign * points.y_BN, points),
+        None if np.isnan(unique).all() else unique,
+        [number_of[training] for training in trainings],
+        None if y_BN is None or doubt is Status.one_document else _as_few(sign * y_BN, points.n_documents),
         points.weight_N,
     )
-    return Trained(points.law, points.k, members, runs, sign, points.doubt, cells)
+    return Trained(points.law, points.k, members, runs, sign, doubt, cells)
 
 
-def _as_few(y_BN: Floats, points: Points) -> Floats:
+def _as_few(y_BN: Floats, n_documents: int | None) -> Floats:
     """Replicates as far from their mean as intervals over so many documents reach, in normal standard deviations."""
-    reach = math.sqrt(few_documents(points.n_documents)) * document_t(points.n_documents) / Z
+    reach = math.sqrt(few_documents(n_documents)) * document_t(n_documents) / Z
     with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
         ln_y_BN = np.log(y_BN)
         usable_B = np.isfinite(ln_y_BN).all(axis=1)
-        mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else np.zeros(ln_y_BN.shape[1])
+        mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else 0.0
         return np.asarray(np.exp(mean_N + reach * (ln_y_BN - mean_N)))
 
 
-def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
-    """A number for each different training."""
-    numbers = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
-    return [numbers[training] for training in trainings]
-
-
-def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
+def flops_with_head(members: Sequence[Run]) -> PerToken | None:
     """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known, or some are not used.
 
     The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
@@ -201,18 +170,17 @@ def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | No
     beside = {float(S): float(total - S) for S, total in known if total > S}
     if len(known) < len(members) or len(beside) < 2 or any(run.is_routed for run in members):
         return None
-    ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
-    slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
+    S_M, beside_M = (np.array(each) for each in zip(*sorted(beside.items()), strict=True))
+    slope = float(np.polyfit(np.log(S_M), np.log(beside_M), 1)[0])
+    inside = _power_between(S_M, beside_M)
 
     def flops(S: Floats) -> Floats:
-        ln_S = np.log(S)
-        outside = ln_S - np.clip(ln_S, ln_S_M[0], ln_S_M[-1])
-        return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
+        return np.asarray(6.0 * (S + inside(S) * (S / np.clip(S, S_M[0], S_M[-1])) ** slope))
 
     return flops
 
 
-def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
+def flops_as_stated(trained: Trained) -> PerToken | None:
     """FLOPs of a token as the sources of the points state them, else 6 S; None where none states any.
 
     Where all parameters are known and the FLOPs are 6 N D, that is `flops_with_head`; elsewhere their ratio to 6 S D is
@@ -223,22 +191,24 @@ def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
     runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
     if with_head is not None and np.allclose(C_N, with_head(runs.S_N) * runs.D_N, rtol=_SAME):
         return with_head
-    return _times_six_S(runs.S_N, C_N / (six_S(runs.S_N) * runs.D_N))
+    ratio = _power_between(runs.S_N, C_N / (six_S(runs.S_N) * runs.D_N))
+    return lambda S: six_S(S) * ratio(S)
 
 
-def flops_used(members: Sequence[Run]) -> Callable[[Floats], Floats]:
+def flops_used(members: Sequence[Run]) -> PerToken:
     """FLOPs of a token, 6 S, S the parameters that it uses, whose ratio to all is a power of S between two sizes."""
     if not any(run.is_routed for run in members):
         return six_S
     S_N = np.array([run.non_embedding_params for run in members], np.float64)
-    return _times_six_S(S_N, np.array([run.used_params for run in members]) / S_N)
+    ratio = _power_between(S_N, np.array([run.used_params for run in members]) / S_N)
+    return lambda S: six_S(S) * ratio(S)
 
 
-def _times_six_S(S_N: Floats, ratio_N: Floats) -> Callable[[Floats], Floats]:
-    """6 S times a ratio, the geometric mean of the points of each size, a power of S between two of them."""
+def _power_between(S_N: Floats, of_N: Floats) -> PerToken:
+    """A number, the geometric mean of the points of each size, a power of S between two of them, constant beyond."""
     ln_S_M, size_N = np.unique(np.log(S_N), return_inverse=True)
-    ln_ratio_M = np.bincount(size_N, np.log(ratio_N)) / np.bincount(size_N)
-    return lambda S: np.asarray(six_S(S) * np.exp(np.interp(np.log(S), ln_S_M, ln_ratio_M)))
+    ln_of_M = np.bincount(size_N, np.log(of_N)) / np.bincount(size_N)
+    return lambda S: np.asarray(np.exp(np.interp(np.log(S), ln_S_M, ln_of_M)))
 
 
 METHOD: Final = "surface"
@@ -246,20 +216,14 @@ METHOD: Final = "surface"
 
 def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tuple[Status, ...]:
     """Every status that holds for a fit to these points."""
+    refused = any(each.is_refused for each in fit.pinned)
+    known = {Status.mixed_checkpoints: group.is_mixed, Status.same_weights: group.n_same, Status.given_refused: refused}
     doubts = [trained.doubt] if trained.doubt is not None else []
-    mixed = [Status.mixed_checkpoints] if group.is_mixed else []
-    same = [Status.same_weights] if group.n_same else []
-    refused = [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
-    return in_order([*fit.reasons, *doubts, *mixed, *same, *refused])
+    return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])
 
 
 def surface_record(
-    group: TrainingGroup,
-    trained: Trained,
-    fit: Surface,
-    reasons: Sequence[Status],
-    held_out_error: float | None,
-    more: dict[str, Any],
+    group: TrainingGroup, trained: Trained, fit: Surface, held_out_error: float | None, **more: Any
 ) -> Record:
     """The row of `fits`; its id contains the points, because imported runs share the id of their file.
 
@@ -267,11 +231,10 @@ def surface_record(
         group: the trainings.
         trained: the points.
         fit: of one form to them.
-        reasons: every status that holds.
         held_out_error: mean of |error| on the largest runs, held out.
-        more: params beside the constants and the points.
+        more: params beside the constants, the points and every status that holds.
     """
-    params = fit.record()
+    params, reasons = fit.record(), doubts_of_points(group, trained, fit)
     how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}
     given = {each.name: [each.pin.value, each.pin.sd] for each in fit.pinned}
     points = [params["S"], params["D"], params["y"]]

@@ -13,7 +13,7 @@ from rbpx.laws.names import Axis, Place
 from rbpx.runs.group import MEASURED, Group, Run
 from rbpx.runs.select.schedules import placed
 from rbpx.runs.select.sizes import in_groups, select_runs
-from rbpx.runs.select.trainings import TrainingGroup, group_of, of_one_kind, shared
+from rbpx.runs.select.trainings import KNOWN_BY, TrainingGroup, group_of, of_one_kind, shared
 from rbpx.status import Status
 
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
@@ -87,22 +87,11 @@ class AlongGroup(TrainingGroup):
                 "middle of a schedule a loss lies above that of a finished run of as many tokens."
             )
         lines += super().notes
-        for n, why in (
-            (self.n_same, "has the weights of another point and counts once with it"),
-            (self.n_unknown, f"has no known {_NAMES[self.axis]}"),
-            (self.n_untrained, "is untrained"),
-            (self.n_other, "is a raw checkpoint, whose rate has not decayed"),
-        ):
-            if n:
-                lines.append(f"Left out: {number_of(n, 'run')}; each {why}.")
         if self.n_short:
             lines.append(
                 f"Left out: {number_of(self.n_short, 'size')} with fewer than {_FEWEST} points along {self.axis}."
             )
         return lines
-
-
-_NAMES: Final = {Axis.D: "training tokens", Axis.C: "training FLOPs", Axis.step: "training step"}
 
 
 def select_along(
@@ -141,7 +130,7 @@ def select_along(
     if runs and not groups:
         raise RbpxError(
             f"no {'family' if axis is Axis.C else 'size'} has {number_of(fewest, 'run')} or checkpoints with known and "
-            f"different {_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} "
+            f"different {KNOWN_BY[axis]} ({number_of(len(runs), 'run')} in store={request.store} "
             f"match{_decaying(runs)}); "
             f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import duckdb
 
@@ -11,12 +11,18 @@ from rbpx.config.model.training import is_raw
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.laws.names import Place
+from rbpx.laws.names import Axis, Place
 from rbpx.runs.group import ALIKE, Group, Run
 from rbpx.runs.select.schedules import placed, points_of, said_of_places
 from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, tokens_of, training_of
 from rbpx.ties import rule_of
 
+KNOWN_BY: Final = {
+    Axis.S: "training tokens or FLOPs",
+    Axis.D: "training tokens",
+    Axis.C: "training FLOPs",
+    Axis.step: "training step",
+}
 _SHARED = tuple(name for name in ALIKE if name != "revision")
 
 
@@ -55,8 +61,7 @@ class TrainingGroup(Group):
     @property
     def n_unsure(self) -> int:
         """Points before the last of their training of whose schedule nothing is known."""
-        unknown = [training_of(run) for run in self.runs if run.place is None]
-        return 0 if self.averaged else len(unknown) - len(set(unknown))
+        return self._n_before_last([run for run in self.runs if run.place is None])
 
     @property
     def n_undecayed(self) -> int:
@@ -66,8 +71,10 @@ class TrainingGroup(Group):
         """
         if {run.place for run in self.runs} == {Place.constant}:
             return 0
-        undecayed = [training_of(run) for run in self.runs if run.place is not Place.end]
-        return 0 if self.averaged else len(undecayed) - len(set(undecayed))
+        return self._n_before_last([run for run in self.runs if run.place is not Place.end])
+
+    def _n_before_last(self, runs: Sequence[Run]) -> int:
+        return 0 if self.averaged else len(runs) - len({training_of(run) for run in runs})
 
     @property
     def is_mixed(self) -> bool:
@@ -78,13 +85,37 @@ class TrainingGroup(Group):
     @property
     def notes(self) -> list[str]:
         """What was left out, and which states are points, as far as schedules are known."""
+        left_out = {
+            "has the weights of another point and counts once with it": self.n_same,
+            f"has no known {KNOWN_BY[self.axis]}": self.n_unknown,
+            "is untrained": self.n_untrained,
+            "is a raw checkpoint, whose rate has not decayed": 0 if is_raw(self.first.variant) else self.n_other,
+        }
+        lines = [f"Left out: {number_of(n, 'run')}; each {why}." for why, n in left_out.items() if n]
         n_unknown = sum(run.place is None for run in self.runs)
-        unsure = (
-            f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a column "
-            "lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
-        )
-        lines = [*super().notes, *([unsure] if self.n_unsure and not self.is_measured else [])]
-        return [*lines, *self.of_schedules]
+        if self.n_unsure and not self.is_measured:
+            lines.append(
+                f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a "
+                "column lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
+            )
+        return [*super().notes, *lines, *self.of_schedules]
+
+    @property
+    def of_trainings(self) -> list[str]:
+        """What a point of a surface is, where it is not the one finished model of a training that is known."""
+        n, lines = self.n_undecayed, []
+        if self.averaged:
+            lines.append(f"A point is the mean of the last {self.averaged} checkpoints of a training, or fewer.")
+        elif not self.are_trainings_known:
+            lines.append("Each point is taken as a training of its own: no model or step says which belong together.")
+        if n:
+            lines.append(
+                f"{n} of {number_of(len(self.runs), 'point')} are states before the end of their training, which lie "
+                "above finished runs of as many tokens unless no rate decays: checkpoints=last drops them."
+            )
+        if computed := sum(run.training_tokens is None for run in self.runs):
+            lines.append(f"D = C / (6 S) for {computed}, whose tokens are not known.")
+        return lines
 
     @property
     def of_schedules(self) -> list[str]:

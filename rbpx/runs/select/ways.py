@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import duckdb
+import numpy as np
 
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
+from rbpx.laws.surface.design import judge
 from rbpx.runs.group import Group
 from rbpx.runs.select.along import select_along
-from rbpx.runs.select.sizes import select, select_runs, with_enough_sizes
-from rbpx.runs.select.surfaces import select_surfaces
-from rbpx.runs.select.trainings import select_trainings
+from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
+from rbpx.runs.select.trainings import TrainingGroup, select_trainings
 
 __all__ = ["in_size", "in_size_and_tokens", "whole_trainings"]
 
@@ -106,10 +107,16 @@ def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, 
     """
     if request.axis not in _IN_BOTH or request.E is not None:
         return in_size(connection, request, cells, best_of_budget=False)
-    surfaces = select_surfaces(connection, request, cells)
+    surfaces = [group for group in select_trainings(connection, request, cells) if _varies(group)]
     try:
         return [*surfaces, *in_size(connection, request, cells, best_of_budget=False)]
     except RbpxError:
         if len(surfaces) < 2:
             raise
     return surfaces
+
+
+def _varies(group: TrainingGroup) -> bool:
+    S = np.array([run.non_embedding_params for run in group.runs], np.float64)
+    D = np.array([tokens_of(run) for run in group.runs], np.float64)
+    return bool(np.all(S > 0) and np.all(D > 0)) and not judge(S, D).is_collinear

@@ -21,7 +21,7 @@ def test_chosen_runs_narrow_more_than_as_many_flops_at_random() -> None:
         runs = draw((seed,), ratios(6, 3), 0.004).runs
         flops, rng = float((6 * runs.S_N * runs.D_N).sum()), np.random.default_rng(seed)
         plan = next_runs(fits_of(runs), best_values(runs, [1e22]), 6, flops)[-1]
-        at = [(run.S, run.D) for run in plan.runs]
+        at = [(run["S"], run["D"]) for run in plan.runs]
         S_M, D_M = candidates(runs, flops)
         random, left = list[tuple[float, float]](), flops
         while len(random) < 6 and (can := np.flatnonzero(6 * S_M * D_M <= left)).size:
