@@ -60,7 +60,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     from that.
     """
     if isinstance(request.axis, OnText):
-        from rbpx.questions.predict.losses_tables import from_losses  # which laws in size do without
+        from rbpx.questions.predict.losses import from_losses  # which laws in size do without
 
         return from_losses(connection, group, request)
     if isinstance(group, TrainingGroup):

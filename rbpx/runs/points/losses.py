@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
@@ -39,6 +40,7 @@ class Pairs:
         law: name of the quantity.
         k: None where it has none.
         x_k: that of the quantity of the axis.
+        x_title: what is on the axis, in words.
         members: the runs at which both are known and positive.
         x_N: of the axis.
         y_N: of the quantity.
@@ -58,6 +60,7 @@ class Pairs:
     law: str
     k: int | None
     x_k: int | None
+    x_title: str
     members: tuple[Run, ...]
     x_N: Floats
     y_N: Floats
@@ -71,6 +74,21 @@ class Pairs:
     chance: float | None = None
     is_chance_known: bool = True
     at_chance: tuple[tuple[str, float, float], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.law, self.k)
+
+    @property
+    def key(self) -> str:
+        """The same for programs."""
+        return self.law if self.k is None else f"{self.law}_{self.k}"
+
+    def shown(self, run: Run, is_x: bool = False) -> float | None:
+        """What a model shows of the quantity, or of that of the axis; None where it is no member."""
+        at = next((at for at, member in enumerate(self.members) if member is run), None)
+        return None if at is None else float((self.x_N if is_x else self.y_N)[at])
 
     @property
     def fitted_N(self) -> Floats:
@@ -184,6 +202,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
         law=y.law,
         k=y.k,
         x_k=x.k,
+        x_title=f"{law_title(group.on.law, x.k)} on {group.on.dataset}",
         members=members,
         x_N=x_N,
         y_N=y_N,
