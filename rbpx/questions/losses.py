@@ -10,6 +10,7 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Mark, Origin, Rows, Scale, Undrawn, line
 from rbpx.display.chart.laws import series_figure
+from rbpx.display.view import Value
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.curve import Curve
@@ -29,7 +30,7 @@ def line_of(
     """What is fitted by x as measured, with the band of new models, or a curve in that band; empty where nothing is."""
     if calibration is None:
         return []
-    rows, scatter = [], pairs.scatter(calibration, family)
+    rows, scatter = list[dict[str, Value]](), pairs.scatter(calibration, family)
     for at, y in calibration.along(min(x), max(x)):
         if curve is not None:
             y = replace(y, value=float(np.exp(curve.ln_at(np.log([at])))[0]))

@@ -65,30 +65,31 @@ def law_figure(
         band: whether the 95 % band of new models is drawn.
         within: the intervals of the points of each law, which have no number where they are not known.
     """
-    ends = [with_ends(y.title, y.key)] if any(at.lo is not None for of in within for at in of) else []
+    has_ends = any(at.lo is not None for of in within for at in of)
     view = View[_Row](
         name,
         text(legend or "law", "series"),
         [] if sizes is None else [_SIZE],
         whole(x.title, x.key),
-        ends or decimal(y.title, y.key),
+        with_ends(y.title, y.key) if has_ends else decimal(y.title, y.key),
     )
     on_axis = abs if y.log else float  # also of what is negative
     fitted, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for (series, fit), bounds in zip(laws, within or [()] * len(laws), strict=True):
         for of_x, value, at in zip_longest(fit.S, fit.y, bounds):
             if math.isfinite(value) and (value or not y.log):
-                own = {f"{y.key}_lo": at.lo, f"{y.key}_hi": at.hi} if ends else {}
+                own = {f"{y.key}_lo": at.lo, f"{y.key}_hi": at.hi} if has_ends else {}
                 of = {"series": series, "size": (sizes or {}).get(of_x), x.key: of_x, y.key: on_axis(value)}
                 fitted.append(of | own)
         if fit.alpha.value is not None:
             for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE):
                 rows.append(
-                    {"series": series, x.key: row.pop(x.key)} | {key: of and on_axis(of) for key, of in row.items()}
+                    {"series": series, x.key: row.pop(x.key)}
+                    | {key: on_axis(of) if isinstance(of, float) else of for key, of in row.items()}
                 )
     marks = [Mark("band", rows)] if band and rows else []
     marks += [Mark("line", rows)] if rows else []
-    marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if ends else []
+    marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if has_ends else []
     says, caption = words
     return drawn(
         view.table(title, fitted), Chart(x, y, (*marks, Mark("points")), "series", legend), says, caption, origin

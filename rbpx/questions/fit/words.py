@@ -54,11 +54,11 @@ def largest(group: Group) -> str:
     return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
 
 
-def headline(laws: Sequence[Record]) -> list[Record | None]:
+def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
     """Of rows of laws: that of RBP at the smallest k and that of cross-entropy; None where it has no numbers."""
     fitted = [law for law in laws if law["alpha"] is not None and law["method"] == laws[0]["method"]]
     first = {law["law"]: law for law in reversed(fitted)}
-    return [first.get(name) for name in ("rbp", "cross_entropy")]
+    return first.get("rbp"), first.get("cross_entropy")
 
 
 def sentences(laws: Laws, rows: Sequence[Record]) -> Iterator[str]:

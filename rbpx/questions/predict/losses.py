@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -140,7 +140,7 @@ def _by(
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
             reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
             has_own = bool(own) if run is None else family_of(run) in own
-            row = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
+            row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
             row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "expected_error": _expected(y), "widened": by}
             row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
@@ -220,7 +220,7 @@ def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure |
             for row in of.told
             if row["method"] == COMBINED
         ]
-        lines = []
+        lines: list[Any] = []
         for of in laws:
             x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.told)]
             if of.family or len(pairs.families) == 1 or len(laws) == 1:
