@@ -155,7 +155,8 @@ def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
         relied = f"No check objects to the predictions of {', '.join(standing)}" if standing else _NONE
         yield (
             f"{relied}. Of {held['n_intervals'] or 0} intervals of backtests {held['n_inside'] or 0} held; "
-            f"{answers[0].title} was predicted best, {tested(answers[0].of('backtest'))['mean_error']:.1%} off on average."
+            f"{answers[0].title} was predicted best, {tested(answers[0].of('backtest'))['mean_error']:.1%} off on "
+            "average."
         )
     yield from said_of_one_run(
         of.law for of in answers if any(Status.one_run in row["reasons"] for row in of.of("prediction"))
