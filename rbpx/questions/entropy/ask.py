@@ -21,7 +21,7 @@ from rbpx.display.vocabulary import decimals, law_title
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.questions.entropy.bias import entropy_extrapolated, entropy_jackknife
+from rbpx.questions.entropy.bias import counts_of, entropy_extrapolated, entropy_jackknife
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks
@@ -31,7 +31,7 @@ from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Evidence, Points, size_points, weigh_group
 from rbpx.store.store import Record
 
-TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln sum S"}
+TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
 _JACKKNIFE: Final = "error_entropy_jackknife_nats"
 
 
@@ -75,11 +75,10 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
         corrected = share if varies and share.ends is not None else NO_ESTIMATE
         row |= {f"{name}_nats": nats, f"{name}_share": nats / whole} | by_name(**{f"{name}_share_corrected": corrected})
     counts = document_ranks(connection, run.run_id, group.ties)
-    columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
-    n_documents = np.count_nonzero(np.bincount(columns[0]))
-    entropy, stderr = entropy_jackknife(*columns) if n_documents >= 2 else (None, None)
+    n_DR = counts_of(*(counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")))
+    entropy, stderr = entropy_jackknife(n_DR) if n_DR.shape[0] >= 2 else (None, None)
     row |= {_JACKKNIFE: entropy, "error_entropy_jackknife_stderr_nats": stderr}
-    return row | {"error_entropy_extrapolated_nats": entropy_extrapolated(*columns) if n_documents >= 4 else None}
+    return row | {"error_entropy_extrapolated_nats": entropy_extrapolated(n_DR) if n_DR.shape[0] >= 4 else None}
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
@@ -92,25 +91,14 @@ def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> It
     """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
     x, about = group.axis.value, (group.title, group.axis)
     note = (
-        f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
-        f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
+        f"CE = H(P) + KL(P || Q) − ln(sum S), nats; ties {group.ties.value} (the source counts ranks strictly: "
+        "ties=optimistic)."
     )
     yield NATS.table("Cross-entropy taken apart, and H(P) corrected", terms, *about, note)
-    note = (
-        "Shares are of CE, and may be below 0 or above 1. They are given minus the bias that resampled documents "
-        "show, with an interval over documents; and as counted, which satisfies the identity but has no interval."
-    )
+    note = "Of CE, minus the bias that resampled documents show, with an interval over documents; and as counted."
     yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, note)
     note = f"The law of a share is y = C {x}^−α for term / CE, both as counted; corrected: for the jackknife."
     yield LAWS.table(f"Laws of the terms in {x}", laws, *about, note)
-
-
-def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[Record]]:
-    """The share of a term, then the same as counted, which a narrow terminal leaves out."""
-    corrected: Sequence[Column[Record]] = with_ends(
-        heading, f"{name}_share_corrected", None, decimals(3), ends_spare=ends_spare
-    )
-    return *corrected, decimal(f"{heading} counted", f"{name}_share", digits=3, spare=spare)
 
 
 _SIZE: Final[Column[Record]] = text("size", "size")
@@ -135,9 +123,13 @@ SHARES: Final = View[Record](
     "shares",
     _SIZE,
     place(spare=5),
-    _share_of("error_entropy", "H(P)", 2),
-    _share_of("self_alignment", "KL", 3),
-    _share_of("confidence", "−ln", 4, ends_spare=1),
+    [
+        (
+            with_ends(heading, f"{name}_share_corrected", None, decimals(3), ends_spare=int(name == "confidence")),
+            decimal(f"{heading} counted", f"{name}_share", digits=3, spare=at),
+        )
+        for at, (name, heading) in enumerate(TERMS.items(), 2)
+    ],
 )
 LAWS: Final = View[Record](
     "laws",
