@@ -8,10 +8,10 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, decimal, error, share, state, text, whole, with_ends
+from rbpx.display.view import Table, View, error, share, state, text, whole, with_ends
 from rbpx.display.vocabulary import in_digits, law_title
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import by_name
@@ -25,10 +25,10 @@ from rbpx.laws.prediction.verdict import SIGNIFICANT, missed_by_backtests
 from rbpx.questions.losses import line_of, loss_figure, said_of_families
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Group, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.losses import Pairs, loss_pairs
-from rbpx.runs.select.losses import PairedGroup, family_of
+from rbpx.runs.select.losses import PairedGroup
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 from rbpx.typed import typed
@@ -36,12 +36,6 @@ from rbpx.typed import typed
 METHOD: Final = "errors_in_variables"
 FORM: Final = "loss_to_loss"
 _MOSTLY: Final = 2.0  # times as far off as documents put models
-_MOST: Final = 12  # models of a table
-_FROM: Final = {
-    Source.seeds: "estimated from models that were trained again with other seeds",
-    Source.documents: "estimated from resampled documents",
-    Source.assumed: "assumed: as many percent for both, each for itself",
-}
 _Drawn = tuple[str | None, Calibration | None, Curve | None]
 """The family of a curve, what its band is of, and the curve."""
 
@@ -68,34 +62,24 @@ def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     fits = [row for rows, _ in fitted for row in rows]
     about = list(zip(series, [rows for rows, _ in fitted], strict=True))
     drawn = partial(_figures, group, series, fitted)
-    return Result([group], fits, [*_tables(group, about)] if series else [], [*_sentences(group, about)], drawn, fits)
+    return Result([group], fits, [_table(group, about)] if series else [], [*_sentences(group, about)], drawn, fits)
 
 
 def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], list[_Drawn]]:
     """The rows of a quantity, of each family and of all, and the curves that a figure has."""
-    of_all, shared = _fit(pairs, None), None
-    if of_all.curve is not None:
-        shared = share_one_curve(pairs.points(pairs.of(None)), of_all.curve, pairs.family_N, seed)
     several = [*pairs.families, None] if len(pairs.families) > 1 else [None]
-    rows, drawn = list[Record](), list[_Drawn]()
+    fits, rows, drawn, shared = dict[str | None, LossFit](), list[Record](), list[_Drawn](), None
     for family in several:
-        fit, of_N = of_all if family is None else _fit(pairs, family), pairs.of(family)
-        x_N, fitted_N = pairs.x_N[of_N], pairs.fitted_N[of_N]
+        of_N = pairs.of(family)
+        z_BN2 = None if pairs.z_BN2 is None else pairs.z_BN2[:, of_N]
+        fits[family] = fit_losses(pairs.points(of_N), pairs.noise, z_BN2, pairs.n_documents)
+    if (of_all := fits[None].curve) is not None:
+        shared = share_one_curve(pairs.points(pairs.of(None)), of_all, pairs.family_N, seed)
+    for family, fit in fits.items():
+        x_N, fitted_N = (each_N[pairs.of(family)] for each_N in (pairs.x_N, pairs.fitted_N))
         rows.append(_row(group, pairs, family, fit, shared))
         drawn.append((family, calibrate(x_N, fitted_N, pairs.least_x) if len(x_N) else None, fit.curve))
     return rows, drawn[:-1] or drawn
-
-
-def _fit(pairs: Pairs, family: str | None) -> LossFit:
-    of_N = pairs.of(family)
-    z_BN2 = None if pairs.z_BN2 is None else pairs.z_BN2[:, of_N]
-    return fit_losses(pairs.points(of_N), pairs.noise, z_BN2, pairs.n_documents)
-
-
-def _is_assumed(pairs: Pairs, fit: LossFit) -> bool:
-    """Whether the covariance is of no data, or of documents that explain less than half of how far off models lie."""
-    source, off = pairs.noise.source, fit.times_off
-    return off is not None and (source is Source.assumed or (source is Source.documents and off > _MOSTLY))
 
 
 def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, shared: SharedTest | None) -> Record:
@@ -112,7 +96,9 @@ def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, sha
     reasons += [Status.intervals_missed] if too_few_hold(tests) else []
     differ = family is None and shared is not None and shared.p < SIGNIFICANT
     reasons = list(in_order([*reasons, *([Status.families_differ] if differ else [])]))
-    without = (NONE_IN_X, NONE_IN_Y) if _is_assumed(pairs, fit) else ()
+    off = 0.0 if noise.source is Source.seeds else (fit.times_off or 0.0)
+    is_assumed = off > (_MOSTLY if noise.source is Source.documents else 0.0)
+    without = (NONE_IN_X, NONE_IN_Y) if is_assumed else ()
     members = [run for run, is_of in zip(pairs.members, of_N, strict=True) if is_of]
     partner = {id(run): other for run, other in zip(group.runs, group.others, strict=True)}
     run_ids = sorted({name for run in members for each in (run, partner[id(run)]) for name in each.run_ids})
@@ -157,39 +143,17 @@ _About = Sequence[tuple[Pairs, Sequence[Record]]]
 """The points of each quantity, and the rows of its curves."""
 
 
-def _tables(group: PairedGroup, laws: _About) -> Iterator[Table]:
-    """What each model shows on both texts, then the curves."""
-    yield _models(group, [pairs for pairs, _ in laws])
+def _table(group: PairedGroup, laws: _About) -> Table:
+    """The curves of each quantity."""
     rows = []
     for pairs, of in laws:
         names = [*pairs.families, "all"] if len(of) > 1 else pairs.families[:1] or [group.first.family]
         rows += [row | {"curve": name} for row, name in zip(of, names, strict=True)]
-    sources = dict.fromkeys(_FROM[pairs.noise.source] for pairs, _ in laws)
-    note = f"By errors in variables, whose covariance is {'; '.join(sources)}."
-    note = " ".join([note, *dict.fromkeys(line for pairs, _ in laws for line in pairs.of_guessing)])
+    sources = dict.fromkeys(pairs.noise.source.value for pairs, _ in laws)
+    notes = [f"By errors in variables, whose covariance is: {', '.join(sources)}."]
     x = ", ".join(dict.fromkeys(pairs.x_title for pairs, _ in laws))
-    yield CURVES.table(f"Loss to loss: y = E_y + K · (x − E_x)^κ, x {x}", rows, group.title, note=note)
-
-
-def _models(group: PairedGroup, series: Sequence[Pairs]) -> Table:
-    x_of = {pairs.x_title: pairs for pairs in series}
-    rows: list[Record] = [
-        {"family": family_of(run), "size": label, "non_embedding_params": run.non_embedding_params}
-        | {f"x_{at}" if at else "x": pairs.shown(run, True) for at, pairs in enumerate(x_of.values())}
-        | {pairs.key: pairs.shown(run) for pairs in series}
-        for run, label in zip(group.runs, labels_of(group.runs), strict=True)
-    ]
-    view = View[Record](
-        "models",
-        [text("family", "family")] if len({row["family"] for row in rows}) > 1 else [],
-        text("size", "size"),
-        whole("S", "non_embedding_params", spare=1),
-        [decimal(title, f"x_{at}" if at else "x", spare=max(0, at - 1)) for at, title in enumerate(x_of)],
-        [decimal(pairs.title, pairs.key, spare=max(0, at - 1)) for at, pairs in enumerate(series)],
-    )
-    shown = spread(rows, _MOST)
-    note = f"{len(shown)} of {len(rows)} models." if len(shown) < len(rows) else ""
-    return view.table("What each model shows on both texts", shown, group.title, note=note)
+    note = " ".join(dict.fromkeys([*notes, *(pairs.of_guessing for pairs, _ in laws)]))
+    return CURVES.table(f"Loss to loss: y = E_y + K · (x − E_x)^κ, x {x}", rows, group.title, note=note)
 
 
 def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:

@@ -183,7 +183,7 @@ def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
         lines = [
             f"x is {x}. A regression of y on x as measured, over forms, with the 95 % interval of one new model on the "
             "same text; it assumes nothing of how x errs.",
-            *dict.fromkeys(line for of in found for line in of.pairs.of_guessing),
+            *dict.fromkeys(of.pairs.of_guessing for of in found),
         ]
         yield PREDICTIONS.table("Predictions from another loss", rows, group.title, note=" ".join(lines))
 

@@ -151,8 +151,8 @@ BITS: Final = View[Record](
 RANKS: Final = View[Record](
     "ranks",
     SIZE,
-    [with_ends(of, f"rank_{p}", None, _rank, spare=2, ends_spare=3) for p, of in QUANTILES.items()],
-    [with_ends(f"{of} / V", f"relative_rank_{p}", None, rough, ends_spare=1) for p, of in QUANTILES.items()],
+    [with_ends(of, f"rank_{p}", None, _rank, spare=1, ends_spare=3) for p, of in QUANTILES.items()],
+    [with_ends(f"{of} / V", f"relative_rank_{p}", None, rough, ends_spare=2) for p, of in QUANTILES.items()],
     [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3), ends_spare=4) for share in SHARES],
 )
 QUESTION = of_each(answer, select=partial(in_size, along=False))

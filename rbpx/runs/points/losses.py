@@ -11,7 +11,6 @@ import numpy.typing as npt
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
-from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.curve import LossPoints
@@ -85,11 +84,6 @@ class Pairs:
         """The same for programs."""
         return self.law if self.k is None else f"{self.law}_{self.k}"
 
-    def shown(self, run: Run, is_x: bool = False) -> float | None:
-        """What a model shows of the quantity, or of that of the axis; None where it is no member."""
-        at = next((at for at, member in enumerate(self.members) if member is run), None)
-        return None if at is None else float((self.x_N if is_x else self.y_N)[at])
-
     @property
     def fitted_N(self) -> Floats:
         """What is fitted: y, or the odds of misses."""
@@ -112,18 +106,11 @@ class Pairs:
         return tuple(test if self.chance is None else compared_as_misses(test, self.chance) for test in tests)
 
     @property
-    def of_guessing(self) -> list[str]:
-        """What has to be known of a share of misses, a sentence each."""
-        if self.chance is None:
-            return []
-        known = "of guessing" if self.is_chance_known else "of guessing, which is not known and taken to be 0"
-        lines = [
-            f"1 - accuracy is fitted as the odds (1 - a) / (a - c), with c = {self.chance:.3g} the success {known}."
-        ]
-        if self.at_chance:
-            models = number_of(len(self.at_chance), "model")
-            lines.append(f"Left out: {models} that did no better than guessing, so say nothing of the curve.")
-        return lines
+    def of_guessing(self) -> str:
+        """What has to be known of a share of misses; empty of other quantities."""
+        known = "" if self.is_chance_known else ", which is not known and taken to be 0"
+        odds = "1 - accuracy is fitted as the odds (1 - a) / (a - c), with c"
+        return "" if self.chance is None else f"{odds} = {self.chance:.3g} the success of guessing{known}."
 
     @property
     def family_N(self) -> list[str]:
