@@ -73,7 +73,7 @@ def test_every_question_with_a_frontier_says_which_runs_are_a_sweep(swept: Path,
 
 def test_decide_takes_the_best_of_each_cell(swept: Path) -> None:
     told = ask(swept, "decide", "frontier=true")
-    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs." in told
+    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs; " in told
     (runs, *_), (best,) = (
         [row for row in rows(swept, "decide", "frontier=true") if row["kind"] == kind] for kind in ("runs", "best")
     )
