@@ -112,7 +112,8 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
     reach = rows[0]["supported_up_to_k"]
     end = next((row for row in rows if not row["stands"]), None)
     holds = [] if reach is None else [f"The law holds at every k of the grid up to {reach:,}"]
-    yield "; ".join([*holds, *([] if end is None else [f"at k = {end['k']:,} it does not hold ({_word(end)})"])]) + "."
+    told = "; ".join([*holds, *([] if end is None else [f"at k = {end['k']:,} it does not hold ({_word(end)})"])])
+    yield f"{told[0].upper()}{told[1:]}."
     last = max((row["k"] for row in rows if row["stands"]), default=0)
     beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
     if beyond is not None:
