@@ -1,12 +1,11 @@
 """Measures from Python, and makes a row for each cell that was measured or failed."""
 
 from collections.abc import Sequence
-
-from rich.markup import escape
+from typing import Final
 
 from rbpx.config.request import Request
-from rbpx.display.terminal import console, grid, put
-from rbpx.display.vocabulary import number
+from rbpx.display.terminal import console, print_tables
+from rbpx.display.view import View, decimal, text, whole
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.results import Measured
 from rbpx.measure.runner import measure_grids
@@ -48,17 +47,20 @@ def _rows(measured: Measured) -> list[Record]:
     return rows + [{"state": "failed", "cell": each.cell, "error": each.error} for each in measured.failures]
 
 
+CELLS: Final = View[Record](
+    "cells",
+    [text(name, name) for name in ("family", "size", "dataset")],
+    whole("S", "non_embedding_params"),
+    whole("documents", "n_documents"),
+    whole("tokens", "n_tokens"),
+    decimal("CE", "cross_entropy_nats"),
+)
+
+
 def show_cells(records: Sequence[Record]) -> None:
     """Print a row for each cell that a store now holds, and a line for each that failed."""
     screen = console()
-    table = grid("cells", ["family", "size", "dataset", "S", "documents", "tokens", "CE"], left=3)
-    for row in records:
-        if row["state"] == "done":
-            names = (escape(row[name]) for name in ("family", "size", "dataset"))
-            counts = (f"{row[name]:,}" for name in ("non_embedding_params", "n_documents", "n_tokens"))
-            table.add_row(*names, *counts, number(row["cross_entropy_nats"]))
-    if table.rows:
-        put(screen, table)
+    print_tables(screen, [CELLS.table("cells", [row for row in records if row["state"] == "done"])])
     for row in records:
         if row["state"] == "failed":
             screen.print(f"{row['cell']} failed: {row['error']}", markup=False, soft_wrap=True)

@@ -1,14 +1,18 @@
 """Shows the best of sweeps: for each size and number of tokens the quantity, the setting, and how many runs say so."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rbpx.display.view import Table, View, decimal, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.errors import number_of
-from rbpx.laws.sweeps import Cell, How
+from rbpx.laws.sweeps import Cell
 
-_LEAST: Final = "the least of several runs as it is, which is biased low"
+_HOW: Final = (
+    "quadratic: the minimum of one in what runs vary; seeds: their mean; least: the least of several runs as it is, "
+    "which is biased low, where they have no minimum among them, or nothing says what they vary"
+)
 
 
 def frontier_table(cells: Sequence[Cell], about: str) -> Table:
@@ -26,7 +30,7 @@ def frontier_table(cells: Sequence[Cell], about: str) -> Table:
         with_ends("best y", "y", ends_spare=3),
         decimal("least", "y_least", means="the least run as it is", spare=4),
         [with_ends(f"best {name.removeprefix('vary_')}", name, None, _knob, ends_spare=1) for name in knobs],
-        text("how", "how"),
+        text("how", "how", None, _HOW),
     )
     return view.table("The best of each size and number of tokens", rows, about)
 
@@ -36,18 +40,10 @@ def _knob(value: float | None) -> str:
 
 
 def said_of_frontier(cells: Sequence[Cell]) -> Iterator[str]:
-    """What the points of a frontier are, and which of them have no more than the least of their runs."""
+    """What the points of a frontier are, and how they were found."""
     first = [cell for cell in cells if (cell.law, cell.k) == (cells[0].law, cells[0].k)]
     n_runs = sum(cell.best.n_runs for cell in first)
-    yield f"Each point is the best of its size and tokens: {number_of(len(first), '(S, D) cell')}, {n_runs:,} runs."
-    knobs = dict.fromkeys(
-        name.removeprefix("vary_") for cell in cells for name, of in cell.best.at.items() if of.ends is not None
-    )
-    for how, what in (
-        (How.quadratic, f"the minimum of a quadratic in {' and '.join(knobs) or 'what they vary'}"),
-        (How.seeds, "the mean over seeds"),
-        (How.least, f"{_LEAST}: they have no minimum among them, or nothing says what they vary"),
-    ):
-        n = sum(cell.best.how is how for cell in cells)
-        if n:
-            yield f"{n:,} of {number_of(len(cells), 'best value')}: {what}."
+    hows = Counter(cell.best.how.value for cell in cells)
+    by = ", ".join(f"{n:,} by {how}" for how, n in hows.items())
+    cells_said = number_of(len(first), "(S, D) cell")
+    yield f"Each point is the best of its size and tokens: {cells_said}, {n_runs:,} runs; best values: {by}."

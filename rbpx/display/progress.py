@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from threading import Lock
 from types import TracebackType
 
@@ -154,56 +155,41 @@ def share_of(advance: Advance, share: float) -> Iterator[None]:
 
 
 @contextmanager
-def counted(title: str, total: float) -> Iterator[Advance]:
-    """A bar on a terminal, a line every 15 s on a pipe; the function yielded is called with what was just done."""
+def counted(title: str, total: float, of_bytes: bool = False) -> Iterator[Advance]:
+    """A bar on a terminal, a line every 15 s on a pipe, for bytes with throughput and time left.
+
+    The function yielded is called, by any thread, with what was just done.
+    """
     whole = _WHOLE.get()
     if whole is not None:
         advance_whole, share = whole
         yield lambda n: advance_whole(share * n / total)
         return
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    console, began, done, turn = Console(stderr=True), time.monotonic(), 0.0, Lock()
+    printed, amounts = began, (DownloadColumn(), TransferSpeedColumn()) if of_bytes else (MofNCompleteColumn(),)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), *amounts, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        bar, done, printed = bars.add_task(title, total=round(total)), 0.0, time.monotonic()
+        bar = bars.add_task(_plain(title), total=round(total))
 
         def advance(n: float) -> None:
-            nonlocal done, printed
-            done += n
-            bars.update(bar, completed=round(done))
-            if not console.is_terminal and time.monotonic() - printed > _PLAIN_EVERY_S:
-                printed = time.monotonic()
-                console.print(f"{title}: {done:,.0f} of {total:,.0f}", highlight=False, soft_wrap=True)
-
-        yield advance
-
-
-@contextmanager
-def downloading(title: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a line every 15 s on a pipe, with throughput and time left.
-
-    The function yielded is called, by any thread, with the bytes that just came.
-    """
-    console, began, came = Console(stderr=True), time.monotonic(), 0
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bars:
-        bar, printed, turn = bars.add_task(_plain(title), total=n_bytes), began, Lock()
-
-        def advance(n: int) -> None:
-            nonlocal came, printed
+            nonlocal printed, done
             with turn:
-                came += n
-                bars.update(bar, completed=came)
-                if console.is_terminal or time.monotonic() - printed < _PLAIN_EVERY_S or not 0 < came < n_bytes:
+                done += n
+                bars.update(bar, completed=round(done))
+                if console.is_terminal or time.monotonic() - printed < _PLAIN_EVERY_S or not 0 < done < total:
                     return
                 printed = time.monotonic()
-                rate = came / (printed - began)
-                told = f"{title}: {came / n_bytes:.0%} of {in_bytes(n_bytes)}, {in_bytes(rate)}/s"
-                line = f"{told}, {spent((n_bytes - came) / rate)} left"
-                console.print(visible_line(line), highlight=False, soft_wrap=True, markup=False)
+                rate = done / (printed - began)
+                told = f"{done:,.0f} of {total:,.0f}"
+                if of_bytes:
+                    left = spent((total - done) / rate)
+                    told = f"{done / total:.0%} of {in_bytes(total)}, {in_bytes(rate)}/s, {left} left"
+                console.print(visible_line(f"{title}: {told}"), highlight=False, soft_wrap=True, markup=False)
 
         yield advance
+
+
+downloading = partial(counted, of_bytes=True)
 
 
 def _plain(text: str) -> str:

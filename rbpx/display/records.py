@@ -4,18 +4,16 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
 import pyarrow as pa
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.cells import cell_len
+from rich.text import Text
 
 from rbpx.config.options import Format
-from rbpx.display.terminal import console, width
+from rbpx.display.terminal import console, head_of, row_of, total
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
@@ -63,25 +61,24 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
         (write_json if chosen is Format.json else write_csv)(answer, output)
         return
     table, n_rows = _first_rows(answer)
-    names = [escape(visible_line(name)) for name in table.column_names]
+    names = [visible_line(name) for name in table.column_names]
     rows = [
         [_cell(value) for value in row]
         for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True)
     ]
-    screen, shown = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, column in zip(names, table.columns, strict=True):
-        is_number = any(of(column.type) for of in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
-        shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
-    for cells in rows:
-        shown.add_row(*cells)
-    if width(screen, shown) <= screen.width:
-        screen.print(shown)
+    screen, widths = console(), [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
+    if total(widths) < screen.width:
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        right = [any(of(column.type) for of in kinds) for column in table.columns]
+        lines = [*head_of(names, widths, right), *(row_of(cells, widths, right) for cells in rows), Text("")]
     else:
         rows = rows[:_RECORDS_SHOWN]
-        _print_downwards(screen, names, rows, n_rows)
-    if not rows:
+        lines = [line for number, cells in enumerate(rows, 1) for line in _downwards(names, cells, number, n_rows)]
+    if rows:
+        screen.print(Text("\n").join(lines), soft_wrap=True)
+    else:
         print("no rows", file=sys.stderr)
-    elif n_rows is None or n_rows > len(rows):
+    if rows and (n_rows is None or n_rows > len(rows)):
         counted = "more rows than these" if n_rows is None else number_of(n_rows, "row")
         print(f"{counted}, the first {len(rows)} shown; {typed(format='csv')} prints all", file=sys.stderr)
 
@@ -99,14 +96,12 @@ def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
     return pa.Table.from_batches(parts, answer.schema), n_rows
 
 
-def _print_downwards(screen: Console, names: Sequence[str], rows: Sequence[Sequence[str]], n_rows: int | None) -> None:
-    """Print each row as lines of a column and its value; a long value goes on below, at the left edge."""
-    widths = [screen.measure(name).maximum for name in names]
-    named = [f"  {name}{' ' * (max(widths) - wide)}  " for name, wide in zip(names, widths, strict=True)]
-    for number, cells in enumerate(rows, 1):
-        screen.print(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", style="bold")
-        lines = (name + cell for name, cell in zip(named, cells, strict=True))
-        screen.print("\n".join(lines), soft_wrap=True)  # at once: each print looks at the terminal anew
+def _downwards(names: Sequence[str], cells: Sequence[str], number: int, n_rows: int | None) -> Iterator[Text]:
+    """A row as lines of a column and its value; a long value goes on below, at the left edge."""
+    yield Text(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", "bold")
+    widest = max(map(cell_len, names))
+    for name, cell in zip(names, cells, strict=True):
+        yield Text(f"  {name}{' ' * (widest - cell_len(name))}  {cell}")
 
 
 def _cell(value: Any) -> str:
@@ -114,4 +109,4 @@ def _cell(value: Any) -> str:
         return UNKNOWN
     if isinstance(value, float):
         return f"{value:.6g}"
-    return escape(visible_line(value.isoformat(" ") if isinstance(value, datetime) else str(value)))
+    return visible_line(value.isoformat(" ") if isinstance(value, datetime) else str(value))

@@ -1,78 +1,38 @@
 """Prints texts and tables on a terminal: spare columns go where it is narrow, tables of one name become one."""
 
-import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from io import StringIO
+from itertools import zip_longest
 from typing import Any, Final
 
-from rich import box
-from rich import table as rich_table
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod, RenderableType
+from rich.console import Console
 from rich.markup import escape
-from rich.segment import Segment, Segments
-from rich.style import Style
 from rich.text import Text
 
 from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
-from rbpx.display.view import Cell, Table
+from rbpx.display.view import Table
 from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
-from rbpx.files.visible import visible, write_as_ascii_where_needed
+from rbpx.files.visible import visible, visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
 _BETWEEN: Final = 2  # columns
 _FOLDED: Final = (12, 60)  # characters, at least and at most, of a column whose texts fold
-_HEADING: Final = "heading"  # what the style of a part's first row carries beside its look
 
 
-class Grid(rich_table.Table):
-    """A table whose columns are as wide as their longest cell in any of its parts.
-
-    Attributes:
-        line: the title, on a line of its own that may be longer than the table is wide.
-        ranks: of each column 0 where it is always shown; else it is shown only where there is room for it and for all
-            with smaller numbers.
-    """
-
-    def __init__(self, line: str = "", ranks: Sequence[int] = ()) -> None:
-        """Without columns and rows."""
-        super().__init__(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        self.line, self.ranks = line, ranks
-
-    def add_rows(self, rows: Iterable[Sequence[str]]) -> None:
-        """Add rows."""
-        for row in rows:
-            self.add_row(*row)
-
-    def add_part(self, heading: str, rows: Iterable[Sequence[str]]) -> None:
-        """Add rows under a heading, which has a line of its own as the title has."""
-        self.add_section()
-        for at, row in enumerate(rows):
-            self.add_row(*row, style=Style(meta={_HEADING: heading}) if at == 0 else None)
+def total(widths: Iterable[int]) -> int:
+    """How wide columns are side by side, with a blank before them."""
+    return 1 - _BETWEEN + sum(width + _BETWEEN for width in widths)
 
 
-def parts(screen: Console, table: Grid) -> Iterator[tuple[str | None, list[Segment]]]:
-    """The table as lines to print, part by part: its heading, None for rows without one, and its lines."""
-    heading, lines, begins = None, list[Segment](), False
-    for line in screen.render_lines(table, pad=False, new_lines=True):
-        named = next((s.style.meta[_HEADING] for s in line if s.style is not None and _HEADING in s.style.meta), None)
-        if named is not None and not begins:  # a first row may take several lines
-            yield heading, lines
-            heading, lines = named, []
-        begins = named is not None
-        lines += line
-    yield heading, lines
-
-
-def fitting(screen: Console, table: Grid) -> list[int]:
-    """The columns that fit: as many spare ones as there is room for, those of small ranks first, and no empty ones."""
-    widths = [_column_width(screen, column) for column in table.columns]
-    kept = [at for at in range(len(widths)) if at >= len(table.ranks) or not table.ranks[at]]
-    room = screen.width - _table_width([widths[at] for at in kept])
-    for rank in sorted(set(table.ranks) - {0}):
-        of_rank = [at for at, each in enumerate(table.ranks) if each == rank]
-        of_rank = [at for at in of_rank if not set(table.columns[at].cells) <= {UNKNOWN, ""}]
+def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]:
+    """The columns that fit: those of rank 0 always, and as many others as there is room for, of small ranks first."""
+    kept = [at for at, rank in enumerate(ranks) if rank == 0]
+    room -= total(widths[at] for at in kept) + 1
+    for rank in sorted(set(ranks) - {0}):
+        of_rank = [at for at, each in enumerate(ranks) if each == rank]
         room -= sum(_BETWEEN + widths[at] for at in of_rank)
         if room < 0:
             break
@@ -80,75 +40,24 @@ def fitting(screen: Console, table: Grid) -> list[int]:
     return sorted(kept)
 
 
-def width(screen: Console, table: rich_table.Table) -> int:
-    """Characters that a grid needs, its foldable columns folded."""
-    return _table_width([_column_width(screen, column) for column in table.columns])
+def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], yellow: Sequence[bool] = ()) -> Text:
+    """A row of a table, of several lines where a text is longer than its column is wide."""
+    folded = [
+        textwrap.wrap(cell, wide) if cell_len(cell) > wide else [cell] for cell, wide in zip(cells, widths, strict=True)
+    ]
+    row = Text()
+    for line in zip_longest(*folded, fillvalue=""):
+        row.append("\n " if row else " ")
+        for at, (cell, wide) in enumerate(zip(line, widths, strict=True)):
+            blank = " " * (wide - cell_len(cell))
+            row.append(" " * _BETWEEN if at else "")
+            row.append(blank + cell if right[at] else cell + blank, "yellow" if yellow and yellow[at] else "")
+    return row
 
 
-def _table_width(widths: Sequence[int]) -> int:
-    """A blank at both edges, two between columns."""
-    return 2 + sum(widths) + _BETWEEN * (len(widths) - 1)
-
-
-def _column_width(screen: Console, column: rich_table.Column) -> int:
-    """Characters of its longest cell; of one that folds, those that it needs at least."""
-    widest = max(_cell_width(screen, cell) for cell in (column.header, *column.cells))
-    if not column.no_wrap and column.min_width is not None:
-        return column.min_width
-    return min(max(widest, column.min_width or 0), column.max_width or widest)
-
-
-def _cell_width(screen: Console, cell: RenderableType) -> int:
-    """As rich measures it; a text of one line without marks, as nearly all are, in a tenth of the time."""
-    if isinstance(cell, str) and not re.search(r"[\[\n\\]", cell):
-        return cell_len(visible(cell))
-    return screen.measure(cell).maximum
-
-
-def only(table: Grid, kept: Sequence[int]) -> Grid:
-    """The table with some of its columns."""
-    fewer = Grid(table.line)
-    for column in (table.columns[at] for at in kept):
-        fewer.add_column(
-            column.header,
-            justify=column.justify,
-            no_wrap=column.no_wrap,
-            overflow=column.overflow,
-            min_width=column.min_width,
-            max_width=column.max_width,
-        )
-    cells = [list(table.columns[at].cells) for at in kept]
-    for at, row in enumerate(table.rows):
-        fewer.add_row(*(column[at] for column in cells), end_section=row.end_section, style=row.style)
-    return fewer
-
-
-def grid(title: str, columns: Sequence[str], left: int = 1, spare: Sequence[str] = ()) -> Grid:
-    """A table whose first `left` columns hold names and whose other columns hold numbers; nothing in it wraps.
-
-    The columns named in `spare`, the most wanted first, are left out where the terminal is too narrow for them.
-    """
-    table = Grid(title, [spare.index(column) + 1 if column in spare else 0 for column in columns])
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", no_wrap=True, overflow="fold")
-    return table
-
-
-def put(screen: Console, table: Grid) -> list[int]:
-    """Print a table whole: a narrow terminal may wrap its lines, but no digit is lost; return the columns that it has.
-
-    Its title and the headings of its parts stand on lines of their own, which may be longer than the table is wide.
-    """
-    if table.line:
-        screen.print(table.line, style="bold", markup=False, soft_wrap=True)
-    kept = fitting(screen, table)
-    shown = only(table, kept)
-    wide = Screen(highlight=False, emoji=False, width=max(screen.width, width(screen, shown)))
-    for heading, lines in parts(wide, shown):
-        if heading is not None:
-            screen.print(f" {heading}", style="bold", markup=False, soft_wrap=True)
-        wide.print(Segments(lines), end="")
-    return kept
+def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[Text]:
+    """The headings of a table, and the rule below them."""
+    return [Text(""), row_of(headings, widths, right), Text(" " + "─" * (total(widths) - 1))]
 
 
 class Screen(Console):
@@ -178,6 +87,8 @@ _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8
 def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
     """Print tables; those of one name and the same columns, which are about several groups, as parts of one.
 
+    A narrow terminal may wrap their lines, but no digit is lost.
+
     Returns:
         What is to be said under them of the columns that had room.
     """
@@ -187,9 +98,34 @@ def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
             alike.setdefault((table.name, table.title, *(c.heading for c in table.columns)), []).append(table)
     notes = []
     for together in alike.values():
-        shown = {together[0].columns[at].heading for at in put(screen, _grid(together))}
+        shown = {together[0].columns[at].heading for at in _put(screen, together)}
         notes += [note for table in together for note in table.notes(shown)]
     return notes
+
+
+def _put(screen: Console, tables: Sequence[Table]) -> list[int]:
+    """Print tables with the same columns as parts of one; return the columns that it has."""
+    columns, every = tables[0].columns, [row for table in tables for row in table.rows]
+    texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for row in every]
+    headings = [visible_line(plain_signs(column.heading)) for column in columns]
+    widest = [max(map(cell_len, column)) for column in zip(headings, *texts, strict=True)]
+    least = [min(wide, _FOLDED[0]) if of.folds else wide for wide, of in zip(widest, columns, strict=True)]
+    told = [at for at, of in enumerate(columns) if not of.spare or {row[at] for row in texts} - {UNKNOWN, ""}]
+    kept = [told[at] for at in fitting(screen.width, [least[at] for at in told], [columns[at].spare for at in told])]
+    room = screen.width - 1 - total(least[at] for at in kept)
+    widths = [min(widest[at], _FOLDED[1], least[at] + max(room, 0)) if columns[at].folds else least[at] for at in kept]
+    right = [any(row[at].is_number for row in every) for at in kept]
+    about = f"{tables[0].about}: " if len(tables) == 1 and tables[0].about else ""
+    lines = [Text(line, "bold") for line in [visible_line(plain_signs(about + tables[0].title))] if line]
+    lines += head_of([headings[at] for at in kept], widths, right)
+    rows = iter(zip(every, texts, strict=True))
+    for table in tables:
+        lines += [Text(f" {visible_line(table.about)}", "bold")] if len(tables) > 1 else []
+        for cells, row in (next(rows) for _ in table.rows):
+            lines.append(row_of([row[at] for at in kept], widths, right, [bool(cells[at].doubts) for at in kept]))
+        lines.append(Text(""))
+    screen.print(Text("\n").join(lines), soft_wrap=True)
+    return kept
 
 
 def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
@@ -218,31 +154,6 @@ def print_under(screen: Console, texts: Iterable[str], statuses: Iterable[Status
         screen.print(text, soft_wrap=True)
     for text in dict.fromkeys(notes):
         screen.print(text, markup=False, soft_wrap=True)
-
-
-def _grid(tables: Sequence[Table]) -> Grid:
-    first = tables[0]
-    about = f"{first.about}: " if len(tables) == 1 and first.about else ""
-    grid = Grid(plain_signs(f"{about}{first.title}"), ranks=[column.spare for column in first.columns])
-    for at, column in enumerate(first.columns):
-        is_number = any(row[at].is_number for table in tables for row in table.rows)
-        heading = escape(plain_signs(column.heading))
-        justify: JustifyMethod = "right" if is_number else "left"
-        grid.add_column(heading, justify=justify, no_wrap=not column.folds, overflow="fold")
-        if column.folds:
-            grid.columns[at].min_width, grid.columns[at].max_width = _FOLDED
-    for table in tables:
-        rows = [[_text(cell) for cell in row] for row in table.rows]
-        if len(tables) > 1:
-            grid.add_part(table.about, rows)
-        else:
-            grid.add_rows(rows)
-    return grid
-
-
-def _text(cell: Cell) -> str:
-    text = escape(plain_signs(cell.joined("..")))
-    return f"[yellow]{text}[/yellow]" if cell.doubts else text
 
 
 def _styled(piece: Piece) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import duckdb
 
@@ -24,6 +24,9 @@ from rbpx.typed import typed
 
 _FEW: Final = 6  # runs, of which there are no two laws to fit side by side
 _MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -88,27 +91,27 @@ def answer_all(
         required: the questions for which having no law at all is an error.
         is_asked: whether to look at a group that the grids select.
     """
+    asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
+    results = _found([call for each in asked.values() if not isinstance(each, RbpxError) for call in each[0]])
     found: dict[str, list[Result] | RbpxError] = {}
-    asked: dict[str, tuple[list[Call], bool]] = {}
-    for name in names:
-        try:
-            asked[name] = _calls(name, grids, is_asked)
-        except MeasureError:
-            raise
-        except RbpxError as problem:
-            found[name] = problem
-    results = _found([call for calls, _ in asked.values() for call in calls])
-    for name, (calls, tokens_known) in asked.items():
+    for name, each in asked.items():
+        if isinstance(each, RbpxError):
+            found[name] = each
+            continue
+        calls, tokens_known = each
         own = [results.pop(0) for _ in calls]
-        try:
-            answered = _kept(calls, own)
-            _check_sizes(name, answered, grids[0][0], tokens_known, name in required)
-            found[name] = answered
-        except MeasureError:
-            raise
-        except RbpxError as problem:
-            found[name] = problem
-    return {name: found[name] for name in names}
+        found[name] = _attempted(_kept, name, calls, own, no_groups(name, grids[0][0], tokens_known), name in required)
+    return found
+
+
+def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | RbpxError:
+    """What a function returns, or the error that it ends with, unless a file is damaged."""
+    try:
+        return function(*arguments, **more)
+    except MeasureError:
+        raise
+    except RbpxError as problem:
+        return problem
 
 
 def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[Group], bool]) -> tuple[list[Call], bool]:
@@ -146,16 +149,25 @@ def _found(calls: Sequence[Call]) -> list[Found]:
     return [found[at] for at in range(len(calls))]
 
 
-def _kept(calls: Sequence[Call], found: Sequence[Found]) -> list[Result]:
-    """The results of a question, whose laws are written to the store."""
+def _kept(name: str, calls: Sequence[Call], found: Sequence[Found], none: str, required: bool) -> list[Result]:
+    """The results of a question, whose laws are written to the store; `none` is said where no group has sizes enough.
+
+    Raises:
+        RbpxError: a call ended with it, or a law is required, and no group has the sizes that one needs.
+    """
+    described, results = analysis(name), list[Result]()
     for each in found:
         if isinstance(each, RbpxError):
             raise each
-    results = []
+        results += each
     for (_, _, request), each in zip(calls, found, strict=True):
-        for result in () if isinstance(each, RbpxError) else each:
+        for result in each if isinstance(each, Sequence) else ():
             keep(Store(request.store), result)
-            results.append(result)
+    if not any(len(group.runs) >= described.sizes for result in results for group in result.groups):
+        if required:
+            raise RbpxError(none)
+        if not described.small:
+            logging.getLogger(__name__).warning(none)
     return results
 
 
@@ -169,17 +181,6 @@ def keep(store: Store, result: Result) -> None:
         store.write_record("rank_fits", name, {**row, "params": before["params"] | row["params"]})
     if result.then is not None:
         result.then(store)
-
-
-def _check_sizes(name: str, answered: Sequence[Result], request: Request, tokens_known: bool, required: bool) -> None:
-    """Say, or where a law is required raise, that no group has the sizes that a law needs."""
-    described = analysis(name)
-    if any(len(group.runs) >= described.sizes for result in answered for group in result.groups):
-        return
-    if required:
-        raise RbpxError(no_groups(name, request, tokens_known))
-    if not described.small:
-        logging.getLogger(__name__).warning(no_groups(name, request, tokens_known))
 
 
 def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
@@ -235,20 +236,15 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
     """Ask several questions about one group, in any process."""
     with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
-        return [_analyse(*call) for call in calls]
+        return [_attempted(_analyse, *call) for call in calls]
 
 
-def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
-    """Ask a question about one group, or across all; an error is returned, unless a file is damaged."""
-    try:
-        with connected(request) as connection:
-            looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
-            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
-            return question(name).answer(connection, groups, request)
-    except MeasureError:
-        raise
-    except RbpxError as problem:
-        return problem
+def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Result]:
+    """Ask a question about one group, or across all."""
+    with connected(request) as connection:
+        looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
+        groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
+        return question(name).answer(connection, groups, request)
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

@@ -9,8 +9,8 @@ from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, decimal, magnitude, text, with_ends
 from rbpx.laws.names import Axis
+from rbpx.questions.fit.words import headline
 from rbpx.questions.result import Result
-from rbpx.report.overview import headline
 from rbpx.runs.group import Group, titles_of
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record

@@ -11,13 +11,13 @@ from rbpx.display.view import Column, Table, View, decimal, error, magnitude, te
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
 from rbpx.display.vocabulary import span as spanned
 from rbpx.laws.names import Axis
-from rbpx.questions.fit.words import largest
+from rbpx.questions.fit.words import headline, largest
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run, labels_of, titles_of
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-__all__ = ["Fact", "facts", "glance", "headline", "runs_sheet", "table_1", "table_2"]
+__all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,6 @@ class Fact:
     label: str
     value: str
     beside: str
-
-
-def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
-    """Of rows of `fit`: the law of RBP at the smallest k and that of cross-entropy; None where it has no numbers."""
-    fitted = [law for law in laws if law["alpha"] is not None and law["method"] == laws[0]["method"]]
-    first = {law["law"]: law for law in reversed(fitted)}
-    return first.get("rbp"), first.get("cross_entropy")
 
 
 def facts(group: Group, laws: Sequence[Record], regimes: Sequence[Record]) -> tuple[Fact, ...]:

@@ -58,11 +58,11 @@ class Run:
     dtype: str | None
     revision: str | None
     non_embedding_params: float
-    vocab_size: int | None
-    n_documents: int | None
-    n_skipped: int | None
-    n_tokens: int | None
-    cross_entropy_nats: float | None
+    vocab_size: int | None = None
+    n_documents: int | None = None
+    n_skipped: int | None = None
+    n_tokens: int | None = None
+    cross_entropy_nats: float | None = None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
     imported: dict[str, float] = field(default_factory=dict)
     attempts: dict[str, tuple[int, int]] = field(default_factory=dict)

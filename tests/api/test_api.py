@@ -166,7 +166,9 @@ def test_the_picture_goes_through_the_points_and_within_its_band(store: Path, la
     shown = sorted(float(row["neg_ln_rbp"]) for row in points)
     assert shown == pytest.approx(sorted(-np.log(counted.rbp)), rel=1e-4)
     assert all(float(row["lo"]) < float(row["neg_ln_rbp"]) < float(row["hi"]) for row in line)
-    ends = [[float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["k"] == "1"]
+    ends = [
+        [float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["series"] == "1"
+    ]
     slopes = [np.log(b[1] / a[1]) / np.log(b[0] / a[0]) for a, b in pairwise(ends)]
     assert slopes == pytest.approx([-laws.records[0]["alpha"]] * len(slopes), rel=1e-3)
 

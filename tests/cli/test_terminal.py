@@ -20,7 +20,8 @@ from tests.support.synthetic import Truth, write_store
 PROGRAM = """
 import json, os, sys
 from rbpx.display.section import Passage, Piece, Reading
-from rbpx.display.terminal import console, grid, print_passages, put
+from rbpx.display.terminal import console, print_passages, print_tables
+from rbpx.display.view import View, text as column
 pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
 text = Passage("text", "a text", "", "", (Reading("xs", "of two tokens", pieces),))
 for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"ascii": "1"})):
@@ -29,9 +30,10 @@ for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"a
     os.environ.update(variables)
     if "ascii" in variables:
         sys.stdout.reconfigure(encoding="ascii")
-    table = grid("y = C · S^-alpha", ["law", "E"])
-    table.add_part("drawn on synthetic", [["one", "–"]])
-    put(console(), table)
+    view = View("laws", column("law", "law"), column("E", "E"))
+    rows = [{"law": "one", "E": None}]
+    tables = [view.table("y = C · S^-alpha", rows, f"drawn on {of}") for of in ("synthetic", "more")]
+    print_tables(console(), tables)
     print_passages(console(), [text])
     print("=====", flush=True)
 print(json.dumps([{"alpha": 1}]))

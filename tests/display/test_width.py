@@ -2,21 +2,27 @@
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from rbpx.display.terminal import Grid, fitting, grid, only, width
+from rbpx.display.terminal import fitting, print_tables, row_of
+from rbpx.display.view import View, text
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
 
 def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:
-    table = grid("", ["name", "one", "two", "three"], spare=spare)
-    for row in rows:
-        table.add_row(*row)
-    return [str(table.columns[at].header) for at in fitting(Console(width=columns), table)]
+    """The columns of a table on a terminal so wide."""
+    names = ("name", "one", "two", "three")
+    ranks = [spare.index(name) + 1 if name in spare else 0 for name in names]
+    cells = [[text(name, name, spare=rank)] for name, rank in zip(names, ranks, strict=True)]
+    table = View[dict[str, str]]("table", cells).table("", [dict(zip(names, row, strict=True)) for row in rows])
+    screen = Console(width=columns, file=StringIO())
+    print_tables(screen, [table])
+    return screen.file.getvalue().splitlines()[1].split()  # type: ignore[attr-defined, no-any-return]
 
 
 def test_spare_columns_are_dropped_from_the_least_wanted_up_as_room_ends() -> None:
@@ -35,44 +41,14 @@ def test_a_spare_column_that_tells_nothing_is_left_out_at_any_width() -> None:
     assert shown(200, ("two",), *rows) == ["name", "one", "two", "three"]  # the others are always shown
 
 
-def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
-    table = grid("title", ["name", "spare", "number"], spare=("spare",))
-    table.add_row("a", "x" * 90, "1")
-    table.add_section()
-    table.add_row("b", "y", "22")
-    table.columns[-1].min_width = 9
-    narrow = only(table, fitting(Console(width=80), table))
-    assert [list(column.cells) for column in narrow.columns] == [["a", "b"], ["1", "22"]]
-    assert [row.end_section for row in narrow.rows] == [True, False]
-    assert (narrow.line, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
-    assert width(Console(width=80), narrow) < 80 < width(Console(width=80), table)
+def test_columns_of_one_rank_are_spared_together() -> None:
+    kept = [fitting(columns, (4, 10, 10, 10), (0, 1, 2, 1)) for columns in (42, 41, 29)]
+    assert kept == [[0, 1, 2, 3], [0, 1, 3], [0]]
 
 
-def test_of_twice_as_many_spare_columns_twice_as_much_is_looked_at() -> None:
-    class Counted(str):
-        looked_at = 0
-
-        def __hash__(self) -> int:
-            Counted.looked_at += 1
-            return super().__hash__()
-
-    def looks(n: int) -> int:
-        names = [Counted(f"column {at}") for at in range(n)]
-        table = grid("", ["kept", *names], spare=names)
-        table.add_row("1", *("2" for _ in names))
-        Counted.looked_at = 0
-        fitting(Console(width=80), table)
-        return Counted.looked_at
-
-    assert looks(200) < 2.5 * looks(100)
-
-
-def test_columns_of_one_heading_are_spared_each_by_itself_and_those_of_one_rank_together() -> None:
-    table = Grid("", ranks=(0, 1, 2, 1))
-    for heading in ("name", "95 %", "95 %", "more"):
-        table.add_column(heading)
-    table.add_row("name", "1" * 10, "2" * 10, "3" * 10)
-    assert [fitting(Console(width=columns), table) for columns in (42, 41, 29)] == [[0, 1, 2, 3], [0, 1, 3], [0]]
+def test_a_long_text_folds_and_numbers_stand_at_the_right() -> None:
+    row = row_of(["a long text", "7"], [6, 3], [False, True])
+    assert row.plain == " a long    7\n text       "
 
 
 # ------------------------------------------------------------------------------------------------------ as people ask

@@ -71,7 +71,7 @@ def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path, p
             0.5 * cell["S"] ** -0.35, rel=0.25
         )
     assert "The best of each size and number of tokens" in asked.words
-    assert "9 of 9 best values: the minimum of a quadratic in lr" in asked.words
+    assert "best values: 9 by quadratic" in asked.words
 
 
 def test_fit_and_decide_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path, plain: Asked) -> None:

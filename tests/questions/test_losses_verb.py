@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.display.chart.figure import Figure
 from rbpx.laws.losses.calibration import calibrate
 from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
@@ -56,17 +57,14 @@ def test_fit_has_a_curve_of_each_family_and_one_of_all(fitted: Rows) -> None:
     assert len({row["fit_id"] for row in fitted}) == len(fitted)
 
 
-def test_a_table_has_what_each_model_shows_on_both_texts(answer: Asked) -> None:
-    _, _, shown = answer.table(160).partition("What each model shows on both texts")
-    rows = [line.split() for line in shown.splitlines()]
-    assert ["family", "size", "S"] in [row[:3] for row in rows]
-    at_of = {f"{size:,.0f}": at for at, size in enumerate(S)}
-    found = [row for row in rows if len(row) == 5 and row[0] == "a" and row[2] in at_of]
-    assert len(found) >= 5, "a long table shows some of its models"
-    for _, size, of, *shares in found:
-        x, y = losses(S[at_of[of]])
-        assert size == of.replace(",", "")
-        assert shares == [f"{x:.4f}", f"{y * (1 + off(at_of[of], 'a') / 100):.4f}"]
+def test_a_figure_has_what_each_model_shows_on_both_texts(answer: Asked) -> None:
+    (result,) = answer.results
+    (figure,) = result.figures()
+    assert isinstance(figure, Figure)
+    shown = [(row["series"], row["x"], row["y"]) for row in figure.values.records()]
+    for at, size in enumerate(S):
+        x, y = losses(size)
+        assert ("a", pytest.approx(x), pytest.approx(y * (1 + off(at, "a") / 100))) in shown
 
 
 def test_models_on_the_other_text_alone_are_foretold_without_S(store: Path) -> None:

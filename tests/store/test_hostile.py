@@ -11,7 +11,9 @@ import pytest
 
 from rbpx.config.options import Format
 from rbpx.display.records import print_records, print_table
-from rbpx.display.terminal import console, grid, put
+from rbpx.display.terminal import console, print_tables
+from rbpx.display.view import View
+from rbpx.display.view import text as column
 from rbpx.files.output import rows_of
 from rbpx.files.visible import visible, visible_line
 from tests.support.composed import here
@@ -69,17 +71,14 @@ def test_csv_and_json_on_a_terminal_command_it_to_nothing(
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 def test_a_name_in_any_of_our_tables_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.markup import escape
-
-    table = grid(text, ["size", "n"])
-    table.add_part(text, [[escape(text), "1"]])
+    view = View[dict[str, str]]("table", column("size", "size"))
     screen = console()
-    put(screen, table)
+    print_tables(screen, [view.table(text, [{"size": text}], about) for about in (text, "")])
     screen.print(f"failed: {text}", markup=False, soft_wrap=True)
     shown = capsys.readouterr().out
     assert harmless(shown)
     if text.isprintable() and 0 < len(text) < 20:
-        assert shown.count(text) == 4
+        assert shown.count(text) == 5  # title, name of a part, a cell of each, and the failure
 
 
 def test_visible_says_what_was_there() -> None:

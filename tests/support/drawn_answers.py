@@ -20,7 +20,7 @@ from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import line
 from rbpx.questions.gaps.law import fit_gap
 from rbpx.questions.ranks.compare import compare, counted
-from rbpx.questions.regimes.noise import AtK, noise_model, predict_noise
+from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.units.ask import express
 
 Floats = NDArray[np.float64]
@@ -149,14 +149,12 @@ def of_noise(n_draws: int) -> tuple[int, int, list[float]]:
     rng, within, n_known, n_tokens = np.random.default_rng(4), 0, 0, []
     for _ in range(n_draws):
         series = misses(rng, dict.fromkeys(LEVELS, ALPHA))
-        model = noise_model(LADDER.tolist(), N_DOCUMENTS * N_TOKENS, series)
-        assert model is not None
-        said = [predict_noise(model, at) for at in series]
+        said = [each["predicted"] for each in predict_noise(LADDER.tolist(), N_DOCUMENTS * N_TOKENS, series)]
         for at, each in zip(series[1:], said[1:], strict=True):
             assert each is not None
-            if at.r2 is not None and each.r2.lo is not None and each.r2.hi is not None:
-                within, n_known = within + (each.r2.lo <= at.r2 <= each.r2.hi), n_known + 1
-        n_tokens.append([each.n_tokens for each in said if each is not None])
+            if at.r2 is not None:
+                within, n_known = within + (each["r2_lo"] <= at.r2 <= each["r2_hi"]), n_known + 1
+        n_tokens.append([each["n_tokens"] for each in said if each is not None])
     return within, n_known, np.median(np.array(n_tokens, dtype=float), axis=0).tolist()
 
 

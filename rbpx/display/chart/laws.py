@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final, Protocol
 
-from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, curve, drawn, rule, scale_of
 from rbpx.display.view import Bounded, Column, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
@@ -47,6 +48,7 @@ def law_figure(
     legend: str = "",
     sizes: Mapping[float, str] | None = None,
     band: bool = True,
+    within: Sequence[Sequence[Bounded]] = (),
 ) -> Figure | Undrawn:
     """The points and lines of some laws.
 
@@ -61,29 +63,37 @@ def law_figure(
         legend: its title; empty where names say all.
         sizes: what the model at each place is called; None where a place is no model.
         band: whether the 95 % band of new models is drawn.
+        within: the intervals of the points of each law, which have no number where they are not known.
     """
+    has_ends = any(at.lo is not None for of in within for at in of)
     view = View[_Row](
         name,
         text(legend or "law", "series"),
         [] if sizes is None else [_SIZE],
-        whole(x.key, x.key),
-        decimal(y.title, y.key),
+        whole(x.title, x.key),
+        with_ends(y.title, y.key) if has_ends else decimal(y.title, y.key),
     )
-    fitted = [
-        {"series": series, "size": (sizes or {}).get(place), x.key: place, y.key: value}
-        for series, fit in laws
-        for place, value in zip(fit.S, fit.y, strict=True)
-        if math.isfinite(value)
-    ]
-    rows = [
-        row
-        for series, fit in laws
-        if fit.alpha.value is not None
-        for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE, series=series)
-    ]
-    marks = (*([Mark("band", rows)] if band and rows else []), *([Mark("line", rows)] if rows else []), Mark("points"))
+    on_axis = abs if y.log else float  # also of what is negative
+    fitted, rows = list[dict[str, Any]](), list[dict[str, Any]]()
+    for (series, fit), bounds in zip(laws, within or [()] * len(laws), strict=True):
+        for of_x, value, at in zip_longest(fit.S, fit.y, bounds):
+            if math.isfinite(value) and (value or not y.log):
+                own = {f"{y.key}_lo": at.lo, f"{y.key}_hi": at.hi} if has_ends else {}
+                of = {"series": series, "size": (sizes or {}).get(of_x), x.key: of_x, y.key: on_axis(value)}
+                fitted.append(of | own)
+        if fit.alpha.value is not None:
+            for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE):
+                rows.append(
+                    {"series": series, x.key: row.pop(x.key)}
+                    | {key: on_axis(of) if isinstance(of, float) else of for key, of in row.items()}
+                )
+    marks = [Mark("band", rows)] if band and rows else []
+    marks += [Mark("line", rows)] if rows else []
+    marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if has_ends else []
     says, caption = words
-    return drawn(view.table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
+    return drawn(
+        view.table(title, fitted), Chart(x, y, (*marks, Mark("points")), "series", legend), says, caption, origin
+    )
 
 
 def series_figure(

@@ -110,9 +110,9 @@ def fit_joint(
     params: dict[str, Any] = {"S": S.tolist(), "lengths": list(lengths), "p": listed(p_MN), "interval": fit.interval}
     params |= {"equation": EQUATION, "source": SOURCE, "n_left_out": int((~used_MN).sum()), "n_sizes": len(y_M)}
     numbers = LawFit(n_points=int(used_MN.sum()), status=status, S=S.tolist())
-    if fit.found is None:
+    if fit.regression is None:
         return WindowsLaw(numbers, params)
-    (ln_C_ref, alpha), ln_S_ref, about = fit.found.regression.theta_P.tolist(), math.log(fit.S_ref), fit.uncertainty
+    (ln_C_ref, alpha), ln_S_ref, about = fit.regression.theta_P.tolist(), math.log(fit.S_ref), fit.uncertainty
     ln_C = ln_C_ref + alpha * ln_S_ref
     of_alpha, of_ln_C = (
         from_half_width(at, math.inf if about is None else about.half_width(np.array(of_P)))

@@ -31,14 +31,6 @@ class Laws:
     k_grid: tuple[int, ...]
     resamples: int
     cells: tuple[Cell, ...] = ()  # how each point of a frontier was found
-    n_unshown: int = 0  # laws fitted too, and left to other questions
-
-    @property
-    def headline(self) -> tuple[Law | None, Law | None]:
-        """The law of RBP at the smallest k and that of cross-entropy, each None where it has no numbers."""
-        fitted = [law for law in self.laws if law.fit.alpha.value is not None and law.method is self.laws[0].method]
-        first = {law.law: law for law in reversed(fitted)}
-        return first.get("rbp"), first.get("cross_entropy")
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
@@ -60,11 +52,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def fits_of(laws: Laws) -> list[Record]:
     """The rows of the laws in `fits`, each with how the points of its frontier were found."""
     of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
-    own = [[cell.row() for cell in of_law.get((law.law, law.k), ())] for law in laws.laws]
-    return [
-        fit_record(laws.group, law, laws.resamples, {"frontier": cells} if cells else {})
-        for law, cells in zip(laws.laws, own, strict=True)
-    ]
+    own = {of: {"frontier": [cell.row() for cell in cells]} for of, cells in of_law.items()}
+    return [fit_record(laws.group, law, laws.resamples, own.get((law.law, law.k))) for law in laws.laws]
 
 
 def rank_fits_of(laws: Laws) -> list[Record]:

@@ -232,7 +232,7 @@ def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_docum
         replicates = [Replicates.of(y_BN[usable_B], n_documents) for y_BN in drawn]
     laws = [fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=False)]
     laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
-    if any(law.found is None for law in laws):
+    if any(law.regression is None for law in laws):
         return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
     gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
@@ -263,8 +263,8 @@ def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_documents: i
     ln_S_G = np.linspace(ln_S_N.min() - math.log(REACH), ln_S_N.max() + math.log(REACH), _GRID)
     ln_y_2G, by_2GN = [], []
     for law in laws:
-        assert law.found is not None, "the fit converged"
-        regression, x_G = law.found.regression, ln_S_G - ln_S_N.mean()
+        assert law.regression is not None, "the fit converged"
+        regression, x_G = law.regression, ln_S_G - ln_S_N.mean()
         ln_y_2G.append(ln_law(x_G, regression.theta_P))
         by_2GN.append(jacobian(x_G, regression.theta_P) @ regression.sensitivity_PN)
     gap_G = ln_y_2G[0] - ln_y_2G[1]

@@ -17,25 +17,29 @@ from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.view import Table, View, decimal, place, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import decimals, rough, significant
+from rbpx.display.vocabulary import AXES, AxisWords, decimals, rough, significant
 from rbpx.laws.exchange import STEP, exchange_of
-from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name
+from rbpx.laws.in_k import MIN_K, JointLaw, KForm, fit_joint_law, fit_k_law
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import with_reasons
-from rbpx.questions.klaw.words import FORMS, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import about_axis, record_of, with_document_doubts
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.origin import from_shares
-from rbpx.runs.points.sizes import weigh_group
+from rbpx.runs.points.sizes import known_points
 from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.typed import typed
 
+FORMS: Final = {
+    KForm.joint: "one law",
+    KForm.drifting: "α drifts with ln k",
+    KForm.levels: "one α, a constant for each k",
+    KForm.separate: "a law for each k",
+}
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 LAWS: Final = View[Record](
     "laws",
@@ -83,30 +87,27 @@ RIVALS: Final = View[Record](
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
-    y_NBK = None
-    if group.is_measured:
-        k_grid = request.k.grid(group.vocab_size, PAPER_K)
-        evidence = weigh_group(connection, group, request, k_grid, ())
-        y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
-        if group.n_resampled != 1:
-            y_NBK = neg_ln(np.stack([e.replicates["rbp"] for e in evidence]))
-    else:
-        shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
-        k_grid = sorted(shared if request.k.is_log else shared & set(request.k.listed(PAPER_K)))
-        y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
-    S, of_S = [run.x for run in group.runs if run.x is not None], None
-    if 1 in k_grid:
-        first = k_grid.index(1)
-        replicates = None if y_NBK is None else Replicates.of(y_NBK[:, :, first].T, group.n_resampled)
-        of_S = fit_power_law(S, y_NK[:, first], replicates)
-    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
+    asked = None if group.is_measured or request.k.is_log else request.k.listed(PAPER_K)
+    points = [
+        each
+        for each in known_points(connection, group, request, {"rbp"}, PAPER_K)
+        if each.k is not None and each.runs == group.runs and each.doubt in (None, Status.one_document)
+        if asked is None or each.k in asked
+    ]
+    k_grid, S = [each.k for each in points if each.k], [run.x for run in group.runs if run.x is not None]
+    y_NK, y_NBK = np.array([each.y_N for each in points]).T.reshape(len(S), -1), None
+    if points and all(each.replicates is not None for each in points):
+        y_NBK = np.array([each.y_BN for each in points]).transpose(2, 1, 0)
+    at_1 = next((each for each in points if each.k == 1), None)
+    of_S = None if at_1 is None else fit_power_law(S, at_1.y_N, at_1.replicates)
     n_documents = group.n_resampled if group.is_measured else None
+    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
         law = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents))
         worth = None
-        if of_S is not None:
-            drawn = None if y_NBK is None else (y_NBK[at], y_NBK[:, :, k_grid.index(1)].T)
+        if of_S is not None and at_1 is not None:
+            drawn = None if y_BK is None or at_1.y_BN is None else (y_BK, at_1.y_BN)
             bends = Status.bends in (law.reasons or ())
             worth = exchange_of(k_grid, y_NK[at], law.alpha.value, of_S, drawn, group.n_resampled, bends)
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
@@ -117,14 +118,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents)
     if joint is not None and joint.alpha.alpha.value is not None:
         fits.append(_joint_fit(group, joint))
-    return Result(
-        [group],
-        fits,
-        [*_tables(group, k_grid, rows, joint)],
-        [*sentences(rows, joint, group.axis)],
-        partial(figures, group, k_grid, drawn_laws),
-        fits,
-    )
+    tables, drawn_of = [*_tables(group, k_grid, rows, joint)], partial(figures, group, k_grid, drawn_laws)
+    return Result([group], fits, tables, [*_sentences(rows, joint, AXES[group.axis])], drawn_of, fits)
 
 
 def _joint_fit(group: Group, joint: JointLaw) -> Record:
@@ -160,6 +155,21 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
     aic, bic = (min(getattr(form, name) for form in joint.forms) for name in ("aic", "bic"))
     forms = [vars(form) | {"aic": form.aic - aic, "bic": form.bic - bic} for form in joint.forms]
     yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis)
+
+
+def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> Iterator[str]:
+    """What a larger k is worth at the first model, and whether one law holds for all k."""
+    for law in [law for law in laws if law["factor"] is not None][:1]:
+        lo, hi = rough(law["factor_lo"]), rough(law["factor_hi"])
+        local = "; this holds from k = 1 to 10 alone" if law["params"]["exchange"]["is_local"] else ""
+        more = x.more.format(rough(law["factor"]))
+        at = f"To do at k = 1 what {law['size']} does at k = {STEP}"
+        yield f"{at}, a model must be {more} (95 %: {lo} to {hi}){local}."
+    if joint is not None and joint.alpha.alpha.value is not None:
+        told = "is rejected over every range of k" if joint.n_ranges else f"is not tested with fewer than {MIN_K} k"
+        if joint.range is not None:
+            told = f"is not rejected from k = {joint.range[0]:,} to {joint.range[1]:,}"
+        yield f"One law for all k, C·k^−κ·{x.x}^−α, {told}."
 
 
 def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLaw]]) -> Iterator[Figure | Undrawn]:

@@ -1,15 +1,18 @@
 """Foretells a quantity from what models show on another text, without S, by calibrations and their backtests."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.vocabulary import law_title
+from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.view import Table, View, magnitude, share, text, whole
+from rbpx.display.vocabulary import in_digits
 from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import fit_curve, rise_of
@@ -20,8 +23,12 @@ from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.questions.predict.rows import backtest, values
-from rbpx.runs.group import Run
+from rbpx.questions.losses import line_of, loss_figure, said_of_families
+from rbpx.questions.predict.rows import INSIDE, LAW, STATUS, backtest, predicted, tested, value_in, values
+from rbpx.questions.result import Result
+from rbpx.runs.fits import alike
+from rbpx.runs.group import Group, Run
+from rbpx.runs.origin import spelled
 from rbpx.runs.points.losses import Pairs, loss_pairs
 from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status, first_of, in_order
@@ -32,76 +39,89 @@ _MEDIAN: Final = 0.6744897501960817  # of |error| over the standard deviation of
 _Targets = Sequence[tuple[Run | None, float]]
 """Models that are on the other text alone, None where an x was typed, and what they show there."""
 
+BACKTESTS: Final = View[Record](
+    "backtest",
+    LAW,
+    text("fitted", "family"),
+    whole("models", "n_fitted"),
+    share("mean |error|", "mean_error"),
+    INSIDE,
+)
+PREDICTIONS: Final = View[Record](
+    "predictions",
+    LAW,
+    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {row['size']}"),
+    magnitude("x", "x", means="what the model shows on the other text"),
+    text("by", "method", spare=2),
+    text("fitted", "family"),
+    predicted(in_digits(4)),
+    share("|error|", "expected_error", means="to expect", spare=3),
+    magnitude("outside", "beyond", means="how many times beyond the measured models", spare=4),
+    STATUS,
+)
+
 
 @dataclass(frozen=True, eq=False)
-class LossForesight:
+class Foretold:
     """One quantity, foretold by the models of one family or of all.
 
     Attributes:
         pairs: the points.
         family: whose models are fitted; None for those of all families.
-        n_fitted: how many models are fitted.
-        told: the models that are foretold, None for an x that was asked for, and a row for each. Its method is
-            `combined` where it is the answer, `shared` where that of the model's own family stands beside it; |error|
-            is the median to expect, relative.
-        backtests: the models of the smallest x, foretold from those of larger ones; of all families, those of each
-            from the others.
         calibration: what predicts, y or the odds of misses; None where nothing can.
         shared: whether the families share one curve; None where that was not tested.
+        told: its predictions. Their method is `combined` where it is the answer, `shared` where that of the model's own
+            family stands beside it; |error| is the median to expect, relative.
+        tests: the models of the smallest x, foretold from those of larger ones; of all families, those of each from
+            the others.
     """
 
     pairs: Pairs
     family: str | None
-    n_fitted: int
-    told: Sequence[tuple[Run | None, Record]]
-    backtests: Sequence[Record]
     calibration: Calibration | None
     shared: SharedTest | None
+    told: Sequence[Record]
+    tests: Sequence[Record]
 
     @property
-    def title(self) -> str:
-        """The name of the quantity."""
-        return law_title(self.pairs.law, self.pairs.k)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether models of several families are fitted."""
-        return self.family is None and len(self.pairs.families) > 1
-
-    @property
-    def by(self) -> str:
-        """Whose models are fitted, in words."""
-        return self.family or ("all families" if self.is_shared else self.pairs.families[0])
+    def names(self) -> Record:
+        """What all its rows have."""
+        family, n = self.family or " + ".join(self.pairs.families), int(self.pairs.of(self.family).sum())
+        return {"law": self.pairs.law, "family": family, "k": self.pairs.k, "x_k": self.pairs.x_k, "n_fitted": n}
 
 
-def foretell(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[LossForesight]:
-    """Foretell every requested quantity of models on the other text alone, and at the x that were typed."""
-    return [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
+def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Foretell from another loss: a row for each prediction and each backtest; nothing is fitted that `fits` keeps."""
+    assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
+    found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
+    rows = [
+        {"law": of.pairs.law, **group.names()} | of.names | row
+        for of in found
+        for row in [*of.told, *of.tests] or [{"kind": "none", "status": Status.too_few_sizes}]
+    ]
+    return Result(
+        [group], alike(rows), [*_tables(group, found)], [*_sentences(group, found)], partial(_figures, group, found)
+    )
 
 
-def _of(pairs: Pairs, request: Request) -> list[LossForesight]:
+def _of(pairs: Pairs, request: Request) -> list[Foretold]:
     """By the family of each model where it has points enough, and by all families."""
-    n_of = {family: int(pairs.of(family).sum()) for family in pairs.families}
-    own = [family for family, n in n_of.items() if n >= FEWEST]
+    own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]
     found = [_by(pairs, family, [*(at for at in alone if family_of(at[0]) == family), *typed], own) for family in own]
-    if len(n_of) > 1 or not own:
-        return [*found, _by(pairs, None, [*alone, *typed], own, _shared(pairs, request.seed))]
+    if len(pairs.families) > 1 or not own:
+        shared, points = None, pairs.points(pairs.of(None)) if len(pairs.x_N) else None
+        if points is not None and len(pairs.x_N) > 4 and len(np.unique(pairs.x_N)) >= FEWEST:
+            shared = share_one_curve(points, fit_curve(points), pairs.family_N, request.seed)
+        return [*found, _by(pairs, None, [*alone, *typed], own, shared)]
     strangers = [at for at in alone if family_of(at[0]) not in own]
     return [*found, _by(pairs, None, strangers, own)] if strangers else found
 
 
-def _shared(pairs: Pairs, seed: int) -> SharedTest | None:
-    if len(pairs.x_N) <= 4 or len(np.unique(pairs.x_N)) < FEWEST:
-        return None
-    points = pairs.points(pairs.of(None))
-    return share_one_curve(points, fit_curve(points), pairs.family_N, seed)
-
-
 def _by(
     pairs: Pairs, family: str | None, targets: _Targets, own: Sequence[str], shared: SharedTest | None = None
-) -> LossForesight:
+) -> Foretold:
     of_N, several = pairs.of(family), family is None and len(pairs.families) > 1
     x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
@@ -109,7 +129,7 @@ def _by(
     tests = hold_out_best(x_N, y_N)
     if several:
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
-    told: list[tuple[Run | None, Record]] = []
+    told = list[Record]()
     if calibration is not None and targets:
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         scatter = pairs.scatter(calibration, family)
@@ -117,28 +137,17 @@ def _by(
             beyond = outside(1 / x, (1 / x_N).tolist())
             by = widening_at(tests, len(x_N), beyond)
             y = pairs.as_y(widened(y, by), scatter)
-            stranger = run is not None and family_of(run) not in pairs.families and len(pairs.families) == 1
+            stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
             reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
             has_own = bool(own) if run is None else family_of(run) in own
-            method = SHARED if family is None and has_own else COMBINED
-            model = {
-                "model_family": run and run.family,
-                "size": run and run.size,
-                "S": run and run.non_embedding_params,
-            }
-            row = {
-                "kind": "prediction",
-                **model,
-                "method": method,
-                "x": x,
-                **values(y),
-                "beyond": beyond,
-                "expected_error": _expected(y),
-            }
-            told.append((run, row | {"widened": by, "status": first_of(reasons), "reasons": [*reasons]}))
-    method = SHARED if several else COMBINED
-    backtests = [backtest(test) | {"method": method, "x": 1 / test.S, "S": None} for test in pairs.compared(tests)]
-    return LossForesight(pairs, family, len(x_N), told, backtests, calibration, shared)
+            row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
+            row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
+            row |= {"x": x, **values(y), "beyond": beyond, "expected_error": _expected(y), "widened": by}
+            row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
+            told.append(row)
+    at = {"method": SHARED if several else COMBINED, "S": None}
+    backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
+    return Foretold(pairs, family, calibration, shared, told, backtests)
 
 
 def _doubts(
@@ -162,3 +171,58 @@ def _expected(y: Estimate) -> float | None:
     if y.lo is None or y.hi is None or y.lo <= 0:
         return None
     return _MEDIAN * (math.log(y.hi) - math.log(y.lo)) / (2 * Z)
+
+
+def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
+    """The backtests of a group, then its predictions."""
+    note = "Models of the smallest x, foretold by those of larger ones; those of a family by the others, of all."
+    yield BACKTESTS.table("Backtest", [of.names | tested(of.tests) for of in found], group.title, note=note)
+    rows = [of.names | row for of in found for row in of.told]
+    if rows:
+        x = ", ".join(dict.fromkeys(of.pairs.x_title for of in found))
+        lines = [
+            f"x is {x}. A regression of y on x as measured, over forms, with the 95 % interval of one new model on the "
+            "same text; it assumes nothing of how x errs.",
+            *dict.fromkeys(of.pairs.of_guessing for of in found),
+        ]
+        yield PREDICTIONS.table("Predictions from another loss", rows, group.title, note=" ".join(lines))
+
+
+def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
+    """How good the backtests are, whether families share a curve, and what there is to foretell."""
+    by_own = [of for of in found if of.tests and (of.family or len(of.pairs.families) == 1)]
+    if by_own:
+        best = min(by_own, key=lambda of: float(tested(of.tests)["mean_error"]))
+        all_tests = tested([row for of in by_own for row in of.tests])
+        yield (
+            f"{best.pairs.title} was foretold best, {tested(best.tests)['mean_error']:.1%} off on average; the 95 % "
+            f"intervals contained {all_tests['n_inside'] or 0} of {all_tests['n_intervals'] or 0} values."
+        )
+    for of in found:
+        if of.shared is not None:
+            yield said_of_families(of.pairs, of.shared.p)
+    if not any(of.told for of in found):
+        yield (
+            f"Every model on {group.on.dataset} is on {group.first.dataset} too. To foretell another one, type what it "
+            "shows there: x=2.9."
+        )
+
+
+def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure | Undrawn]:
+    """What was measured and what is foretold, with the band of new models, a figure for each quantity."""
+    origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
+    caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
+    for pairs in dict.fromkeys(of.pairs for of in found):
+        laws = [of for of in found if of.pairs is pairs]
+        told = [
+            (f"foretold, {row['model_family'] or of.names['family']}", float(row["x"]), value_in(row))
+            for of in laws
+            for row in of.told
+            if row["method"] == COMBINED
+        ]
+        lines: list[Any] = []
+        for of in laws:
+            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.told)]
+            if of.family or len(pairs.families) == 1 or len(laws) == 1:
+                lines += line_of(pairs, of.family, of.calibration, x)
+        yield loss_figure(pairs, lines, told, f"{len(told)} are foretold", caption, origin)

@@ -6,9 +6,8 @@ To measure how well a law predicts, it is fitted to the m smallest sizes and com
 tokens, for m from 3 up.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from rbpx.config.request import Request
 from rbpx.laws.pins import Given, Pins
@@ -18,49 +17,43 @@ from rbpx.laws.prediction.calibration import expected_error, widened
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
-from rbpx.questions.predict.rows import backtest, constants, moves, prediction, tested, title_of, values
+from rbpx.questions.predict.rows import backtest, constants, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
-_IN_FITS: Final = ("S", "y", "lo", "hi", "beyond")  # of a prediction, in params
-
 
 @dataclass(frozen=True, eq=False)
 class Foresight:
-    """One law by one method: its predictions and its backtests.
+    """One quantity: its predictions and its backtests.
 
     Attributes:
-        law: the fit by that method; by the first method that has numbers where the answer is over forms.
+        law: by the first method that has numbers, which the answer over forms rests on.
         fit: the same as a row of `fits`.
-        method: `combined`, a form of which only the prediction is known, or a method of `rbpx.laws.names`.
-        rows: all that is known, told apart by `kind`: its predictions at the sizes asked for, its backtests, and what
-            the combined answer would be without given constants and with others; or that there is `none`.
+        fits: those by all methods.
+        rows: all that is known, told apart by `kind` and `method`: predictions at the sizes asked for, backtests, and
+            what the combined answer would be without given constants and with others; or that there is `none`. The
+            answer comes first: `combined`, else the first method; then single forms, and the other methods.
     """
 
     law: Law
     fit: Record
-    method: str
+    fits: Sequence[Record]
     rows: Sequence[Record]
 
     def of(self, kind: str) -> list[Record]:
-        """Its rows of a kind."""
-        return [row for row in self.rows if row["kind"] == kind]
+        """The rows of the answer of a kind."""
+        return [row for row in self.rows if (row["kind"], row["method"]) == (kind, self.rows[0]["method"])]
 
     @property
     def title(self) -> str:
         """The name of the law."""
         return title_of(self.rows[0])
 
-    @property
-    def tested(self) -> Record:
-        """What its backtests say."""
-        return tested(self.of("backtest"))
 
-
-def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> list[Foresight]:
+def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> Foresight:
     """The answers for one law: the combined one, those of single forms, and those by each method.
 
     What speaks against the combined answer speaks against each of the others, which rest on the same points.
@@ -68,32 +61,28 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    over_forms = _over_forms(group, laws[first], fits[first], targets, request.pins)
-    combined = [row["reasons"] for row in over_forms[0].of("prediction")] if over_forms else [()] * len(targets)
-    return [*over_forms, *(_by_method(group, *law, targets, combined) for law in zip(laws, fits, strict=True))]
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request.pins)]
+    combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
+    for law, fit in zip(laws, fits, strict=True):
+        told = [*_by_method(law, targets, combined or [()] * len(targets))]
+        told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
+        rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
+    named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
+    return Foresight(laws[first], fits[first], fits, [named | row for row in rows])
 
 
-def _foresight(group: Group, law: Law, fit: Record, method: str, rows: Iterable[Record]) -> Foresight:
-    named = {"fit_id": fit["fit_id"], "law": law.law, **group.names(), "k": law.k, "method": method}
-    told = list(rows) or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
-    return Foresight(law, fit, method, [named | {"n_fitted": len(law.runs)} | row for row in told])
-
-
-def _by_method(
-    group: Group, law: Law, fit: Record, targets: Sequence[float], combined: Sequence[Sequence[Status]]
-) -> Foresight:
+def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
     """The predictions of one law, each with its own statuses and those of the combined answer at the same size."""
     if law.fit.alpha.value is None:
-        return _foresight(group, law, fit, law.method.value, ())
-    rows = []
+        return
     for S, reasons in zip(targets, combined, strict=True):
         told = law.fit.predict(S)
         far = [Status.beyond] if told.beyond > FAR else []
-        rows.append(prediction(told.record(), in_order([*(law.fit.reasons or ()), *far, *reasons])))
-    return _foresight(group, law, fit, law.method.value, [*rows, *map(backtest, law.backtests)])
+        yield prediction(told.record(), in_order([*(law.fit.reasons or ()), *far, *reasons]))
+    yield from map(backtest, law.backtests)
 
 
-def _over_forms(group: Group, law: Law, fit: Record, targets: Sequence[float], pins: Pins) -> list[Foresight]:
+def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
     """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = values_of(pins, y, {each.name: each.free for each in pinned}) if pinned else ()
@@ -109,12 +98,12 @@ def _over_forms(group: Group, law: Law, fit: Record, targets: Sequence[float], p
         return None if others is None else _combined(law, S, others, with_held)[0]
 
     beside = constants(pinned, combined, min(map(abs, y)), refit)
-    found = [_foresight(group, law, fit, COMBINED, [*combined, *map(backtest, tests), *beside])]
-    for form in answers[0].within:
-        told = zip(answers, combined, strict=True)
-        alone = [prediction(row | values(each.within[form].estimate), row["reasons"]) for each, row in told]
-        found.append(_foresight(group, law, fit, form, alone))
-    return found
+    rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
+    return rows + [
+        {"method": form} | prediction(row | values(each.within[form].estimate), row["reasons"])
+        for form in answers[0].within
+        for each, row in zip(answers, combined, strict=True)
+    ]
 
 
 def _combined(
@@ -129,19 +118,3 @@ def _combined(
         own = {"expected_error": expected_error(y, each.beyond), "widened": by, "weights": each.weights}
         rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
     return rows, tests
-
-
-def fits_of(foresights: Sequence[Foresight]) -> list[Record]:
-    """The rows of `fits`, each with its predictions and backtests, and what was predicted over forms beside it."""
-    fits = []
-    for law in {id(of.law): of for of in foresights}.values():  # the last one of each law is by its method
-        predictions = {of.method: of.of("prediction") for of in foresights if of.law is law.law}
-        said = {of: [{name: row[name] for name in _IN_FITS} for row in rows] for of, rows in predictions.items()}
-        params = {
-            "predictions": said.pop(law.method),
-            "backtests": [vars(test) | {"predicted": test.predicted.record()} for test in law.law.backtests],
-            "mean_backtest_error": law.tested["mean_error"],
-            "over_forms": said,
-        }
-        fits.append(law.fit | {"params": law.fit["params"] | params})
-    return fits

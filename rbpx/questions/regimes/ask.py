@@ -7,7 +7,7 @@ Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,14 +15,14 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.law_columns import backtest, constant, determination, points_of
+from rbpx.display.law_columns import backtest, constant, determination, estimate_in, points_of
+from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, View, magnitude, whole
-from rbpx.display.vocabulary import AXES
-from rbpx.laws.intervals.estimate import Replicates, flat
+from rbpx.display.vocabulary import AXES, number
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.questions.question import of_each
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
-from rbpx.questions.regimes.noise import AtK, noise_model, predict_noise
-from rbpx.questions.regimes.words import sentences, word
+from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.result import Result
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, stands, supported
 from rbpx.runs.group import Group
@@ -36,18 +36,21 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     """Fit the law at every k, log-spaced up to V unless the request names others, and say what its regime of k adds."""
     points = known_points(connection, group, request if request.k.by_number else request.but(k="log"), {"rbp"})
     laws = [doubted(group, law) for law in fit_all(points, request.method[0], compares=False)] if points else []
-    regimes = [_regime(of, law) for of, law in zip(points, laws, strict=True)]
-    reach = supported(laws)
-    for regime, noise in zip(regimes, _noise(group, points, laws), strict=True):
-        regime |= {"supported_up_to_k": reach} | noise
+    both = list(zip(points, laws, strict=True))
+    noise: list[Record] = [{"predicted": None} for _ in both]
+    if group.is_measured and group.n_resampled > 1:
+        S = [run.x for run in group.runs if run.x is not None]
+        noise = predict_noise(S, group.runs[-1].n_tokens or 0, [_at_k(*each) for each in both])
+    reach = {"supported_up_to_k": supported(laws)}
     fits = [
-        fit_record(group, law, request.resamples, {"regime": regime}) for law, regime in zip(laws, regimes, strict=True)
+        fit_record(group, law, request.resamples, {"regime": _regime(of, law) | reach | more})
+        for (of, law), more in zip(both, noise, strict=True)
     ]
     rows = [_shown(row) for row in fits]
     words = AXES[group.axis]
     title, ties = f"−ln RBP_k = {words.constant} · {words.x}^−α over k", f"Ties {group.ties.value}."
     table = REGIMES.table(title, rows, group.title, group.axis, ties)
-    return Result([group], fits, [table], sentences(rows, words), partial(figures, group, rows), fits)
+    return Result([group], fits, [table], [*_sentences(rows)], partial(figures, group, rows), fits)
 
 
 def _shown(fit: Record) -> Record:
@@ -68,49 +71,62 @@ def _regime(points: Points, law: Law) -> Record:
         document_sd: the same over resampled documents.
         stands: whether the law holds (`rbpx.runs.fits`).
     """
-    n_misses = signal = binomial_sd = document_sd = None
-    largest, y, fit = points.runs[-1], float(points.y_N[-1]), law.fit
-    if largest.n_tokens is not None and 0 < y < math.inf:
-        share = math.exp(-y)
-        n_misses = round(largest.n_tokens * (1 - share))
-        binomial_sd = math.sqrt((1 - share) / (share * largest.n_tokens)) / y
+    y, n, alpha, document_sd = float(points.y_N[-1]), points.runs[-1].n_tokens, law.fit.alpha.value, None
+    share = math.exp(-y) if 0 < y < math.inf and n is not None else None
     if points.y_BN is not None and points.doubt is None:
-        usable_B = Replicates.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
-        document_sd = float(usable_B.std(ddof=1)) if len(usable_B) > 1 else None
-    if fit.alpha.value is not None:
-        signal = fit.alpha.value * math.log(max(points.S_N) / min(points.S_N))
-    known = {"n_misses": n_misses, "signal": signal, "binomial_sd": binomial_sd, "document_sd": document_sd}
-    return known | {"stands": stands(law)}
-
-
-def _noise(group: Group, points: Sequence[Points], laws: Sequence[Law]) -> list[Record]:
-    """What the noise of few misses would do to the law at each k; predicted is None where it is not known."""
-    model = None
-    if group.is_measured and group.n_resampled > 1:
-        S = [run.x for run in group.runs if run.x is not None]
-        measured = [_at_k(of, law) for of, law in zip(points, laws, strict=True)]
-        model = noise_model(S, group.runs[-1].n_tokens or 0, measured)
-    if model is None:
-        return [{"predicted": None} for _ in laws]
-    of_all = {"law_alpha": model.alpha, "clumping": float(np.diag(model.dispersion_NN).mean())}
-    predicted = [predict_noise(model, at) for at in measured]
-    return [{"predicted": None if of_k is None else flat(vars(of_k)), **of_all} for of_k in predicted]
+        ln_y_B = Replicates.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
+        document_sd = float(ln_y_B.std(ddof=1)) if len(ln_y_B) > 1 else None
+    return {
+        "n_misses": round(n * (1 - share)) if n and share else None,
+        "signal": None if alpha is None else alpha * math.log(max(points.S_N) / min(points.S_N)),
+        "binomial_sd": math.sqrt((1 - share) / (share * n)) / y if n and share else None,
+        "document_sd": document_sd,
+        "stands": stands(law),
+    }
 
 
 def _at_k(points: Points, law: Law) -> AtK:
-    fit = law.fit
-    ln_y_BN = np.zeros((0, len(points.runs)))
+    fit, about = law.fit, law.fit.uncertainty
     with np.errstate(divide="ignore", invalid="ignore"):  # a count of 0 has no logarithm, and is left out
         ln_y_N = np.log(points.y_N)
+        ln_y_BN = np.zeros((0, len(points.runs)))
         if points.y_BN is not None:
             ln_y_BN = Replicates.of(points.y_BN, points.n_documents).ln_y_BN
-    about = fit.uncertainty
     models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
     return AtK(ln_y_N, ln_y_BN, fit.alpha.value, fit.r2.value, models, stands(law))
 
 
+def _word(row: Record) -> str:
+    """Whether the law holds at a k, or why it does not."""
+    status = Status(row["status"] or Status.ok)
+    if row["stands"] or status is not Status.ok:
+        return "holds" if row["stands"] else status.label
+    return "reversed" if row["alpha"] is not None and row["alpha"] < 0 else "noise"
+
+
+def _sentences(rows: Sequence[Record]) -> Iterator[str]:
+    """The largest k of the law, what ends it there, and whether noise does."""
+    if not rows:
+        yield "RBP_k is not known at any k of the grid."
+        return
+    reach = rows[0]["supported_up_to_k"]
+    end = next((row for row in rows if not row["stands"]), None)
+    holds = [] if reach is None else [f"The law holds at every k of the grid up to {reach:,}"]
+    told = "; ".join([*holds, *([] if end is None else [f"at k = {end['k']:,} it does not hold ({_word(end)})"])])
+    yield f"{told[0].upper()}{told[1:]}."
+    last = max((row["k"] for row in rows if row["stands"]), default=0)
+    beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
+    if beyond is not None:
+        ends = "may be what ends it" if beyond["predicted"]["is_noise"] else "does not end it"
+        r2 = interval_of(estimate_in(beyond["predicted"], "r2"))
+        yield (
+            f"At k = {beyond['k']:,} R² is {number(beyond['r2'], 3)}; with so few misses a law that goes on would show "
+            f"{r2}, so noise {ends}."
+        )
+
+
 def _law(row: Record) -> Cell:
-    said, status = word(row), Status(row["status"] or Status.ok)
+    said, status = _word(row), Status(row["status"] or Status.ok)
     return Cell((said,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
 
 

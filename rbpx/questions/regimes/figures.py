@@ -8,7 +8,7 @@ from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Scale, Undrawn, bars, drawn, line, points, rule
 from rbpx.display.law_columns import determination, exponent
-from rbpx.display.view import Column, View, magnitude, state, text, whole, with_ends, written
+from rbpx.display.view import Column, View, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, decimals, rough
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
@@ -29,74 +29,38 @@ BY_NOISE: Final[Sequence[Column[Record] | Sequence[Column[Record]]]] = (
 )  # fmt: skip
 _EXPONENTS: Final = View[Record]("alpha", K, ALPHA, text("law", "law"), state())
 _R2: Final = View[Record]("r2", K, determination(), BY_NOISE)
-_FLOOR: Final = View[Record](
-    "noise",
-    text("line", "what"),
-    K,
-    magnitude("in ln(−ln RBP_k)", "ln_y"),
-    whole("misses", "n_misses"),
-)
 
 
 def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
-    """Draw alpha against k, R2 against k, and the change by the law beside the noise."""
+    """Draw alpha and R2 against k, with what noise would leave of it."""
     fitted = [row | {"law": _LAW[not row["stands"]]} for row in rows if row["r2"] is not None]
-    titles = {"alpha": "Exponent against k", "r2": "R² against k", "noise": "Noise floor"}
+    titles = {"alpha": "Exponent against k", "r2": "R² against k"}
     if not fitted:
         yield from (Undrawn(name, title, "No k has a law here.") for name, title in titles.items())
         return
     origin, words = from_fits([row["fit_id"] for row in rows], group), AXES[group.axis]
-    reach, end, supported = "the law does not hold at the first k", [], rows[0]["supported_up_to_k"]
-    if supported is not None:
-        reach, end = f"the law holds up to k = {supported:,}", [rule(k=supported)]
+    supported = rows[0]["supported_up_to_k"]
+    end = [] if supported is None else [rule(k=supported)]
+    reach = f"the law holds up to k = {supported:,}" if supported else "the law does not hold at the first k"
     low, high = (of(fitted, key=lambda row: row["alpha"]) for of in (min, max))
+    marks = (line(plain=True), bars("alpha_lo", "alpha_hi"), points(), *end)
     ends = " to ".join(f"{of['alpha']:.3f} at k = {of['k']:,}" for of in (low, high))
-    marks = bars("alpha_lo", "alpha_hi"), points()
     yield drawn(
         _EXPONENTS.table(titles["alpha"], fitted, axis=group.axis),
-        Chart(_K, Scale("alpha", "α"), (line(plain=True), *marks, *end), "law", "law", _LAW),
+        Chart(_K, Scale("alpha", "α"), marks, "law", "law", _LAW),
         f"Alpha of the law in {words.x} for {group.title}, from {ends}; {reach}.",
         f"α of −ln RBP_k = {words.constant}·{words.x}^−α with its 95 % interval, documents and models; {reach}.",
         origin,
     )
+    noise = [row for row in fitted if row["r2_by_noise"] is not None]
+    dashed = [{"k": row["k"], "r2": row["r2_by_noise"]} for row in noise]
+    under = [Mark("band", noise, "r2_by_noise_lo", "r2_by_noise_hi"), line(dashed, look={"strokeDash": [4, 3]})]
     worst = min(fitted, key=lambda row: row["r2"])
     yield drawn(
         _R2.table(titles["r2"], fitted),
-        Chart(_K, Scale("r2", "R²"), (*_by_noise(fitted), line(), points(), *end)),
+        Chart(_K, Scale("r2", "R²"), (*(under if noise else []), line(), points(), *end)),
         f"R2 of the law in {words.x} for {group.title} at each k; smallest at k = {worst['k']:,}: {worst['r2']:.3f}.",
         f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: median and 95 % of what "
         "it would be if the law went on as where it holds, under the noise of so few misses.",
         origin,
     )
-    floor = [of for row in fitted for of in _floor(row)]
-    if all(row["document_sd"] is None and row["binomial_sd"] is None for row in fitted):
-        yield Undrawn("noise", titles["noise"], "Noise is counted in tokens, which imported results do not have.")
-        return
-    yield drawn(
-        _FLOOR.table(titles["noise"], floor),
-        Chart(_K, Scale("ln_y", "in ln(−ln RBP_k)", log=True), (line(), points(), *end), "what"),
-        f"Change of ln(−ln RBP_k) by the law for {group.title}, beside the noise at the largest {words.one}; {reach}.",
-        f"Change of ln(−ln RBP_k) by the law from the smallest to the largest {words.one}, and its standard deviation "
-        "at the largest, over documents and as a count of independent tokens. Where they meet, signal and noise cannot "
-        f"be told apart; {reach}.",
-        origin,
-    )
-
-
-def _by_noise(fitted: Sequence[Record]) -> list[Mark]:
-    """The median and the band of the R2 that noise would leave a law that goes on."""
-    rows = [
-        {"k": row["k"], "r2": row["r2_by_noise"], "lo": row["r2_by_noise_lo"], "hi": row["r2_by_noise_hi"]}
-        for row in fitted
-        if row["r2_by_noise"] is not None
-    ]
-    return [Mark("band", rows), line(rows, look={"strokeDash": [4, 3]})] if rows else []
-
-
-def _floor(row: Record) -> list[Record]:
-    named = {
-        "change by the law": row["signal"] and abs(row["signal"]),
-        "noise of the documents": row["document_sd"],
-        "noise of the count": row["binomial_sd"],
-    }
-    return [row | {"what": what, "ln_y": value} for what, value in named.items() if value]

@@ -47,12 +47,10 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         names = group.names() | run.names() | {"run_id": run.run_id, "vocab_size": run.vocab_size}
         rows.append({**names, **by_name(**of)})
     tokens = [row | {"n_tokens": run.n_tokens} for row, run in zip(rows, group.runs, strict=True)]
-    about, of_ties = group.title, f"Ties {group.ties.value}; intervals over documents."
-    across = "Rank/V and bits/byte can be compared across tokenizers."
+    note = f"Ties {group.ties.value}; intervals over documents. Rank/V and bits/byte can be compared across tokenizers."
     tables = [
-        BITS.table("Nats per token and bits per byte", tokens, about, note=of_ties),
-        RANKS.table("Rank of the true token", rows, about),
-        RELATIVE.table("Rank/V, and RBP at k of the same share of V", rows, about, note=across),
+        BITS.table("Nats per token and bits per byte", tokens, group.title, note=note),
+        RANKS.table("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title),
     ]
     return Result([group], rows, tables)
 
@@ -150,11 +148,11 @@ BITS: Final = View[Record](
     with_ends("tok/byte", "tokens_per_byte", ends_spare=5),
     text("run", "run_id", spare=4),
 )  # fmt: skip
-RANKS: Final = View[Record]("ranks", SIZE, [with_ends(of, f"rank_{p}", None, _rank) for p, of in QUANTILES.items()])
-RELATIVE: Final = View[Record](
-    "relative",
+RANKS: Final = View[Record](
+    "ranks",
     SIZE,
-    [with_ends(of, f"relative_rank_{p}", None, rough, ends_spare=1) for p, of in QUANTILES.items()],
-    [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3)) for share in SHARES],
+    [with_ends(of, f"rank_{p}", None, _rank, spare=1, ends_spare=3) for p, of in QUANTILES.items()],
+    [with_ends(f"{of} / V", f"relative_rank_{p}", None, rough, ends_spare=2) for p, of in QUANTILES.items()],
+    [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3), ends_spare=4) for share in SHARES],
 )
 QUESTION = of_each(answer, select=partial(in_size, along=False))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
-from rbpx.errors import number_of
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.curve import LossPoints
@@ -39,6 +39,7 @@ class Pairs:
         law: name of the quantity.
         k: None where it has none.
         x_k: that of the quantity of the axis.
+        x_title: what is on the axis, in words.
         members: the runs at which both are known and positive.
         x_N: of the axis.
         y_N: of the quantity.
@@ -58,6 +59,7 @@ class Pairs:
     law: str
     k: int | None
     x_k: int | None
+    x_title: str
     members: tuple[Run, ...]
     x_N: Floats
     y_N: Floats
@@ -71,6 +73,16 @@ class Pairs:
     chance: float | None = None
     is_chance_known: bool = True
     at_chance: tuple[tuple[str, float, float], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.law, self.k)
+
+    @property
+    def key(self) -> str:
+        """The same for programs."""
+        return self.law if self.k is None else f"{self.law}_{self.k}"
 
     @property
     def fitted_N(self) -> Floats:
@@ -94,18 +106,11 @@ class Pairs:
         return tuple(test if self.chance is None else compared_as_misses(test, self.chance) for test in tests)
 
     @property
-    def of_guessing(self) -> list[str]:
-        """What has to be known of a share of misses, a sentence each."""
-        if self.chance is None:
-            return []
-        known = "of guessing" if self.is_chance_known else "of guessing, which is not known and taken to be 0"
-        lines = [
-            f"1 - accuracy is fitted as the odds (1 - a) / (a - c), with c = {self.chance:.3g} the success {known}."
-        ]
-        if self.at_chance:
-            models = number_of(len(self.at_chance), "model")
-            lines.append(f"Left out: {models} that did no better than guessing, so say nothing of the curve.")
-        return lines
+    def of_guessing(self) -> str:
+        """What has to be known of a share of misses; empty of other quantities."""
+        known = "" if self.is_chance_known else ", which is not known and taken to be 0"
+        odds = "1 - accuracy is fitted as the odds (1 - a) / (a - c), with c"
+        return "" if self.chance is None else f"{odds} = {self.chance:.3g} the success of guessing{known}."
 
     @property
     def family_N(self) -> list[str]:
@@ -184,6 +189,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
         law=y.law,
         k=y.k,
         x_k=x.k,
+        x_title=f"{law_title(group.on.law, x.k)} on {group.on.dataset}",
         members=members,
         x_N=x_N,
         y_N=y_N,

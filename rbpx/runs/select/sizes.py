@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import duckdb
 
@@ -117,8 +117,9 @@ def _near(value: float, target: float, near: float) -> bool:
     return abs(value / target - 1) <= near
 
 
-_Value = TypeVar("_Value", int, float, str)
 _OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_AGREED = (*("weight", "lr", "schedule", "schedule_tokens", "active_params", "total_params", "cross_entropy_nats"),)
+_SIZES = ("non_embedding_params", "active_params")  # whole ones are written as that
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
 
@@ -291,46 +292,30 @@ def _imported(
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     knobs = varied(rows[0]) if rows else []
-    known = (*ALIKE, "non_embedding_params", "size", *OF_TRAINING, *knobs)
+    names = (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)
     runs = []
-    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in known)).values():
-        first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
-        active = _one(row["active_params"] for row in members)
+    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in (*names, *knobs))).values():
+        first = members[0]
+        agreed = {name: _one(row[name] for row in members) for name in (*_AGREED, *IMPORTED)}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
+        items = [row for row in members if row["item"] is not None]
+        facts = {name: first.get(name) for name in names} | {name: agreed[name] for name in _AGREED}
+        facts |= {name: int(of) for name in _SIZES if (of := facts[name]) is not None and of == int(of)}
         runs.append(
             Run(
-                run_ids=tuple(sorted({row["run_id"] for row in members})),
-                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)},
-                varied={name: first[name] for name in knobs if first[name] is not None},
-                weight=_one(row["weight"] for row in members) or 1.0,
-                vocab_size=None,
-                n_documents=None,
-                n_skipped=None,
+                tuple(sorted({row["run_id"] for row in members})),
+                **facts | {"weight": facts["weight"] or 1.0},
                 n_tokens=counts.pop() if len(counts) == 1 else None,
-                lr=_one(row["lr"] for row in members),
-                schedule_tokens=_one(row["schedule_tokens"] for row in members),
-                schedule=_one(row["schedule"] for row in members),
-                active_params=None if active is None else _whole(active),
-                total_params=_one(row["total_params"] for row in members),
-                cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
+                varied={name: first[name] for name in knobs if first[name] is not None},
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
-                attempts={
-                    row["item"]: (row["n_correct"], row["n_samples"]) for row in members if row["item"] is not None
-                },
-                imported={
-                    name: value for name in IMPORTED if (value := _one(row[name] for row in members)) is not None
-                },
+                attempts={row["item"]: (row["n_correct"], row["n_samples"]) for row in items},
+                imported={name: agreed[name] for name in IMPORTED if agreed[name] is not None},
             )
         )
     return runs
 
 
-def _whole(S: float) -> float:
-    """A size that is a whole number as one, so that it is written as that."""
-    return int(S) if S == int(S) else S
-
-
-def _one(values: Iterable[_Value | None]) -> _Value | None:
+def _one(values: Iterable[Any]) -> Any:
     """The value that all rows agree on; None where none has it, or they differ."""
     known = set(values) - {None}
     return known.pop() if len(known) == 1 else None

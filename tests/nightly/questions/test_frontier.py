@@ -50,7 +50,7 @@ def test_every_format_has_the_best_of_each_cell(swept: Path, form: str, tmp_path
     output = tmp_path / f"page.{form}"
     words = ("surface", "frontier=true", "resamples=40", "--store", swept / "store", "--format", form)
     here(*words, "--output", output, cwd=swept / "cwd", check=0, writes=True)
-    assert ("cell" if form == "csv" else "best") in output.read_text()
+    assert ("\ncell," if form == "csv" else "best") in output.read_text()
 
 
 def test_predict_takes_the_frontier(swept: Path) -> None:
@@ -73,7 +73,7 @@ def test_every_question_with_a_frontier_says_which_runs_are_a_sweep(swept: Path,
 
 def test_decide_takes_the_best_of_each_cell(swept: Path) -> None:
     told = ask(swept, "decide", "frontier=true")
-    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs." in told
+    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs; " in told
     (runs, *_), (best,) = (
         [row for row in rows(swept, "decide", "frontier=true") if row["kind"] == kind] for kind in ("runs", "best")
     )

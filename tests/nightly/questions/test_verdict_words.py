@@ -88,16 +88,8 @@ def test_the_page_says_no_law_here_where_there_is_none(store: Path, cwd: Path, t
     page = tmp_path / "page.md"
     here("report", "--store", store, "--format", "md", "--output", page, "ties=optimistic", cwd=cwd, check=0)
     said = " ".join(page.read_text().split())
-    assert said.count("Cross-entropy: no law here") == 2  # flat, and what turns
-    assert said.count("Cross-entropy falls as") == 2  # what falls, and what stops
-    assert (
-        len(
-            re.findall(
-                r"at ten times the size it is \d+ % lower; its status: \w+", said.replace("%", " %").replace("  ", " ")
-            )
-        )
-        >= 1
-    )
+    assert len(re.findall(r"(?i)no law of cross-entropy here", said)) == 2  # flat, and what turns
+    assert len(re.findall(r"cross-entropy is \d+% lower", said)) == 2  # what falls, and what stops
     assert "cannot be told from 0" in said
     assert "1 % higher at ten times the size" not in said
 
