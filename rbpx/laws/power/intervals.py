@@ -24,8 +24,6 @@ from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
 
-Ends = tuple[float | None, float | None]
-
 
 def centred(S_N: Floats) -> tuple[Floats, float]:
     """ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
