@@ -214,7 +214,7 @@ def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(stor
     bring(ladder_with_states(tmp_path / "a.csv", {"lr": 1e-3}), store)
     asked = ask(store, "surface", resamples=1, form="kaplan", objective="least_squares")
     assert [law["status"] for law in asked.rows] == ["mixed_checkpoints"]
-    assert "6 are states before the end of their training" in asked.words
+    assert "6 of 18 points are states before the end of their training" in asked.words
 
 
 def test_where_no_rate_decays_all_states_are_alike(store: Path, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ class FormFits:
         spread = rest_TR[..., None] + _spread(of_first, of_slope, self.A_BRF22[:, None])
         scale = np.sqrt(self.sigma2_BRF[:, None] * spread)
         weight = np.broadcast_to(self.weight_BRF[:, None], scale.shape)
-        flat = (*scale.shape[:2], -1)
+        flat = (*scale.shape[:2], scale.shape[2] * scale.shape[3])
         centre = ln_law + carried(self.residual_BRFN)
         return TMixture(centre.reshape(flat), scale.reshape(flat), weight.reshape(flat), self.grid.dof)
 

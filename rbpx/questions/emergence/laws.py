@@ -102,7 +102,7 @@ def fit_joint(
     replicates = None
     if p_BMN is not None:
         replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_documents)
-    counts, y_M = Unequal(n_M[fitted_M].astype(np.float64)), np.exp(means(ln_y_MN))
+    counts, y_M = Unequal(n_M[fitted_M].astype(np.float64)) if fitted_M.any() else None, np.exp(means(ln_y_MN))
     fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, unequal=counts)
     status = fit.status or Status.ok
     if status is Status.too_few_sizes and len(set(S.tolist())) > 2:

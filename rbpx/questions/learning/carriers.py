@@ -60,7 +60,8 @@ def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
         is_M, again = np.isin(of_M, best), []
         for is_here_M in (half_M == 0, half_M == 1):
             chosen_here = np.isin(of_M, _best(slope_M * is_here_M, of_M, is_kept_C, top))
-            again.append(slope_M[~is_here_M & chosen_here].sum() / slope_M[~is_here_M].sum())
+            total = slope_M[~is_here_M].sum()
+            again.append(slope_M[~is_here_M & chosen_here].sum() / total if total else np.nan)
         row: Record = {"kind": "chosen", "by": by, "n": len(best), "share": float(slope_M[is_M].sum() / slope_M.sum())}
         chosen.append(row | {"again": float(np.mean(again)), "of_tokens": float(is_M.mean())})
     yield from chosen if falls else []
