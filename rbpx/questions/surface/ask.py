@@ -66,7 +66,7 @@ SURFACES: Final = View[Record](
     LAW,
     text("form", "form"),
     with_ends("α", "alpha", means="exponent of S; intervals are over trainings and documents"),
-    with_ends("β", "beta", means="exponent of D"),
+    with_ends("β", "beta", means="exponent of D", ends_spare=1),
     with_ends("E", "E", spare=1, ends_spare=5),
     with_ends("A", "A", None, in_digits(4), spare=7),
     with_ends("B", "B", None, in_digits(4), spare=8),
