@@ -71,6 +71,7 @@ RIGHT = sample(0, [["-1.0", "True"]], " a", [["Q", " a"]], acc=1)
     ("rows", "metric", "told"),
     [
         ([{"a": 1}], None, "has no samples of lm-evaluation-harness"),
+        ([RIGHT | {"doc_id": None}], None, "line 1: doc_id None is no number of an item"),
         ([RIGHT, RIGHT], None, "line 2: item 0 appears twice"),
         ([RIGHT, RIGHT | {"doc_id": 1, "filter": "strict"}], None, "answers of 2 filters (none, strict)"),
         ([RIGHT], "f1", "logs no metric f1; it has: acc"),

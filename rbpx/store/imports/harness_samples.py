@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -86,15 +86,17 @@ def read_samples(path: Path, metric: str | None = None) -> Scored:
 
 
 def _check_alone(rows: Sequence[Row]) -> None:
-    """Refuse answers of several filters, and items that are there twice."""
+    """Refuse answers of several filters, and items that have no number or are there twice."""
     filters = list(dict.fromkeys(str(row.values.get("filter")) for row in rows))
     if len(filters) > 1:
         raise RbpxError(
             f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep those of one"
         )
-    seen: set[Any] = set()
+    seen: set[int] = set()
     for row in rows:
-        item = str(row.values["doc_id"])
+        item = row.values.get("doc_id")
+        if not isinstance(item, int):
+            raise RbpxError(f"{row.place}: doc_id {quoted(item)} is no number of an item; log the samples again")
         if item in seen:
             raise RbpxError(f"{row.place}: item {item} appears twice; give the samples of one evaluation")
         seen.add(item)
