@@ -10,6 +10,7 @@ from typing import Any
 
 from rbpx.config.text.items import CHOICE, FUNCTIONS, Place, Task, Template
 from rbpx.errors import RbpxError
+from rbpx.files.visible import visible_line
 from rbpx.typed import typed
 
 
@@ -231,6 +232,6 @@ def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Call
             node = node[step]
         else:
             values = f"it has {len(node)} values" if isinstance(node, list) else "it is not a record"
-            has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else values
+            has = f"it has: {visible_line(', '.join(map(str, node)))}" if isinstance(node, dict) else values
             raise RbpxError(f"{at()} has no column '{name}' for dataset.{key} ({has}); name one of these there")
     return node

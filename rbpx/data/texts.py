@@ -10,6 +10,7 @@ from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Item, item_of, value_in
 from rbpx.errors import RbpxError
 from rbpx.files.rows import MIB
+from rbpx.files.visible import visible_line
 from rbpx.typed import typed
 
 Text = tuple[str, str]  # (source_id, text)
@@ -99,7 +100,9 @@ def _not_text(row: dict[Any, Any], field: str) -> str:
     """What a row has in place of a text, and what to do."""
     if field not in row:
         as_in = typed(keys={"dataset.fields": ["text"]})
-        return f"has no field '{field}' (it has: {', '.join(map(str, row))}); name the fields, as in {as_in}"
+        return (
+            f"has no field '{field}' (it has: {visible_line(', '.join(map(str, row)))}); name the fields, as in {as_in}"
+        )
     value = "null" if row[field] is None else str(row[field])[:40]
     return f"has {value} in field '{field}', not a text; put it in quotes, leave the row out, or name other fields"
 
