@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.config.options import did_you_mean
+from rbpx.display.vocabulary import plain_signs
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions import render
 from rbpx.questions.registry import analyses, analysis
@@ -57,10 +58,16 @@ class Answer(Generic[Found]):
         return pa.Table.from_pylist(rows)
 
     def frame(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; a number that is not known is NaN."""
+        """The rows as a pandas DataFrame; a number that is not known is NaN.
+
+        Its columns have the keys of JSON; those that a table calls otherwise stand there once more by the table's name.
+        """
         import pandas as pd
 
-        return pd.DataFrame.from_records(list(self.records))
+        frame = pd.DataFrame.from_records(list(self.records))
+        columns = (column for table in render.tables(self._answered) for column in table.columns)
+        named = {plain_signs(column.heading): column.keys[0] for column in columns if len(column.keys) == 1}
+        return frame.assign(**{name: frame[key] for name, key in named.items() if key in frame and name not in frame})
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The values in the tables that the verb prints, by the table's name; the column `about` names the group."""
@@ -73,10 +80,14 @@ class Answer(Generic[Found]):
             found.setdefault(each.name, []).append(frame)
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
-    def show(self) -> None:
-        """Print the table that the verb prints, in colour if the terminal has colours."""
+    def show(self, details: bool = False) -> None:
+        """Print what the verb prints, in colour if the terminal has colours.
+
+        Args:
+            details: whether to print all sentences and tables, as `--details` does.
+        """
         if self.verb in analyses():
-            render.show(self.verb, self._answered)
+            render.show(self.verb, self._answered, details)
         else:
             from rbpx.api.measuring import show_cells
 

@@ -12,11 +12,10 @@ from typing import Any
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import MEASURING, explained, requests, signature
 from rbpx.errors import MeasureError
-from rbpx.files.output import plain
 from rbpx.questions.ask import answer, asked_in_processes
 from rbpx.questions.question import Measured
 from rbpx.questions.registry import GONE, analyses, analysis, asking, question, refuse_gone
-from rbpx.questions.render import plain_rows, rows_of
+from rbpx.questions.render import detailed_rows, plain_rows
 from rbpx.questions.result import Result
 from rbpx.store.messages import collected_messages
 
@@ -45,8 +44,7 @@ class Questions:
                 _raise_first([] if asked.measure is None else [asked.measure(request) for request, _ in grids])
                 with asked_in_processes([verb], grids[0][0]):
                     results = answer(verb, grids)
-        details = tuple({name: plain(value) for name, value in row.items()} for row in rows_of(results))
-        return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), details)
+        return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))
 
     def measure(self, **keys: Any) -> Answer[Any]:
         """Measure every cell of a grid that the store does not hold yet, as the verb does, but print nothing.

@@ -265,8 +265,8 @@ def _check_forecast(request: Request) -> None:
 def _check_shown(request: Request) -> None:
     """Refuse what a format does not have."""
     form = request.format
-    if request.details and form not in (Format.csv, Format.json):
-        raise RbpxError("details=true is of rows for programs: add --format json or csv, or drop it")
+    if request.details and form not in (Format.table, Format.csv, Format.json):
+        raise RbpxError(f"details=true is of tables, csv and json; format={form.value} has all of it: drop it")
     if request.spreadsheet and form not in (Format.csv, Format.table):
         raise RbpxError(f"spreadsheet=true is for csv, not format={form.value}; drop one of them")
     given = next((name for name in LOOKS if request.typed.get(name) is not None), None)

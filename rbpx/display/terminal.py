@@ -84,10 +84,15 @@ def console() -> Console:
 _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
 
 
-def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
+def print_tables(screen: Console, tables: Iterable[Table], width: int | None = None) -> list[str]:
     """Print tables; those of one name and the same columns, which are about several groups, as parts of one.
 
     A narrow terminal may wrap their lines, but no digit is lost.
+
+    Args:
+        screen: where to.
+        tables: those without rows are passed over.
+        width: how many characters wide they may be; None for as wide as the terminal.
 
     Returns:
         What is to be said under them of the columns that had room.
@@ -98,12 +103,12 @@ def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
             alike.setdefault((table.name, table.title, *(c.heading for c in table.columns)), []).append(table)
     notes = []
     for together in alike.values():
-        shown = {together[0].columns[at].heading for at in _put(screen, together)}
+        shown = {together[0].columns[at].heading for at in _put(screen, together, width or screen.width)}
         notes += [note for table in together for note in table.notes(shown)]
     return notes
 
 
-def _put(screen: Console, tables: Sequence[Table]) -> list[int]:
+def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
     """Print tables with the same columns as parts of one; return the columns that it has."""
     columns, every = tables[0].columns, [row for table in tables for row in table.rows]
     texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for row in every]
@@ -111,8 +116,8 @@ def _put(screen: Console, tables: Sequence[Table]) -> list[int]:
     widest = [max(map(cell_len, column)) for column in zip(headings, *texts, strict=True)]
     least = [min(wide, _FOLDED[0]) if of.folds else wide for wide, of in zip(widest, columns, strict=True)]
     told = [at for at, of in enumerate(columns) if not of.spare or {row[at] for row in texts} - {UNKNOWN, ""}]
-    kept = [told[at] for at in fitting(screen.width, [least[at] for at in told], [columns[at].spare for at in told])]
-    room = screen.width - 1 - total(least[at] for at in kept)
+    kept = [told[at] for at in fitting(width, [least[at] for at in told], [columns[at].spare for at in told])]
+    room = width - 1 - total(least[at] for at in kept)
     widths = [min(widest[at], _FOLDED[1], least[at] + max(room, 0)) if columns[at].folds else least[at] for at in kept]
     right = [any(row[at].is_number for row in every) for at in kept]
     about = f"{tables[0].about}: " if len(tables) == 1 and tables[0].about else ""
@@ -146,8 +151,10 @@ def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
         screen.print(f"{MARKED}\n")
 
 
-def print_under(screen: Console, texts: Iterable[str], statuses: Iterable[Status], notes: Iterable[str]) -> None:
-    """Print what was found in words and what columns mean, what to do about each status, and notes, a line each."""
+def print_under(
+    screen: Console, texts: Iterable[str], statuses: Iterable[Status] = (), notes: Iterable[str] = ()
+) -> None:
+    """Print sentences and what columns mean, what to do about each status, and notes, a line each."""
     for text in dict.fromkeys(map(plain_signs, texts)):
         screen.print(escape(text), soft_wrap=True)
     for text in remedies(statuses):

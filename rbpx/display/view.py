@@ -224,20 +224,18 @@ def _behind(value: float | None) -> str:
     return "best" if value == 0 else number(value) if value is None or value < _FAR else short(value)
 
 
-def state(of: Callable[[Row], Status | Sequence[Status]] | None = None, passes: str = Status.ok.label) -> Column[Row]:
-    """The status of each row, the first of several by name; what to do about those that are not ok stands below.
+def state(of: Callable[[Row], Status | Sequence[Status]] | None = None) -> Column[Row]:
+    """The status of each row, the first of several by its word; what to do about those that are not ok stands below.
 
     Args:
         of: every status that holds; of a record its status, or its reasons where it has them.
-        passes: the word for ok where nothing was tested.
     """
 
     def cell(row: Row) -> Cell:
         found = _statuses(row) if of is None else of(row)
         statuses = (found,) if isinstance(found, Status) else tuple(found)
         doubts = tuple(status for status in statuses if status is not Status.ok)
-        label = passes if statuses[0] is Status.ok else statuses[0].label
-        return Cell((label,), (statuses[0].value,), is_number=False, doubts=doubts)
+        return Cell((statuses[0].label,), (statuses[0].value,), is_number=False, doubts=doubts)
 
     return Column("status", ("status",), cell)
 
@@ -275,6 +273,7 @@ class Table:
         note: what stands under it beside the meanings of its columns.
         about: the group of runs that it is about; empty for several.
         is_wide: whether its texts are too long for a terminal and for paper, so that only pages have it.
+        brief: the numbers of the rows that a terminal shows where nobody asks for details; None for all.
     """
 
     name: str
@@ -284,6 +283,11 @@ class Table:
     note: str = ""
     about: str = ""
     is_wide: bool = False
+    brief: tuple[int, ...] | None = None
+
+    def briefly(self) -> "Table":
+        """The table of the rows that a terminal shows where nobody asks for details."""
+        return self if self.brief is None else replace(self, rows=tuple(self.rows[at] for at in self.brief), brief=None)
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
         """What is said under it: what it is, then what its columns mean, or those of some headings."""
@@ -309,6 +313,10 @@ class Table:
         keys = [key for column in self.columns for key in column.keys]
         return [dict(zip(keys, (v for cell in row for v in cell.values), strict=True)) for row in self.rows]
 
+    def shown_doubts(self) -> set[Status]:
+        """The statuses that its cells name, of several that hold the first."""
+        return {cell.doubts[0] for row in self.rows for cell in row if cell.doubts}
+
     def doubts(self) -> dict[Status, list[str]]:
         """The statuses in it that are not ok, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
@@ -330,7 +338,15 @@ class View(Generic[Row]):
         """Its columns, one by one."""
         return list(_one_by_one(self.columns))
 
-    def table(self, title: str, rows: Iterable[Row], about: str = "", axis: Axis = Axis.S, note: str = "") -> Table:
+    def table(
+        self,
+        title: str,
+        rows: Iterable[Row],
+        about: str = "",
+        axis: Axis = Axis.S,
+        note: str = "",
+        brief: Callable[[Row], bool] | bool = True,
+    ) -> Table:
         """The table of some rows.
 
         Args:
@@ -339,7 +355,9 @@ class View(Generic[Row]):
             about: the name of the group of runs that it is about.
             axis: what laws are in, which headings name.
             note: what stands under it beside the meanings of its columns.
+            brief: which rows a terminal shows where nobody asks for details: all, none, or those that this says.
         """
+        rows = list(rows)
         columns = tuple(
             replace(
                 column,
@@ -351,7 +369,9 @@ class View(Generic[Row]):
             if axis is not Axis.S or not column.beside_S
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
-        return Table(self.name, title, tuple(column.without_rows() for column in columns), cells, note, about)
+        shown = tuple(at for at, row in enumerate(rows) if brief(row)) if callable(brief) else () if not brief else None
+        heads = tuple(column.without_rows() for column in columns)
+        return Table(self.name, title, heads, cells, note, about, brief=shown)
 
 
 def _one_by_one(columns: "Columns[Row]") -> Iterator[Column[Row]]:

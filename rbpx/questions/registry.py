@@ -53,7 +53,6 @@ class Analysis:
         trainings: whether its groups hold all trainings of a family with known tokens, instead of one run per size.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         chooses_checkpoints: whether `checkpoints=` narrows it.
-        says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
         file: what it takes instead of the store, as FILE.csv; empty where it takes nothing.
         words: the keys, in order, that words without key= stand for; empty where it takes none.
         lacking: why it may have nothing to look at, with {store}; where empty, a message about its sizes.
@@ -74,7 +73,6 @@ class Analysis:
     trainings: bool = False
     small: bool = False
     chooses_checkpoints: bool = True
-    says_all: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()
     words: tuple[str, ...] = ()

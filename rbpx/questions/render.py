@@ -15,11 +15,13 @@ from rbpx.files.output import opened, plain
 from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis, question
 from rbpx.questions.result import Result
+from rbpx.status import Status
 from rbpx.store.store import Record
-from rbpx.typed import typed
+from rbpx.typed import speaks_shell, typed
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
-_MOST_IN_WORDS = 3  # sections whose sentences are printed; where there are more, a hint says how to see them
+_WIDEST: Final = 100  # characters of a table, where nobody asks for details
+_MOST_ANSWERS: Final = 12  # lines at the top
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
@@ -27,20 +29,32 @@ def tables(results: Sequence[Result]) -> list[Table]:
     return [table for result in results for table in result.tables]
 
 
-def show(name: str, results: Sequence[Result]) -> None:
-    """Print the texts and tables of a question, then its sentences, the meanings of columns, and what to do."""
-    screen, found = console(), tables(results)
+def show(name: str, results: Sequence[Result], details: bool = False) -> None:
+    """Print the answer of each result, its main table, what stands there, and what to do about it.
+
+    Args:
+        name: the question.
+        results: what it answers.
+        details: whether to print all of its sentences and tables, as wide as the terminal.
+    """
+    screen, every = console(), tables(results)
+    found = every if details else [table.briefly() for table in every]
+    titles = [_title(name, result) for result in results]
+    about = [f"{title}: " if len(results) > 1 else "" for title in titles]
+    told = [[of + each for each in result.sentences] for of, result in zip(about, results, strict=True)]
+    answers = [each[0] for each in told if each]
+    left = len(answers) - _MOST_ANSWERS if not details else 0
+    print_under(screen, [*answers[: _MOST_ANSWERS if left > 0 else None], *([f"and {left} more"] if left > 0 else [])])
+    if answers:
+        screen.print()
     print_passages(screen, [text for result in results for text in result.texts])
-    meanings = print_tables(screen, found)
-    told, titles = list[str](), [_title(name, result) for result in results]
-    if len(results) <= _MOST_IN_WORDS or analysis(name).says_all:
-        about = [f"{title}: " if len(results) > 1 else "" for title in titles]
-        told = [of + sentence for of, each in zip(about, results, strict=True) for sentence in each.sentences]
-    elif results[0].sentences:
-        told.append(f"In words, for each of these {len(results)}: {typed(format='md')}.")
+    meanings = print_tables(screen, found, None if details else min(_WIDEST, screen.width))
     notes = [f"{title}: {note}" for title, each in zip(titles, results, strict=True) for note in each.notes]
     notes += [f"{group.title}: {note}" for each in results for group in each.groups for note in group.notes]
-    print_under(screen, [*told, *meanings], {status for table in found for status in table.doubts()}, notes)
+    more = [sentence for each in told for sentence in each[1:]] if details else []
+    print_under(screen, [*more, *meanings], {status for table in found for status in table.shown_doubts()}, notes)
+    if not details and (any(each[1:] for each in told) or any(table.brief is not None for table in every)):
+        screen.print("More: --details, --format html." if speaks_shell() else "More: .show(details=True).")
 
 
 def _title(name: str, result: Result) -> str:
@@ -118,7 +132,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         if request.format is Format.html:
             _write_page(name, results, request.output)
         elif results and request.format is Format.table:
-            show(name, results)
+            show(name, results, request.details)
     if request.format not in (Format.table, Format.html):
         from rbpx.display.records import print_records
 
@@ -143,12 +157,17 @@ _HOW: Final = frozenset("window stride padding bos engine training_flops unique_
 def rows_for(request: Request, results: Sequence[Result]) -> list[Record]:
     """The rows of results as a request has them: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
-    return plain_rows(results) if is_plain else rows_of(results)
+    return plain_rows(results) if is_plain else detailed_rows(results)
 
 
 def rows_of(results: Sequence[Result]) -> list[Record]:
     """The rows of results, with all that is known of each."""
     return [row for result in results for row in result.rows]
+
+
+def detailed_rows(results: Sequence[Result]) -> list[Record]:
+    """The same as they are printed."""
+    return [_worded({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
 def plain_rows(results: Sequence[Result]) -> list[Record]:
@@ -166,10 +185,15 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     nested = {key for of in inner for key in of}
     lifted = [key for key in shown if key not in columns and key in nested]
     return [
-        {key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)}
+        _worded({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
         | {key: plain(of.get(key)) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
+
+
+def _worded(row: Record) -> Record:
+    """A row with the word for its status, which tables have."""
+    return row | {"status_word": Status(row["status"]).label} if row.get("status") in list(Status) else row
 
 
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
@@ -183,6 +207,6 @@ def print_results(name: str, results: Sequence[Result], request: Request) -> Non
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
-        print_records(rows_of(results) if request.details else plain_rows(results), request.format)
+        print_records(detailed_rows(results) if request.details else plain_rows(results), request.format)
     elif results:
-        show(name, results)
+        show(name, results, request.details)

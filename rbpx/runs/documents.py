@@ -134,11 +134,6 @@ G = TypeVar("G", bound=Group)
 
 _SIGNIFICANT: Final = 0.01  # each text is tested twice
 _FEWEST: Final = 20  # units whose order is tested
-_MORE: Final = "Cut it into longer documents, or measure more texts."
-_CUT: Final = (
-    "Where several come from one file or author, give them as one text, cut it (dataset.chunk) and measure it in a "
-    "store of its own: what is cut from one text is resampled together."
-)
 _NARROW: Final = Z / float(ndtri(0.95))  # an interval of 95 % over one of 90 %
 
 
@@ -181,10 +176,9 @@ class Documents:
                 f"The {documents} are parts of one text, so intervals are over other parts of it, not over other texts."
             )
         if self.dependence > 1:
-            n, remedy = max(round(self.n / self.dependence), 1), _MORE if self.is_one_text else _CUT
+            n = max(round(self.n / self.dependence), 1)
             lines.append(
-                f"Neighbours in the source are alike (p < {_SIGNIFICANT}): {units} vary as about {n:,} independent "
-                f"ones would, so intervals over documents are too narrow. {remedy}"
+                f"neighbouring documents are alike, so {units} vary as about {n:,} and intervals are too narrow."
             )
         return lines
 

@@ -41,16 +41,16 @@ class Asked:
         """The rows of a kind."""
         return [row for row in self.rows if row["kind"] == kind]
 
-    def table(self, columns: int = 80) -> str:
+    def table(self, columns: int = 80, details: bool = True) -> str:
         """What a terminal of that width shows."""
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as shown:
             patch.setenv("COLUMNS", str(columns))
-            render.show(self.verb, self.results)
+            render.show(self.verb, self.results, details)
         return shown.getvalue()
 
     @property
     def words(self) -> str:
-        """What a terminal shows, in one line."""
+        """All that a terminal shows, in one line."""
         return " ".join(self.table().split())
 
 

@@ -46,7 +46,7 @@ class ShownKeys:
         shown="DIR",
         path=True,
     )
-    details: bool = key(False, "in csv and json all that is known of a row, not only what tables show", shown="true")
+    details: bool = key(False, "all tables and sentences; in csv and json all that is known of a row", shown="true")
     format: Format = key(
         Format.table,
         "table, csv, json, html, md, tex, svg, pdf (--format F)",

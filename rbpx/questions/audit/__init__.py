@@ -34,7 +34,6 @@ ANALYSIS = Analysis(
         "python -m rbpx audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1",
     ),
     title="Audit of precision",
-    says_all=True,
     tokens=True,
     across=True,
     primary="audit",

@@ -33,7 +33,6 @@ ANALYSIS = Analysis(
         "python -m rbpx decide source=them S=7e9 D=2e12 --format html --output decision.html",
     ),
     title="What to train",
-    says_all=True,
     sizes=3,
     draws=True,
     trainings=True,

@@ -20,7 +20,6 @@ ANALYSIS = Analysis(
     after="gaps",
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     title="The distribution of the ranks",
-    says_all=True,
     draws=True,
     tokens=True,
     keys=("k", "ties", "resamples", "seed"),

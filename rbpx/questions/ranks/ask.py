@@ -42,7 +42,7 @@ from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
 _NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
-_STATUS: Final[Column[Record]] = state(None, "converged")  # all that ok says of one that may be far behind another
+_STATUS: Final[Column[Record]] = state()
 
 
 def _thousands(value: float | None) -> str:

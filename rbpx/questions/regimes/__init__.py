@@ -11,7 +11,6 @@ ANALYSIS = Analysis(
     after="fit",
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     title="How far k reaches",
-    says_all=True,
     sizes=3,
     draws=True,
     keys=("k", "ties", "resamples", "seed", "method", "axis"),
