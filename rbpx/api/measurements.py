@@ -107,15 +107,15 @@ class Measurements(Questions):
     def report(
         self,
         output: str | Path | None = None,
-        format: Literal["html", "md", "tex", "svg", "pdf"] | None = None,
+        format: Literal["html", "md", "tex", "svg", "pdf", "png"] | None = None,
         **keys: Any,
     ) -> Path:
         """Write one page with the laws, figures and tables of the store, as the verb does.
 
         Args:
-            output: the file, or for svg and pdf the folder; report.html by default. A file that is not a report is not
+            output: the file, or for figures the folder; report.html by default. A file that is not a report is not
                 overwritten.
-            format: html, md, tex, svg or pdf; by default what the name of the output says.
+            format: html, md, tex, svg, pdf or png; by default what the name of the output says.
             keys: keys that narrow the report.
 
         Returns:

@@ -82,5 +82,5 @@ def _check_shown(verb: str, request: Request) -> None:
     is_told = verb == "report" or verb in analyses()
     if not is_told and request.format not in (Format.table, Format.csv, Format.json, Format.jobs):
         raise RbpxError(f"format={form} is of questions and the report; {verb} prints table, csv or json")
-    if request.format in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
+    if request.format.is_figures and verb in analyses() and not analysis(verb).draws:
         raise RbpxError(f"{verb} draws no figures for --format {form}; ask one of {', '.join(draws)}")

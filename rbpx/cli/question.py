@@ -99,7 +99,7 @@ def is_told(verb: str, request: "Request") -> bool:
     """Whether its answer is written as a page, a text or figures, as a report is."""
     if request.format is Format.html and question(verb).page is not None:
         return False
-    return request.format in (Format.html, Format.md, Format.tex, Format.svg, Format.pdf)
+    return request.format.is_figures or request.format in (Format.html, Format.md, Format.tex)
 
 
 def _of_file(line: "CommandLine", request: "Request") -> Any:

@@ -59,7 +59,7 @@ class Device(Enum):
 
 
 class Format(Enum):
-    """How results are told; `jobs` is of a plan, svg and pdf are figures alone."""
+    """How results are told; `jobs` is of a plan."""
 
     table = "table"
     csv = "csv"
@@ -70,6 +70,12 @@ class Format(Enum):
     tex = "tex"
     svg = "svg"
     pdf = "pdf"
+    png = "png"
+
+    @property
+    def is_figures(self) -> bool:
+        """Whether it is of figures alone, a file each."""
+        return self in (Format.svg, Format.pdf, Format.png)
 
 
 class Legend(Enum):

@@ -270,8 +270,8 @@ def _check_shown(request: Request) -> None:
     if request.spreadsheet and form not in (Format.csv, Format.table):
         raise RbpxError(f"spreadsheet=true is for csv, not format={form.value}; drop one of them")
     given = next((name for name in LOOKS if request.typed.get(name) is not None), None)
-    if given is not None and form not in (Format.svg, Format.pdf):
-        raise RbpxError(f"{given}= is of figures in files: add --format svg or pdf, or drop it")
+    if given is not None and not form.is_figures:
+        raise RbpxError(f"{given}= is of figures in files: add --format svg, pdf or png, or drop it")
 
 
 _CHECKS: Final = (

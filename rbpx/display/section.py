@@ -96,6 +96,21 @@ class Doubt:
         return f"{self.status.label} ({names}): {self.status.remedy}"
 
 
+@dataclass(frozen=True)
+class Fact:
+    """A finding in one number.
+
+    Attributes:
+        label: what the number is.
+        value: the number as people read it.
+        beside: its interval, and how far to trust it.
+    """
+
+    label: str
+    value: str
+    beside: str
+
+
 @dataclass(frozen=True, eq=False)
 class Section:
     """One section.

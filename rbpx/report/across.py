@@ -11,6 +11,7 @@ from rbpx.display.view import View, decimal, magnitude, text, with_ends
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.words import headline
 from rbpx.questions.result import Result
+from rbpx.report.overview import title_of_rbp
 from rbpx.runs.group import Group, titles_of
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
@@ -54,15 +55,16 @@ def _laws(named: Sequence[_Named], axis: Axis, origin: Origin) -> Figure | Undra
     rows = [names | {"S": S, "y": y} for names, law, _ in named if law is not None for S, y in _curve(law)]
     if not rows:
         return Undrawn(name, title, "No group has a law of RBP_k, which needs three points.")
+    of = title_of_rbp([(rbp, ce) for _, rbp, ce in named])
     view = View[Record](
-        name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal("−ln RBP", "y", digits=5)
+        name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal(of, "y", digits=5)
     )
     one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
     return drawn(
         view.table(title, rows, axis=axis),
-        Chart(scale_of(axis, "S"), Scale("y", "−ln RBP", log=True), (one_colour,), _HUE, height=340),
-        f"Logarithmic plot of {len({row['group'] for row in rows})} laws of −ln RBP against {axis.value}, one a group.",
-        "A line for each group: its law of −ln RBP at the smallest k, between its smallest and its largest point.",
+        Chart(scale_of(axis, "S"), Scale("y", of, log=True), (one_colour,), _HUE, height=340),
+        f"Logarithmic plot of {len({row['group'] for row in rows})} laws of {of} against {axis.value}, one a group.",
+        f"A line for each group: its law of {of}, between its smallest and its largest point.",
         origin,
     )
 
@@ -74,36 +76,34 @@ def _curve(law: Record) -> list[tuple[float, float]]:
     return list(zip(places.tolist(), values.tolist(), strict=True))
 
 
-EXPONENTS: Final = View[Record](
-    "exponents-across",
-    text("colour", _HUE),
-    text("group", "group"),
-    with_ends("α, RBP", "alpha_rbp"),
-    with_ends("α, CE", "alpha_ce"),
-)
-
-
 def _exponents(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
-    title = "The exponents of all groups"
+    name, title = "exponents-across", "The exponents of all groups"
+    of = f"α of {title_of_rbp([(rbp, ce) for _, rbp, ce in named])}"
     rows = [
-        names | {f"alpha_{of}{end}": law[f"alpha{end}"] for of, law in (("rbp", rbp), ("ce", ce)) for end in _ENDS}
+        names | {f"alpha_{its}{end}": law[f"alpha{end}"] for its, law in (("rbp", rbp), ("ce", ce)) for end in _ENDS}
         for names, rbp, ce in named
         if rbp is not None and ce is not None
     ]
     if not rows:
-        return Undrawn(EXPONENTS.name, title, "No group has laws of both RBP_k and cross-entropy.")
-    (least, of_least), (most, of_most) = (of((row["alpha_rbp"], row["group"]) for row in rows) for of in (min, max))
+        return Undrawn(name, title, "No group has laws of both RBP_k and cross-entropy.")
+    (least, of_least), (most, of_most) = (end((row["alpha_rbp"], row["group"]) for row in rows) for end in (min, max))
     thin = {"opacity": 0.3}
     marks = (
         bars("alpha_rbp_lo", "alpha_rbp_hi", along="x", look=thin),
         bars("alpha_ce_lo", "alpha_ce_hi", look=thin),
         points(),
     )
+    view = View[Record](
+        name,
+        text("colour", _HUE),
+        text("group", "group"),
+        with_ends(of, "alpha_rbp"),
+        with_ends("α of cross-entropy", "alpha_ce"),
+    )
     return drawn(
-        EXPONENTS.table(title, rows),
-        Chart(Scale("alpha_rbp", "α of −ln RBP"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
-        f"Exponents of {len(rows)} groups; that of −ln RBP goes from {least:.3f} ({of_least}) to {most:.3f} "
-        f"({of_most}).",
+        view.table(title, rows),
+        Chart(Scale("alpha_rbp", of), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
+        f"Exponents of {len(rows)} groups; {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",
         "A point for each group. Bars: 95 % intervals over documents and models.",
         origin,
     )

@@ -8,6 +8,7 @@ from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
 from rbpx.report.contents import Part, Report, assembled, listed, slugs_of
+from rbpx.report.overview import facts
 
 __all__ = ["answered"]
 
@@ -20,14 +21,14 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
         results: its answer.
         store: the name of the store, as it was asked for.
     """
-    sections = [(each.groups, render.section(verb, [each])) for each in results]
-    owned = [] if analysis(verb).across else [(of[0], section) for of, section in sections if of]
+    sections = [(each, render.section(verb, [each])) for each in results]
+    owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [
-        (group, Part(name, group.title, about(group), (), (), (section,)))
-        for name, (group, section) in zip(slugs_of([group for group, _ in owned]), owned, strict=True)
+        Part(name, group.title, about(group), facts(verb, of), (section,))
+        for name, (group, of, section) in zip(slugs_of([group for group, *_ in owned]), owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)
     families = dict.fromkeys(group.title_of_family for each in results for group in each.groups)
     title = analysis(verb).title + (f": {listed(list(families))}" if families else "")
-    answer = {"of": list(results)}
-    return replace(assembled(store, "", 0, parts, across, answer), verb=verb, title=title, paper=())
+    report = assembled(store, "", 0, parts, across, {"of": list(results)})
+    return replace(report, verb=verb, title=title, paper=())

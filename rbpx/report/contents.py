@@ -1,15 +1,15 @@
-"""Gathers a report: does every analysis as its verb does it, and orders the results in chapters by text."""
+"""Gathers a report: does every analysis as its verb does it, and puts the results in order."""
 
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.progress import counted, share_of
-from rbpx.display.section import Section
+from rbpx.display.section import Fact, Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
@@ -19,7 +19,7 @@ from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
-from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
+from rbpx.report.overview import facts, facts_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_processes
 from rbpx.store.sql import connected_once
@@ -27,9 +27,11 @@ from rbpx.store.store import Store, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
-_OF_ALL: Final = ("fit", "regimes", "klaw")  # the questions that the tables of all groups are made of
-_FIRST: Final = "decide"  # what a page of losses alone begins with
+_FIRST: Final = "decide"  # what a page begins with where it says what to train
+_OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups, however many
+_ANSWERS: Final = ("fit", "predict", "ranks")  # the questions whose answers stand beside the tiles of a group
 _MANY: Final = 12  # groups: nobody reads the sections of more
+MOST_OPEN: Final = 3  # groups whose sections are open
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,30 +43,21 @@ class Part:
         title: its name for people.
         about: sizes, tokens, documents, how it was read.
         facts: the few numbers that stand first.
-        summary: plain sentences.
         sections: one for each question.
+        missing: why there are no others.
     """
 
     name: str
     title: str
     about: str
     facts: tuple[Fact, ...]
-    summary: tuple[str, ...]
     sections: tuple[Section, ...]
+    missing: tuple[str, ...] = ()
 
     @property
-    def n_doubts(self) -> int:
-        """How many laws and figures have a status other than ok."""
-        return sum(len(doubt.of) for section in self.sections for doubt in section.doubts)
-
-
-@dataclass(frozen=True, eq=False)
-class Chapter:
-    """One text with every family on it."""
-
-    name: str
-    title: str
-    parts: tuple[Part, ...]
+    def answers(self) -> list[Section]:
+        """The sections whose answers stand beside its facts."""
+        return [section for section in self.sections if section.name in _ANSWERS and section.sentences]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +74,15 @@ class Report:
         has_ranks: whether any law is about ranks.
         n_runs: measured runs and imported sizes.
         n_failed: cells of the store that could not be measured.
-        chapters: one for each text.
-        first: what to train, where no ranks say more: such a page begins with it.
-        gaps: comparisons of texts and families, a section for each family; or why there are none.
-        across: figures of all groups, where only some groups have sections; else none.
+        parts: one for each group.
+        gaps: comparisons of texts and families, a section for each family.
         overview: all laws at a glance.
         paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
         runs: the runs that the numbers come from.
+        first: what to train, where sizes were trained on several numbers of tokens: a page begins with it.
+        missing: why there are no other comparisons.
+        facts: of all groups, where none has a part.
+        across: figures of all groups, where they are many.
         verb: the one question that it answers; empty for all.
     """
 
@@ -100,13 +95,15 @@ class Report:
     has_ranks: bool
     n_runs: int
     n_failed: int
-    chapters: tuple[Chapter, ...]
-    first: tuple[Section, ...]
+    parts: tuple[Part, ...]
     gaps: tuple[Section, ...]
-    across: tuple[Figure | Undrawn, ...]
     overview: Table
     paper: tuple[Table, ...]
     runs: Table
+    first: tuple[Part, ...] = ()
+    missing: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    across: tuple[Figure | Undrawn, ...] = ()
     verb: str = ""
 
     @property
@@ -118,11 +115,6 @@ class Report:
     def example(self) -> str:
         """The name of the first group of the table, as `group=` takes it."""
         return _slug(self.overview.rows[0][0].text)
-
-    @property
-    def parts(self) -> list[Part]:
-        """The parts of all chapters."""
-        return [part for chapter in self.chapters for part in chapter.parts]
 
 
 Answers = dict[str, list[Result]]
@@ -161,9 +153,15 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
                 answers, reasons = answers | more, reasons | why_not
         with share_of(advance, _SECTIONS):
             parts = _parts(answers, reasons, asked)
-            of_gaps = _sections_across(answers, reasons) if asked is None or asked else ()
-            across = figures_across(answers["fit"]) if asked is not None else ()
-    return assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
+            of_gaps, missing = _sections_across(answers, reasons) if asked is None or asked else ((), ())
+            across = figures_across(answers["fit"]) if asked is not None or len(parts) > MOST_OPEN else ()
+    report = assembled(request.store, narrowed, n_failed, parts, of_gaps, answers)
+    first = tuple(
+        Part(f"first-{n}", each.groups[0].title, "", facts(_FIRST, each), (render.section(_FIRST, [each]),))
+        for n, each in enumerate(filter(_is_told, answers[_FIRST]), 1)
+    )
+    of_all = facts_across(answers["fit"]) if not parts else ()
+    return replace(report, first=first, missing=missing, facts=of_all, across=across)
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
@@ -216,10 +214,9 @@ def assembled(
     store: str,
     narrowed: str,
     n_failed: int,
-    parts: Sequence[tuple[Group, Part]],
+    parts: Sequence[Part],
     of_gaps: tuple[Section, ...],
     answers: Answers,
-    across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
     """Assemble a report from its parts, with its title, its runs, and the tables of all groups."""
     fits, k_laws = answers.get("fit", []), answers.get("klaw", [])
@@ -231,7 +228,6 @@ def assembled(
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = _runs_of(groups)
     has_ranks = any(run.source == MEASURED or run.observed for run in runs)
-    first = () if has_ranks else tuple(section for section in of_gaps if section.name == _FIRST)
     return Report(
         store=store,
         made_at=now()[:16].replace("T", " "),
@@ -242,10 +238,8 @@ def assembled(
         has_ranks=has_ranks,
         n_runs=len(runs),
         n_failed=n_failed,
-        chapters=chapters_of(parts),
-        first=first,
-        gaps=tuple(section for section in of_gaps if section not in first),
-        across=across,
+        parts=tuple(parts),
+        gaps=of_gaps,
         overview=glance(fits, regimes),
         paper=(table_1(k_laws), table_2(fits)),
         runs=runs_sheet(runs),
@@ -257,12 +251,6 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
     single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
     return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
-
-
-def chapters_of(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
-    """Parts by their texts."""
-    of_texts = grouped(parts, lambda part: part[0].first.dataset)
-    return tuple(Chapter(_slug(name), name, tuple(own for _, own in of_text)) for name, of_text in of_texts.items())
 
 
 def listed(names: Sequence[str]) -> str:
@@ -286,7 +274,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[tuple[Group, Part]]:
+def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[Part]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
     groups = [fit.groups[0] for fit in answers["fit"]]
     calls = [
@@ -295,8 +283,7 @@ def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | N
         if asked is None or any(group.key == each.key for each in asked)
     ]
     with counted("report: sections", len(calls)) as advance:
-        parts = in_processes(_part, calls, advance)
-    return [(call[2], part) for call, part in zip(calls, parts, strict=True)]
+        return in_processes(_part, calls, advance)
 
 
 def _taken(results: list[Result], group: Group) -> Result | None:
@@ -308,14 +295,17 @@ def _taken(results: list[Result], group: Group) -> Result | None:
 
 
 def _part(name: str, title: str, group: Group, own: dict[str, Result | None], reasons: dict[str, str]) -> Part:
-    fit, regimes = own["fit"], own["regimes"]
-    rows, summary = ([], []) if fit is None else (fit.rows, [*fit.notes, *fit.sentences])
-    sections = [
-        _section(each, [] if result is None else [result], "" if result else _reason(each, group, reasons))
-        for each, result in own.items()
-    ]
-    first = facts(group, rows, regimes.rows if regimes else ())
-    return Part(name, title, about(group), first, tuple(summary), tuple(sections))
+    told = {each: result for each, result in own.items() if result is not None}
+    missing = _missing({each: _reason(each, group, reasons) for each in own if each not in told})
+    tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
+    sections = tuple(render.section(each, [result]) for each, result in told.items())
+    return Part(name, title, about(group), tuple(tiles), sections, missing)
+
+
+def _missing(reasons: dict[str, str]) -> tuple[str, ...]:
+    """Why there are no sections of some questions, one line a reason."""
+    named = grouped(reasons, lambda name: reasons[name])
+    return tuple(f"{', '.join(analysis(name).title for name in names)}: {why}" for why, names in named.items())
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -333,18 +323,17 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:]
 
 
-def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
-    """The sections that compare groups with each other, one for each family, or that say why there is none."""
-    calls: list[tuple[str, list[Result], str]] = []
+def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+    """The sections that compare groups with each other, one for each family, and why there are no others."""
+    calls, missing = list[tuple[str, list[Result]]](), dict[str, str]()
     for name in _questions(across=True):
-        families = grouped(answers[name], lambda result: result.groups[0].first.family)
-        calls += [(name, of_family, "") for of_family in families.values()]
+        results = [each for each in answers[name] if not _is_told(each)]
+        calls += [(name, found) for found in grouped(results, lambda each: each.groups[0].first.family).values()]
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
-            calls.append((name, [], _sentence(reasons[name])))
-    return tuple(in_processes(_section, calls))
+            missing[name] = _sentence(reasons[name])
+    return tuple(in_processes(render.section, calls)), _missing(missing)
 
 
-def _section(name: str, results: list[Result], reason: str) -> Section:
-    """The section of some results; without any it says why it has nothing to show."""
-    title = analysis(name).title
-    return render.section(name, results) if results else Section(name, title, (), (Undrawn(name, title, reason),))
+def _is_told(result: Result) -> bool:
+    """Whether it says what to train, at a size and on tokens."""
+    return any(row.get("kind") == "best" and row["S"] is not None for row in result.rows)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "write_answered", "write_report"]
 
 _LOGGER = logging.getLogger(__name__)
-_FOLDERS: Final = (Format.svg, Format.pdf)
-FORMATS: Final = (Format.html, Format.md, Format.tex, *_FOLDERS)
+FORMATS: Final = (Format.html, Format.md, Format.tex, *(form for form in Format if form.is_figures))
 INDEX: Final = "figures.md"  # of a folder: what each file shows
 _MARKED_WITHIN: Final = 2048  # characters
 _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% rbpx report")
@@ -41,9 +40,9 @@ def check(request: Request, verb: str = "report") -> None:
     if verb == "report" and not Store(request.store).root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name another ({typed(store='DIR')})")
     form, path = _place(request, verb)
-    if verb != "report" and request.output is None and form not in _FOLDERS:  # to stdout
+    if verb != "report" and request.output is None and not form.is_figures:  # to stdout
         return
-    is_folder = form in _FOLDERS and path.suffix.lower() != f".{form.value}"
+    is_folder = form.is_figures and path.suffix.lower() != f".{form.value}"
     written = path / INDEX if is_folder and path.is_dir() else path
     has_other = any(path.iterdir()) if path.is_dir() else path.is_file() and (is_folder or path.stat().st_size)
     if (is_folder or verb == "report") and has_other and not _is_ours(written):
@@ -64,7 +63,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
     request = grids[0][0]
     form, path = _place(request, "report")
     report = gather(grids, narrowed)
-    if form in _FOLDERS:
+    if form.is_figures:
         _write_pictures(report, request)
         return path
     text = _text(form)(report)
@@ -79,7 +78,7 @@ def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> 
     from rbpx.report.answered import answered
 
     report, (form, _) = answered(verb, results, request.store), _place(request, verb)
-    if form in _FOLDERS:
+    if form.is_figures:
         _write_pictures(report, request)
         return
     with opened(request.output) as file:
@@ -117,7 +116,7 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
         )
     if request.output is not None:
         return form, Path(request.output).expanduser()
-    return form, Path(f"{verb}{'_' if form in _FOLDERS else '.'}{form.value}")
+    return form, Path(f"{verb}{'_' if form.is_figures else '.'}{form.value}")
 
 
 def _is_ours(path: Path) -> bool:

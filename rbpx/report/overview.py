@@ -3,58 +3,97 @@
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
+from rbpx.display.section import Fact
 from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
-from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
-from rbpx.display.vocabulary import span as spanned
+from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
+from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.words import headline, largest
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, Run, labels_of, titles_of
+from rbpx.runs.group import Run, labels_of, titles_of
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-__all__ = ["Fact", "facts", "glance", "runs_sheet", "table_1", "table_2"]
+__all__ = ["facts", "facts_across", "glance", "runs_sheet", "table_1", "table_2", "title_of_rbp"]
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One number at the top of a group.
-
-    Attributes:
-        label: what the number is.
-        value: the number as people read it.
-        beside: its interval, or what it means.
-    """
-
-    label: str
-    value: str
-    beside: str
+_IN_THREE: Final = decimals(3)
 
 
-def facts(group: Group, laws: Sequence[Record], regimes: Sequence[Record]) -> tuple[Fact, ...]:
-    """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
-    entries = []
-    for law in filter(None, headline(laws)):
-        label = "α of cross-entropy" if law["k"] is None else f"α of −ln RBP_{law['k']}"
-        ends = spanned(law["alpha_lo"], law["alpha_hi"], 3).replace("..", " to ")
-        status = Status(law["status"] or Status.ok)
-        doubt = "" if status is Status.ok else f"; {status.label}"
-        entries.append(Fact(label, number(law["alpha"], 3), f"95 %: {ends}\nR² {number(law['r2'], 3)}{doubt}"))
-    first = headline(laws)[0]
+def facts(name: str, result: Result) -> tuple[Fact, ...]:
+    """The numbers that answer a question; none where it is answered in words or not at all."""
+    return tuple(_FACTS[name](result)) if name in _FACTS and result.rows else ()
+
+
+def _of_laws(result: Result) -> Iterator[Fact]:
+    """Exponents of RBP and cross-entropy, and the error of their backtest."""
+    first, _ = laws = headline(result.rows)
+    for law in filter(None, laws):
+        beside = f"{_between(law['alpha_lo'], law['alpha_hi'])}\nR² {number(law['r2'], 3)}{_doubt(law)}"
+        yield Fact(f"α of {law_title(law['law'], law['k'])}", number(law["alpha"], 3), beside)
     if first is not None and first["backtest_error"] is not None:
-        others = f"{len(group.runs) - 1} smaller {AXES[group.axis].point}s"
-        beside = f"of −ln RBP_{first['k']} at {largest(group)},\npredicted from {others}"
-        entries.append(Fact("error of the prediction", percent(first["backtest_error"]), beside))
-    if regimes:
-        supported, last = supported_k(regimes), regimes[-1]["k"]
-        of = "the largest k of the grid" if supported == last else f"of k up to {last:,}"
-        reach = UNKNOWN if supported is None else f"{supported:,}"
-        entries.append(Fact("largest k at which the law holds", reach, of))
-    return tuple(entries)
+        (group,) = result.groups
+        beside = f"of {law_title('rbp', first['k'])} at {largest(group)},\npredicted from the smaller ones"
+        yield Fact("error of the prediction", percent(first["backtest_error"]), beside)
+
+
+def _of_regimes(result: Result) -> Iterator[Fact]:
+    supported, last = supported_k(result.rows), result.rows[-1]["k"]
+    of = "the largest k of the grid" if supported == last else f"of k up to {last:,}"
+    yield Fact("largest k at which the law holds", UNKNOWN if supported is None else f"{supported:,}", of)
+
+
+def _of_best(result: Result) -> Iterator[Fact]:
+    """Size, tokens and loss of the best run of the first budget."""
+    for row in [row for row in result.rows if row["kind"] == "best" and row["S"] is not None][:1]:
+        yield Fact("parameters", spoken(row["S"], 3), _between(row["S_lo"], row["S_hi"], spoken))
+        yield Fact("training tokens", spoken(row["D"], 3), _between(row["D_lo"], row["D_hi"], spoken))
+        loss = f"{law_title(row['law'], row['k'])} of such a run"
+        yield Fact(loss, number(row["y"], 3), _between(row["y_lo"], row["y_hi"]) + _doubt(row))
+        yield Fact("compute, FLOPs", short(row["C"]), "6 × parameters × tokens")
+
+
+def _of_predictions(result: Result) -> Iterator[Fact]:
+    """RBP and cross-entropy at the first size that is asked for."""
+    told = [row for row in result.rows if row["kind"] == "prediction" and row["method"] == "combined"]
+    for name in ("rbp", "cross_entropy"):
+        for row in [row for row in told if row["law"] == name and row["y"] is not None][:1]:
+            label = f"{law_title(name, row['k'])} at S = {spoken(row['S'], 3)}"
+            yield Fact(label, number(row["y"], 3), _between(row["lo"], row["hi"]) + _doubt(row))
+
+
+def _between(lo: float | None, hi: float | None, how: Callable[[float | None], str] = _IN_THREE) -> str:
+    return "no interval" if lo is None and hi is None else f"95 %: {how(lo)} to {how(hi)}"
+
+
+def _doubt(row: Record) -> str:
+    status = Status(row["status"] or Status.ok)
+    return "" if status is Status.ok else f"; {status.label}"
+
+
+_FACTS: Final[Mapping[str, Callable[[Result], Iterator[Fact]]]] = {
+    "decide": _of_best, "fit": _of_laws, "predict": _of_predictions, "regimes": _of_regimes
+}  # fmt: skip
+
+
+def facts_across(fits: Sequence[Result]) -> tuple[Fact, ...]:
+    """The exponents of many groups, by their range."""
+    found, laws = [], [headline(each.rows) for each in fits]
+    for title, at in ((f"α of {title_of_rbp(laws)}", 0), ("α of cross-entropy", 1)):
+        alphas = [law["alpha"] for each in laws if (law := each[at]) is not None]
+        if alphas:
+            beside = f"{len(alphas)} of {number_of(len(laws), 'group')}"
+            found.append(Fact(title, f"{number(min(alphas), 3)} to {number(max(alphas), 3)}", beside))
+    return tuple(found)
+
+
+def title_of_rbp(laws: Sequence[tuple[Record | None, Record | None]]) -> str:
+    """-ln RBP with the k that the first of the laws have, or k where they differ."""
+    ks = {rbp["k"] for rbp, _ in laws if rbp is not None}
+    return law_title("rbp", *ks) if len(ks) == 1 else "−ln RBP_k"
 
 
 def supported_k(regimes: Sequence[Record]) -> int | None:
@@ -62,30 +101,28 @@ def supported_k(regimes: Sequence[Record]) -> int | None:
     return regimes[0]["params"]["regime"]["supported_up_to_k"] if regimes else None
 
 
-GLANCE: Final = View[Record](
-    "glance",
-    text("models and text", "group"),
-    whole("points", "n_sizes"),
-    with_ends("α, RBP", "alpha_rbp", None, decimals(3)),
-    decimal("R²", "r2_rbp", digits=3),
-    with_ends("α, CE", "alpha_ce", None, decimals(3)),
-    decimal("R²", "r2_ce", digits=3),
-    error("backtest", "backtest_error", means="of RBP at the largest point"),
-    whole("up to k", "supported_k", means="where the law holds"),
-)
-
-
 def glance(fits: Sequence[Result], regimes: Mapping[Hashable, Sequence[Record]]) -> Table:
     """The main laws, a row for each group, with what is known of where they hold."""
-    groups = [each.groups[0] for each in fits]
+    groups, laws = [each.groups[0] for each in fits], [headline(each.rows) for each in fits]
     rows = []
-    for title, group, each in zip(titles_of(groups), groups, fits, strict=True):
+    for title, group, both in zip(titles_of(groups), groups, laws, strict=True):
         row: Record = {"group": title, "n_sizes": len(group.runs)}
-        for name, law in zip(("rbp", "ce"), headline(each.rows), strict=True):
+        for name, law in zip(("rbp", "ce"), both, strict=True):
             row |= {f"{key}_{name}{end}": law and law[f"{key}{end}"] for key, end in _NUMBERS}
             row.setdefault("backtest_error", law and law["backtest_error"])
         rows.append(row | {"supported_k": supported_k(regimes.get(group.key, ()))})
-    return GLANCE.table("All laws at a glance", rows, note="RBP at the smallest k, 1 by default.")
+    view = View[Record](
+        "glance",
+        text("models and text", "group"),
+        whole("points", "n_sizes"),
+        with_ends(f"α, {title_of_rbp(laws)}", "alpha_rbp", None, decimals(3)),
+        decimal("R²", "r2_rbp", digits=3),
+        with_ends("α, CE", "alpha_ce", None, decimals(3)),
+        decimal("R²", "r2_ce", digits=3),
+        error("backtest", "backtest_error", means="of RBP at the largest point"),
+        whole("up to k", "supported_k", means="where the law holds"),
+    )
+    return view.table("All laws at a glance", rows)
 
 
 _NUMBERS: Final = (("alpha", ""), ("alpha", "_lo"), ("alpha", "_hi"), ("r2", ""))

@@ -38,13 +38,13 @@ async function draw(plot) { // one that cannot be drawn says so, and is nothing 
 async function embed(plot, width) {
   const spec = structuredClone((await charts)[plot.dataset.of]);
   spec.width = width;
-  if (plot.classList.contains("small")) spec.height = 230; // in the summary, beside its sentences
   spec.autosize = { type: "fit-x", contains: "padding" };
   fitLegends(spec, width);
   await vegaEmbed(plot, spec, {
     actions: false, renderer: "svg", mode: "vega-lite", config,
     tooltip: (handler, event, item, value) => tip(event, value),
   });
+  for (const text of plot.querySelectorAll("text")) text.innerHTML = text.innerHTML.replace(/RBP_(\d+|k\b)/g, 'RBP<tspan dy=".2em" font-size=".75em">$1</tspan><tspan dy="-.15em">\u200b</tspan>');
   plot.querySelector("svg").setAttribute("aria-hidden", "true"); // the plot has a name, its values stand in a table
 }
 

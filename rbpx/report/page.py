@@ -20,13 +20,12 @@ from rbpx.display.section import GRADES
 from rbpx.display.view import Cell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
-from rbpx.report.contents import Report
+from rbpx.report.contents import MOST_OPEN, Report
 
 __all__ = ["MARK", "page"]
 
 MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is recognised
 _HERE: Final = Path(__file__).resolve().parent
-_OPEN_UP_TO: Final = 3  # parts: where there are more, they are folded to keep the page readable
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
 
 
@@ -41,13 +40,13 @@ def page(report: Report) -> str:
     charts: dict[str, Any] = {}  # of all figures that the page has a place for, by their anchors
 
     def placed(figure: Figure, anchor: str) -> str:
-        charts[anchor] = _lowered(figure.spec)
+        charts[anchor] = figure.spec
         return anchor
 
     environment.filters["placed"] = placed
     return environment.get_template("page.html.jinja").render(
         report=report,
-        unfolded=len(report.parts) <= _OPEN_UP_TO,
+        unfolded=len(report.parts) <= MOST_OPEN,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
         vega=_vega() if report.has_contents else "",
@@ -73,20 +72,6 @@ def _packed(value: Any) -> str:
     """JSON, compressed to a tenth of its size; the script of the page unpacks it."""
     written = json.dumps(value, separators=(",", ":")).encode()
     return base64.b64encode(zlib.compress(written, 9)).decode()
-
-
-_SUBSCRIPTS: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈₉ₖ")
-
-
-def _lowered(value: Any) -> Any:
-    """A chart whose texts have their indices as subscript characters, which the fonts of a paper may lack."""
-    if isinstance(value, dict):
-        return {name: _lowered(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_lowered(each) for each in value]
-    if isinstance(value, str):
-        return re.sub(r"RBP_(\d+|k\b)", lambda match: "RBP" + match[1].translate(_SUBSCRIPTS), value)
-    return value
 
 
 def _typeset(text: str) -> Markup:

@@ -1,4 +1,4 @@
-"""Writes the figures of a report for a paper, as vector files with their captions: SVG, or PDF with its fonts."""
+"""Writes the figures of a report as files with their captions: SVG, PDF with its fonts, or PNG for slides."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import vl_convert
 from rbpx.config.keys.shown import LOOKS
 from rbpx.config.options import Legend
 from rbpx.config.request import Request
-from rbpx.display.chart.colours import config
+from rbpx.display.chart.colours import GROUNDS, config
 from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.entries import atomic_write, atomic_write_text
@@ -20,7 +20,9 @@ from rbpx.typed import typed
 __all__ = ["Look", "write_pictures"]
 
 _POINTS: Final = 72  # an inch
-_PIXELS: Final = {"svg": 96, "pdf": 72}  # an inch of a file
+_PIXELS: Final = {"svg": 96, "pdf": _POINTS, "png": _POINTS}  # an inch of a drawing
+_DOTS: Final = 300  # an inch of a printed PNG
+_INDEX: Final = r'RBP<tspan dy=".2em" font-size=".75em">\1</tspan><tspan dy="-.15em">\2</tspan>'  # in any font
 _FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
@@ -54,9 +56,12 @@ class Look:
         drawn |= {"width": pixels, "height": height}
         drawn["autosize"] = {"type": "fit-x", "contains": "padding"}
         look = config("light", font_px, self.legend.value) | {"font": self.font, "padding": 1}
-        if form == "pdf":
-            return bytes(vl_convert.vegalite_to_pdf(drawn, config=look))
-        return str(vl_convert.vegalite_to_svg(drawn, config=look)).encode()
+        if form == "png":
+            look["background"] = GROUNDS["light"]  # a slide may be dark
+        svg = re.sub(r"RBP_(\d+|k\b)([^<]*)", _INDEX, vl_convert.vegalite_to_svg(drawn, config=look))
+        if form == "svg":
+            return svg.encode()
+        return bytes(vl_convert.svg_to_pdf(svg) if form == "pdf" else vl_convert.svg_to_png(svg, ppi=_DOTS))
 
 
 def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
@@ -64,7 +69,7 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
 
     Args:
         report: whose figures to draw.
-        form: "svg" or "pdf".
+        form: "svg", "pdf" or "png".
         path: a folder, which is created, or a file if there is only one figure.
         index: name of the list in a folder.
         look: how the figures look.
@@ -72,8 +77,9 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
     Raises:
         RbpxError: a file is named for several figures.
     """
-    sections = [(f"{part.name}-{each.name}", part.title, each) for part in report.parts for each in part.sections]
-    sections += [(f"{each.name}-{each.title}", each.title, each) for each in (*report.first, *report.gaps)]
+    parts = (*report.first, *report.parts)
+    sections = [(f"{part.name}-{each.name}", part.title, each) for part in parts for each in part.sections]
+    sections += [(f"{each.name}-{each.title}", each.title, each) for each in report.gaps]
     named = [(f"{of}-{figure.name}", title, figure) for of, title, each in sections for figure in each.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
     drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}

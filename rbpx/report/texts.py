@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rbpx.display.section import MARKED, Section, marked
+from rbpx.display.section import MARKED, Fact, Section, marked
 from rbpx.display.view import Cell, Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
@@ -23,31 +23,36 @@ def markdown(report: Report) -> str:
     if not report.has_contents:
         command = typed("measure", model="ladder", dataset="pydoc")
         lines += [f"This store holds no runs yet: `{command}` measures some.", ""]
-    if report.first:
-        lines += ["## Summary", ""]
-        for section in report.first:
-            lines += _section(section)
+    for part in report.first:
+        lines += [f"## {_md(part.title)}", "", *_facts(part.facts), *_section(part.sections[0])]
+    lines += _facts(report.facts)
     if len(report.overview.rows) > 1 and not report.verb:
         lines += _table(report.overview, 2)
-    if report.across:
+    if report.across and not report.parts:
         command = f"`{typed('report', group=report.example)}`"
         lines += [f"{command} gives the sections of one group; write its name with - for blanks.", ""]
-    for chapter in report.chapters:
-        lines += [f"## {_md(chapter.title)}", ""]
-        for part in chapter.parts:
-            lines += [f"### {_md(part.title)}", "", _md(part.about), ""]
-            for section in part.sections:
-                lines += _section(section)
-    if report.gaps:
+    for part in report.parts:
+        lines += [f"## {_md(part.title)}", "", _md(part.about), "", *_facts(part.facts)]
+        for section in part.sections:
+            lines += _section(section)
+        lines += [line for each in part.missing for line in (_md(each), "")]
+    if report.gaps or report.missing:
         lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)
+        lines += [line for each in report.missing for line in (_md(each), "")]
     lines += [line for sheet in (*report.paper, report.runs) if sheet.rows for line in _table(sheet, 2)]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _facts(facts: Iterable[Fact]) -> list[str]:
+    """Tiles as a list."""
+    lines = [f"- {_md(each.label)}: **{_md(each.value)}** ({_md(each.beside)})" for each in facts]
+    return [*lines, ""] if lines else []
+
+
 def _section(section: Section) -> list[str]:
-    lines = [f"#### {_md(section.title)}", ""]
+    lines = [f"### {_md(section.title)}", ""]
     if section.sentences:
         lines += [" ".join(_md(sentence) for sentence in section.sentences), ""]
     lines += [f"> {_md(doubt.text)}" for doubt in section.doubts] + ([""] if section.doubts else [])
@@ -55,9 +60,9 @@ def _section(section: Section) -> list[str]:
         reason = getattr(figure, "reason", None)
         lines += [f"{_md(figure.title)}: not drawn. {_md(reason)}", ""] if reason else []
     for sheet in section.sheets:
-        lines += _table(sheet, 5)
+        lines += _table(sheet, 4)
     for passage in section.passages:
-        lines += [f"##### {_md(passage.title)}", "", f"{_md(passage.rule)} {MARKED}", ""]
+        lines += [f"#### {_md(passage.title)}", "", f"{_md(passage.rule)} {MARKED}", ""]
         for reading in passage.readings:
             text = "".join(map(marked, reading.pieces))
             lines += [f"{_md(reading.model)}: {_md(reading.about)}.", "", "````text", text, "````", ""]

@@ -58,7 +58,7 @@ def test_names_are_offered_after_their_key(script: Path) -> None:
     assert offered(script, "model", "=") == models
     assert offered(script, "fit", "model", "=", "pyt") == ["pythia", "pythia-deduped"]
     assert offered(script, "fit", "ties", "=", "o") == ["optimistic"]
-    assert offered(script, "--format", "") == ["table", "csv", "json", "jobs", "html", "md", "tex", "svg", "pdf"]
+    assert offered(script, "--format", "") == ["table", "csv", "json", "jobs", "html", "md", "tex", "svg", "pdf", "png"]
     assert offered(script, "model=pyt") == ["model=pythia", "model=pythia-deduped"]  # a shell that does not split at =
 
 

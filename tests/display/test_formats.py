@@ -14,7 +14,7 @@ from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, state, text, whole, with_ends
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.report.contents import Chapter, Part, Report
+from rbpx.report.contents import Part, Report
 from rbpx.report.page import page
 from rbpx.report.texts import latex, markdown
 from rbpx.status import Status
@@ -54,7 +54,7 @@ ladder on π: Laws of <texts>
                                                   12.5        –                 –  –                 too few sizes
 """
 MARKDOWN = r"""
-##### Laws of \<texts\>
+#### Laws of \<texts\>
 
 | model | S | α\_k | 95 % | in its own words | status |
 | --- | ---: | ---: | ---: | --- | --- |
@@ -102,12 +102,9 @@ def report() -> Report:
     """A report whose one section has the table."""
     doubts = tuple(Doubt(status, tuple(of)) for status, of in TABLE.doubts().items())
     section = Section("laws", "Laws", ("α_k of <all>.",), (), (TABLE,), doubts)
-    part = Part("ladder", "ladder on π", "about", (), (), (section,))
+    part = Part("ladder", "ladder on π", "about", (), (section,))
     none = View[str]("none", text("a", "a", str)).table("", [])
-    chapter = Chapter("pi", "π", (part,))
-    return Report(
-        "s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (chapter,), (), (), (), none, (), none, "fit"
-    )
+    return Report("s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (part,), (), none, (), none, verb="fit")
 
 
 @pytest.mark.parametrize(("width", "expected"), [(80, NARROW), (200, WIDE)])
@@ -128,7 +125,7 @@ def test_texts_for_markdown_latex_and_pages_are_escaped(report: Report) -> None:
     assert r"> bends (\\x1b\[31mred\\u202e): " in written
     assert LATEX in latex(report)
     shown = page(report)
-    for part in (*HTML, '<p class="name" id="ladder-laws-made-table">Laws of &lt;texts&gt;</p>'):
+    for part in (*HTML, '<summary id="ladder-laws-made-table">Laws of &lt;texts&gt;</summary>'):
         assert part in shown
 
 

@@ -8,6 +8,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import altair
 import numpy as np
@@ -16,8 +17,11 @@ from jsonschema import ValidationError
 
 import rbpx
 from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES
+from rbpx.display.chart.figure import Chart, Origin, Scale, drawn, points
+from rbpx.display.view import View, decimal, whole
 from rbpx.report.contents import Report, gather
 from rbpx.report.page import page as page_of
+from rbpx.report.pictures import Look
 from rbpx.report.texts import markdown
 from rbpx.store.sql import connected_once
 from tests.support.asking import imported as other_people
@@ -246,6 +250,17 @@ def test_the_page_of_losses_says_the_exponents_that_they_were_made_with(imported
     assert "toy on c4" in words_of(imported)
 
 
+def test_figures_in_files_are_as_wide_as_asked_and_have_the_index_of_rbp_in_any_font() -> None:
+    values = View[dict[str, float]]("v", whole("S", "S"), decimal("−ln RBP_10", "y")).table("V", [{"S": 1, "y": 2}])
+    chart = Chart(Scale("S", "S"), Scale("y", "−ln RBP_10"), (points(),))
+    figure, look = drawn(values, chart, "", "", Origin("", ())), Look(width=3.3)
+    svg, pdf, png = (look.rendered(figure, form) for form in ("svg", "pdf", "png"))
+    assert "".join(ElementTree.fromstring(svg).itertext()).count("−ln RBP10") == 1
+    assert float(re.search(rb"/MediaBox \[0 0 ([\d.]+)", pdf)[1]) == pytest.approx(3.3 * 72, abs=1)
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.3 * 300, abs=5)
+
+
 # ------------------------------------------------------------------------------------------------- in a browser
 
 
@@ -256,7 +271,7 @@ def test_a_page_of_measured_runs_is_drawn_without_a_complaint_or_a_request(
     visit = Visit(browser, place.parent / "page.html", 390)
     page = visit.all_drawn()
     plots = page.locator(".plot").count()
-    assert plots == len(read(text).figures) + 2  # and one in each card of the summary
+    assert plots == len(read(text).figures)
     assert page.locator(".plot > svg, .plot > * > svg").count() == plots
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("[...document.querySelectorAll('.plot svg')].filter(s => s.clientWidth > 390).length") == 0
@@ -333,7 +348,22 @@ def test_imported_runs_are_counted_and_listed_each_once_with_all_that_is_known_o
 
 def test_a_text_of_imported_losses_begins_with_what_to_train(of_losses: Report) -> None:
     words = markdown(of_losses)
-    assert words.index("#### What to train") < words.index("## Across texts and families")
+    assert words.index("### What to train") < words.index("## Across texts and families")
+
+
+def test_a_page_of_losses_opens_with_size_tokens_and_loss_as_tiles(imported: str) -> None:
+    """The constants that the losses were made with give the optimum of the tenfold compute."""
+    assert imported.index('<dl class="tiles">') < imported.index("<figure")
+    tile = r"<div><dt>(.*?)</dt><dd>(.*?)</dd><dd class=\"beside\">95 %: (.*?) to (.*?)[;<]"
+    (_, S, *_), (_, D, *_), (loss, y, lo, hi), *_ = re.findall(tile, imported)
+    most = 6 * SIZES[-1] * 1e10
+    S_D = [(s, 10 * most / 6 / s) for s in np.geomspace(1e6, 1e9, 3000)]
+    best = min((1.7 + 400 * s**-0.34 + 400 * d**-0.28, s, d) for s, d in S_D)
+    unit = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+    told = [float(y), *(float(number[:-1]) * unit[number[-1]] for number in (S, D))]
+    assert loss == "cross-entropy of such a run"
+    assert told == pytest.approx(best, rel=0.05)
+    assert float(lo) <= float(y) <= float(hi)
 
 
 # ------------------------------------------------------------------------------------------------- where it goes
@@ -389,7 +419,7 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
 def test_a_wrong_request_is_one_line(store: Path, place: Path, tmp_path: Path) -> None:
     for words, says in (
         (["--output", f"{tmp_path}/nosuch/page.html"], "is in a folder that does not exist"),
-        (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf"),
+        (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf, png"),
         (["dataset=pydoc"], r"dataset=pydoc is not in the store; it holds code, prose"),
     ):
         output = [] if "--output" in words else ["--output", tmp_path / "page.html"]

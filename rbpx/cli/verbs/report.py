@@ -3,7 +3,7 @@
 Answers every question that has a section, and writes one HTML file that needs no network: a summary in sentences, for
 each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), each with values, SQL and
 runs. Of more than 12 groups it leads with a table of all; group=NAME asks for one. --format md is Markdown, tex tables
-for a paper, svg and pdf a folder of figures. Overwrites reports alone.
+for a paper, svg, pdf and png a folder of figures. Overwrites reports alone.
 """
 
 from rbpx.cli.registry import Asked, Verb

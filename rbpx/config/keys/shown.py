@@ -49,9 +49,9 @@ class ShownKeys:
     details: bool = key(False, "all tables and sentences; in csv and json all that is known of a row", shown="true")
     format: Format = key(
         Format.table,
-        "table, csv, json, html, md, tex, svg, pdf (--format F)",
+        "table, csv, json, html, md, tex, svg, pdf, png (--format F)",
         shown="table",
-        narrows="table, csv, json, html, md, tex; svg and pdf: its figures (--format F)",
+        narrows="table, csv, json, html, md, tex; svg, pdf, png: its figures (--format F)",
         alone="table, csv or json; of plan also jobs (--format F)",
     )
     spreadsheet: bool = key(

@@ -61,6 +61,7 @@ def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[
             "symbolStrokeWidth": 0,
             "symbolSize": 70 * scale**2,
             "columnPadding": 14 * scale,
+            "offset": 10 * scale,
             "layout": {side: {"direction": "vertical", "anchor": "start"} for side in ("top", "bottom")},
         },
         "header": {**text},

@@ -93,9 +93,10 @@ def _left(found: Found) -> Figure:
     grid = [row["k"] for row in found.of("tokens")]
     k, axis = grid[len(grid) // 2], found.group.axis
     by_point = found.of("point", k=k)
+    shown = {f"misses, 1 − RBP_{k}": "rbp", "not learned yet": "learned", "may change yet": "settled"}
     rows = [
         {"series": series, "x": row["x"], "share": 1 - (row[name] or 0.0)}
-        for series, name in (("misses, 1 − RBP", "rbp"), ("not learned yet", "learned"), ("may change yet", "settled"))
+        for series, name in shown.items()
         for row in by_point
         if name != "settled" or row[name] < 1
     ]

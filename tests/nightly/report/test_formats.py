@@ -74,7 +74,7 @@ def test_one_figure_goes_into_a_file_and_several_into_a_folder(store: Path, cwd:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("width=3.3",), "width= is of figures in files: add --format svg or pdf, or drop it"),
+        (("width=3.3",), "width= is of figures in files: add --format svg, pdf or png, or drop it"),
         (("width=0.1", "--format", "svg"), "width=0.1 is not between 1 and 40 inches; give one that is"),
         (("font_size=80", "--format", "pdf"), "font_size=80 is not between 4 and 40 points; give one that is"),
         (("legend=middle", "--format", "svg"), "legend"),

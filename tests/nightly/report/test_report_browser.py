@@ -116,7 +116,7 @@ def test_names_and_contrast_pass_an_automated_check(scheme: str, width: int, bro
     page = visit.all_drawn()
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert visit.wide_tables() == []
-    beside = {"exclude": [["#code-text"]]}  # a second text has nothing but other numbers
+    beside = {"exclude": [["#drawn-on-code"]]}  # a second text has nothing but other numbers
     assert violations(page, beside) == []
     visit.context.close()
 
@@ -136,12 +136,12 @@ def test_a_link_opens_what_is_folded_and_paper_shows_all(visit: Visit) -> None:
     page = visit.all_drawn()
     page.evaluate("for (const fold of document.querySelectorAll('details.chapter')) fold.open = false")
     page.locator("nav a", has_text="drawn on code").first.click()
-    assert page.locator("#code-text").get_attribute("open") is not None
-    assert page.locator("#prose-text").get_attribute("open") is None
+    assert page.locator("#drawn-on-code").get_attribute("open") is not None
+    assert page.locator("#drawn-on-prose").get_attribute("open") is None
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details.chapter:not([open])").count() == 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("#prose-text").get_attribute("open") is None
+    assert page.locator("#drawn-on-prose").get_attribute("open") is None
     written = page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", written)) > 3
 
