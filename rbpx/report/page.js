@@ -3,15 +3,19 @@
 // colours are those of the style sheet, so that a change of theme needs no drawing.
 const root = document.documentElement;
 const config = JSON.parse(document.getElementById("config").textContent);
-const charts = unpacked(document.getElementById("charts").textContent); // of all figures by their names, compressed
+const charts = unpacked("charts").then((text) => JSON.parse(text || "{}")); // of all figures by their names
+const vega = unpacked("vega").then((text) => {
+  document.head.append(Object.assign(document.createElement("script"), { textContent: text }));
+});
 const drawn = new Map(); // plot -> the width that it was drawn for
 const FOLDED = 460; // pixels, of a figure that nobody sees yet
 
-async function unpacked(text) {
-  if (!text) return {};
+async function unpacked(id) { // a compressed text
+  const text = document.getElementById(id).textContent;
+  if (!text) return "";
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).text();
 }
 function remembered() {
   try { return localStorage.getItem("rbpx-theme"); } catch { return null; } // a page from disk may have no storage
@@ -37,6 +41,7 @@ async function draw(plot) { // one that cannot be drawn says so, and is nothing 
 }
 async function embed(plot, width) {
   const spec = structuredClone((await charts)[plot.dataset.of]);
+  await vega;
   spec.width = width;
   spec.autosize = { type: "fit-x", contains: "padding" };
   fitLegends(spec, width);

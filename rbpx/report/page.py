@@ -46,32 +46,32 @@ def page(report: Report) -> str:
     environment.filters["placed"] = placed
     return environment.get_template("page.html.jinja").render(
         report=report,
+        most_open=MOST_OPEN,
         unfolded=len(report.parts) <= MOST_OPEN,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
-        vega=_vega() if report.has_contents else "",
+        vega=_packed(_vega()) if report.has_contents else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         grades=GRADES,
-        charts=lambda: _packed(charts),  # at the end of the page, where all are placed
+        charts=lambda: _packed(json.dumps(charts, separators=(",", ":"))),  # at the end of the page, where all are placed
     )
 
 
 @cache
-def _vega() -> Markup:
+def _vega() -> str:
     """The library that draws the figures; bundling it takes a second or two, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
     script = read_cache(kept).get("script")
     if not isinstance(script, str):
         script = vl_convert.javascript_bundle(_BUNDLE)
         write_cache(kept, {"script": script})
-    return Markup(script.replace("</script", "<\\/script"))  # a script ends at the first </script, wherever it stands
+    return script
 
 
-def _packed(value: Any) -> str:
-    """JSON, compressed to a tenth of its size; the script of the page unpacks it."""
-    written = json.dumps(value, separators=(",", ":")).encode()
-    return base64.b64encode(zlib.compress(written, 9)).decode()
+def _packed(text: str) -> str:
+    """A text, compressed; the script of the page unpacks it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _typeset(text: str) -> Markup:

@@ -9,7 +9,7 @@ from rbpx.display.view import Cell, Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.files.visible import visible_line
-from rbpx.report.contents import Report
+from rbpx.report.contents import MOST_OPEN, Report
 from rbpx.typed import typed
 
 __all__ = ["latex", "markdown"]
@@ -26,7 +26,7 @@ def markdown(report: Report) -> str:
     for part in report.first:
         lines += [f"## {_md(part.title)}", "", *_facts(part.facts), *_section(part.sections[0])]
     lines += _facts(report.facts)
-    if len(report.overview.rows) > 1 and not report.verb:
+    if len(report.overview.rows) > MOST_OPEN and not report.verb:
         lines += _table(report.overview, 2)
     if report.across and not report.parts:
         command = f"`{typed('report', group=report.example)}`"
