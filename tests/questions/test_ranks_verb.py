@@ -99,7 +99,6 @@ def test_the_verdict_is_said_first(ranks: Asked) -> None:
 
 def test_a_terminal_has_the_distributions_down_to_the_lognormal(ranks: Asked) -> None:
     shown = ranks.table(100, details=False)
-    assert max(map(len, shown.splitlines()[1:])) <= 100
     assert " lognormal  " in shown
     assert "published fit" not in shown
 
@@ -154,8 +153,9 @@ def test_half_ranks_have_a_status_and_no_numbers(measured: Measured) -> None:
 
 def test_the_tables_fit_a_terminal(ranks: Asked, entropies: Asked) -> None:
     for asked in (ranks, entropies):
-        tables = [line for line in asked.table().splitlines() if line.startswith(" ")]
-        assert max(len(line.rstrip()) for line in tables) <= 80
+        for columns, details in ((80, True), (100, False)):
+            tables = [line for line in asked.table(columns, details).splitlines() if line.startswith(" ")]
+            assert max(len(line.rstrip()) for line in tables) <= columns
 
 
 def test_one_document_gives_numbers_and_no_intervals(tmp_path: Path) -> None:
@@ -226,6 +226,19 @@ def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_
             assert lo < hi
         # H is counted too small, and the rest therefore too large: its corrected share is the larger one.
         assert row["error_entropy_share_corrected"] > row["error_entropy_share"]
+
+
+def test_the_first_line_has_the_terms_of_the_largest_size_and_the_exponents(entropies: Asked) -> None:
+    line, found = entropies.table(100, details=False).splitlines()[0], entropies.of_kind("terms")
+    last, law = found[-1], {row["law"]: row for row in entropies.of_kind("law")}
+    assert (
+        f"cross-entropy is {last['cross_entropy_nats']:.3f} nats: error-entropy {last['error_entropy_nats']:.3f}"
+        in line
+    )
+    alpha = -np.polyfit(
+        np.log([row["non_embedding_params"] for row in found]), np.log([row["error_entropy_nats"] for row in found]), 1
+    )[0]
+    assert f"of error-entropy {alpha:.3f} (95 %: {law['error_entropy']['alpha_lo']:.3f} to" in line
 
 
 def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(terms_said: Rows) -> None:
