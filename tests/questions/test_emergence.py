@@ -263,10 +263,15 @@ def test_with_documents_the_interval_covers_although_the_sizes_scatter_together(
     assert sum(covered_without) < 32
 
 
-def test_a_sentence_about_windows_has_their_counts_and_an_interval_and_claims_no_more(tmp_path: Path) -> None:
-    words = ask(filled(tmp_path / "store"), "emergence", k=[1, 10], n=[1, 2, 5], resamples=100).words
-    assert "l gets a share of 0.184 of the windows of 5 tokens right (47 of 256, 95 %: 0.0" in words
-    assert "times as many as the 0.197 of independent tokens, which these windows do not tell apart" in words
+def test_the_first_line_has_the_counts_of_windows_and_an_interval_and_claims_no_more(tmp_path: Path) -> None:
+    asked = ask(filled(tmp_path / "store"), "emergence", k=[1, 10], n=[1, 2, 5], resamples=100)
+    shown = asked.table(100, details=False).splitlines()
+    assert shown[0].startswith(
+        "At k = 10, l gets 5 tokens in a row right in 47 of 256 windows (a share of 0.184, 95 %: 0.0"
+    )
+    assert "times the 0.197 of independent tokens, which these windows do not tell apart" in shown[0]
+    assert "At k = 1, l gets no window of several tokens right 30 times" in asked.words
+    assert max(len(line) for line in shown if line.startswith(" ")) <= 100
 
 
 def test_imported_shares_without_counts_are_not_said_to_differ_from_independence(tmp_path: Path) -> None:

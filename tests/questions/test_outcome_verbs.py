@@ -86,14 +86,34 @@ def test_gathered_hits_bias_long_sequences_and_the_correction_takes_most_of_it(a
 
 
 def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: Path, asked: Asked) -> None:
+    for columns, details in ((80, True), (100, False)):
+        lines = asked.table(columns, details).splitlines()
+        assert max(len(line) for line in lines if line.startswith(" ")) <= columns
     printed = asked.table()
-    assert max(map(len, printed.split("A sequence of N tokens passes")[0].splitlines())) <= 80
     for words in ("tokens themselves", "independent", "r measured", "all N, r fitted", "RBP_k"):
         assert words in printed
     hard = ask(gathered, "outcomes", k=1, n=[2, 110, 500], resamples=50).words
     assert "one outcome: All sequences pass or all fail" in hard
     assert "too short: No document has" in hard
     assert "nan" not in hard.lower()
+
+
+def test_the_first_line_has_the_exponent_of_the_outcomes_and_that_of_the_tokens(gathered: Path, asked: Asked) -> None:
+    line = asked.table(100, details=False).splitlines()[0]
+    law = laws([row for row in asked.rows if row["k"] == 10])[None, "free"]
+    ranks = {}
+    for run in (gathered / "runs").glob("[!_]*"):
+        tokens = columns_of(run, "tokens")
+        ranks[int(run.name.removeprefix("synthetic"))] = tokens["greater"] + tokens["ties"] + 1
+    y = [-math.log(np.mean(rank <= 10)) for rank in ranks.values()]
+    own = -np.polyfit(np.log(list(ranks)), np.log(y), 1)[0]
+    ends = f"(95 %: {law['alpha_lo']:.4f} to {law['alpha_hi']:.4f})"
+    assert (
+        f"From sequences of 1 to 10 tokens, right or wrong as a whole, alpha of -ln RBP_10 is {law['alpha']:.4f} {ends}"
+        in line
+    )
+    assert f"from the tokens themselves it is {own:.4f}" in line
+    assert "learned from sequences of 10 tokens, are told from misses with an AUC of" in asked.words
 
 
 def test_one_document_has_a_law_and_no_interval(tmp_path: Path) -> None:
@@ -135,6 +155,11 @@ def test_the_rows_of_a_benchmark_tell_the_law_of_its_tokens(group: bool, tmp_pat
         assert law["params"]["interval"] == ("documents and models" if group else "sequences and models")
     assert [row["size"] for row in asked.of_kind("rbp") if row["n"] == 3] == ["a", "b", "c", "d"]
     assert "mine.csv: -ln RBP_k = C · S^-alpha from the outcomes" in asked.words
+    alpha = next(law["alpha"] for key in ("free", "none") if (law := told[None, key])["status"] == "ok")
+    first = asked.table(100, details=False).splitlines()[0]
+    assert first.startswith(
+        f"From sequences of 3 to 12 tokens, right or wrong as a whole, alpha of -ln RBP_k is {alpha:.4f}"
+    )
 
 
 def test_counts_say_the_same_as_the_rows_they_count(tmp_path: Path) -> None:
@@ -205,7 +230,6 @@ def test_learners_are_judged_against_the_true_hits(gathered: Path) -> None:
     assert by["constant", 1]["log_loss_nats"] == pytest.approx(entropy, abs=1e-3)
     assert by["constant", 1]["told_nats"] == pytest.approx(by["constant", 1]["log_loss_nats"], abs=1e-9)
     assert "ln_frequency" not in by["tokens", None]["coefficients"]  # one token id only: no feature
-    assert max(map(len, asked.table().split("A sequence of N tokens passes")[0].splitlines())) <= 80
 
 
 def test_imported_results_have_no_sequences_to_cut(tmp_path: Path) -> None:

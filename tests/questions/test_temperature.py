@@ -46,7 +46,8 @@ def cross_entropy(z: Any, targets: Any, beta: float) -> float:
 def test_temperatures_and_losses_are_those_of_a_float64_search(own_store: Path, measured: Measured) -> None:
     with collected_messages():
         question("temperature").measure(request(own_store, resamples=50))
-    found = ask(own_store, "temperature", resamples=50).rows
+    asked = ask(own_store, "temperature", resamples=50)
+    found = asked.rows
     of_run = {row["size"]: row for row in found if row["kind"] == "run"}
     assert list(of_run) == list(SHAPES)
     for size, run in runs_by_size(own_store).items():
@@ -69,6 +70,15 @@ def test_temperatures_and_losses_are_those_of_a_float64_search(own_store: Path, 
         y = [of_run[size][name] for size in SHAPES]
         assert row["alpha"] == pytest.approx(-np.polyfit(np.log(S), np.log(y), 1)[0], rel=1e-9)
     assert law["params"]["alpha_difference"] == pytest.approx(law["alpha"] - raw["alpha"], rel=1e-6)
+    (first, *shown), last = asked.table(100, details=False).splitlines(), list(of_run.values())[-1]
+    assert (
+        f"the exponent of cross-entropy is {law['alpha']:.4f} instead of {raw['alpha']:.4f}, a difference of" in first
+    )
+    T = last["temperature"]
+    assert (
+        f"{last['size']} prefers" in first if T is None else f"{last['size']} does best at T = {T:.3f} (95 %:" in first
+    )
+    assert max(len(line) for line in shown if line.startswith(" ")) <= 100
     kept = [record["fit_id"] for record in Store(own_store).records("fits") if record["law"] == law["law"]]
     assert kept == [law["fit_id"]]
 

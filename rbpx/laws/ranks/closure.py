@@ -113,23 +113,23 @@ def _climb(
     occurs_NQ, n_N = seen_NQ != 0, seen_NQ.sum(axis=1)
     unit_M = np.sqrt((X_NM**2).mean(axis=0))  # so that steps of all coefficients are alike
 
-    def total(coefficient_MP: Floats) -> float:
+    def total(coefficient_MP: Floats) -> tuple[float, Floats]:
         theta_NP = X_NM @ coefficient_MP
         if not np.all(np.abs(theta_NP) < _FARTHEST):
-            return -np.inf
+            return -np.inf, np.empty(0)
         ln_p_NQ = mixed(form.shares(theta_NP, places))
         value = float(np.where(occurs_NQ, seen_NQ * ln_p_NQ, 0.0).sum())
-        return value if np.isfinite(value) else -np.inf
+        return (value if np.isfinite(value) else -np.inf), ln_p_NQ
 
     at_MP, damping, n_P = start_MP, 1e-3, start_MP.shape[1]
-    value = total(at_MP)
+    value, ln_p_NQ = total(at_MP)
     step_PP = _STEP * np.eye(n_P)
     for _ in range(_ROUNDS):
         theta_NP = X_NM @ at_MP
         moved = np.stack([theta_NP[:, None] + step_PP, theta_NP[:, None] - step_PP])
         ahead_NPQ, behind_NPQ = mixed(form.shares(moved, places))
         slope_NPQ = (ahead_NPQ - behind_NPQ) / (2 * _STEP)
-        p_NQ = np.exp(mixed(form.shares(theta_NP, places)) + places.ln_ranks_Q) * n_N[:, None]
+        p_NQ = np.exp(ln_p_NQ + places.ln_ranks_Q) * n_N[:, None]
         slope_NPQ = np.where(np.isfinite(slope_NPQ), slope_NPQ, 0.0)
         score_NP = (slope_NPQ @ seen_NQ[:, :, None])[:, :, 0]
         information_NPP = (slope_NPQ * p_NQ[:, None]) @ slope_NPQ.transpose(0, 2, 1)
@@ -145,13 +145,13 @@ def _climb(
         while damping < 1e9:
             step = np.linalg.solve(information + damping * np.diag(diagonal), gradient)
             candidate_MP = at_MP + step.reshape(n_M, n_P) / unit_M[:, None]
-            new_value = total(candidate_MP)
+            new_value, new_ln_p_NQ = total(candidate_MP)
             if new_value > value:
                 break
             damping *= 8
         else:
             return at_MP, value, bool(np.isfinite(value)) and float(np.abs(step @ gradient)) < 1.0
-        gain, at_MP, value = new_value - value, candidate_MP, new_value
+        gain, at_MP, value, ln_p_NQ = new_value - value, candidate_MP, new_value, new_ln_p_NQ
         damping = max(damping / 8, 1e-12)
         if gain < _GAIN:
             return at_MP, value, True

@@ -7,6 +7,7 @@ Shapes: P parameters, X places, ranks or not, R ranks that occur.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -126,10 +127,7 @@ class Exponential(Family):
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
         """T, whatever theta."""
-        t_X = np.log(x_X)
-        # Ranks are counted in V, so that all parameters are of like magnitude.
-        statistics = {"odds": (x_X == 1).astype(np.float64), "beta": -t_X, "gamma": -(t_X**2), "rate": -x_X / V}
-        return np.stack([statistics[name] for name in self.names])
+        return np.stack([_STATISTICS[name](x_X, V) for name in self.names])
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
         """By name; mu and sigma of a lognormal, None where gamma is 0."""
@@ -144,6 +142,12 @@ class Exponential(Family):
         return params
 
 
+_STATISTICS: Final[dict[str, Callable[[Floats, int], Floats]]] = {
+    "odds": lambda x_X, V: (x_X == 1).astype(np.float64),
+    "beta": lambda x_X, V: -np.log(x_X),
+    "gamma": lambda x_X, V: -(np.log(x_X) ** 2),
+    "rate": lambda x_X, V: -x_X / V,  # in V, so that all parameters are of like magnitude
+}
 _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
 
 

@@ -67,16 +67,25 @@ def derive(shares: Shares, places: Places) -> Floats:
     return np.concatenate([curve_of(mixed(shares), places), cross_entropy[..., None]], axis=-1)
 
 
+_NAMES: Final = {
+    "lognormal_full": "lognormal",
+    "power_law_cutoff": "truncated power law",
+    "zipf_mandelbrot": "Zipf-Mandelbrot",
+    "weibull": "Weibull",
+    "lognormal_inflated": "inflated lognormal",
+}
+
+
 def _of_family(family: Family) -> RankForm:
     """A family of the verb ranks, whose parameters are taken as they are, without an edge."""
 
     def shares(theta: Floats, places: Places) -> Shares:
-        flat = theta.reshape(-1, theta.shape[-1])
-        ln_weight = np.stack([family.ln_weight(each, places.x_Q, places.V) for each in flat])
-        return places.one(ln_weight.reshape(*theta.shape[:-1], len(places.x_Q)))
+        at = theta if family.is_linear else _each(theta)
+        return places.one(family.ln_weight(at, places.x_Q, places.V))
 
-    names = tuple(f"theta_{n}" for n in range(family.n_parameters))
-    return RankForm(family.name.replace("_full", "").replace("_", " "), family.equation, names, family.starts, shares)
+    parameters = tuple(f"theta_{n}" for n in range(family.n_parameters))
+    label = _NAMES.get(family.name, family.name.replace("_", " "))
+    return RankForm(label, family.equation, parameters, family.starts, shares)
 
 
 # ---------------------------------------------------------------------------------------------- what shapes are made of

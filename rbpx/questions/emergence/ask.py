@@ -3,6 +3,7 @@
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -13,9 +14,9 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, with_ends
-from rbpx.display.vocabulary import AXES, rough
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
+from rbpx.display.vocabulary import rough, short
+from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.questions.emergence.analysis import JOINT, POOLED, SHARES, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
@@ -25,6 +26,7 @@ from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 
+_FEWEST: Final = 30  # windows of hits that a sentence rests on
 _NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
 
 
@@ -38,13 +40,19 @@ def _size(at: Record) -> Estimate:
     return Estimate(at.get("S"), at.get("lo"), at.get("hi"))
 
 
-WINDOWS: Final = Column[Record]("windows", ("k", "n"), _windows)
+WINDOWS: Final = Column[Record](
+    "windows",
+    ("k", "n"),
+    _windows,
+    "tokens in a row whose ranks are all at most k; pooled: one α, a constant for each N",
+)
 LAWS: Final = View[Record](
     "laws",
     WINDOWS,
-    magnitude("smallest", "p_smallest", means="p at the smallest {x}, then at the largest"),
-    magnitude("largest", "p_largest"),
-    magnitude("independent", "p_independent", means="RBP_k^N at the largest", spare=3),
+    magnitude("smallest", "p_smallest", means="p, the share of windows that are right, at the smallest {x}"),
+    with_ends("largest", "p_largest", None, short, ends_spare=2),
+    whole("right", "n_right", means="windows at the largest {x}", spare=1),
+    magnitude("independent", "p_independent", means="RBP_k^N at the largest {x}", spare=3),
     exponent(),
     constant(spare=5),
     determination(spare=2, ends_spare=8),
@@ -58,7 +66,7 @@ LEVELS: Final = View[Record](
     "levels",
     WINDOWS,
     decimal("p", "share", digits=1),
-    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough),
+    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough, "by the law; outside the sizes over forms"),
     state(),
 )
 
@@ -66,12 +74,12 @@ LEVELS: Final = View[Record](
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Count or read the windows at each k, and fit their laws."""
     found = [*windows_of(connection, group, request)]
-    says = [_sentence(group.runs[-1].size, of) for of in found]
+    says = [_sentence(group.runs[-1].size, of) for of in sorted(found, key=lambda of: not _carried(of))]
     return Result(
         [group],
         [row for of in found for row in (*chain(*of.windows), *of.laws)],
         [*_tables(group, found)] if found else [],
-        [*filter(None, says)] if found else ["The store has no windows of more than one token."],
+        says or ["The store has no windows of more than one token: import shares with columns k and n."],
         partial(figures, group, found),
         [row for of in found for row in of.laws],
     )
@@ -79,11 +87,14 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
     """The laws of a group and where they reach a level; for a single k every window and every level."""
-    x, c, about = group.axis.value, AXES[group.axis].constant, (group.title, group.axis)
+    about = (group.title, group.axis)
     laws, levels = list[Record](), list[Record]()
     for of in found:
         for row, least, most in zip(of.laws, of.windows[0], of.windows[-1], strict=False):
-            shares = {"p_smallest": least["p"], "p_largest": most["p"], "p_independent": most["p_independent"]}
+            n = most["n_windows"]
+            shares = {"p_smallest": least["p"], "p_independent": most["p_independent"]}
+            shares |= by_name(p_largest=estimate_in(most, "p"))
+            shares["n_right"] = None if n is None or most["p"] is None else round(most["p"] * n)
             reached = row["params"]["crossings"]
             laws.append({**row, **shares, "half": reached[SHARES.index(0.5)]})
             levels += [
@@ -95,37 +106,41 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
         laws += of.laws[len(of.fits) :]
     if len(found) == 1:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
-    note = (
-        f"p: share of windows of N consecutive tokens whose ranks are all at most k; ties {group.ties.value}. "
-        f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
-        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent. "
-        f"{x} at p: by the law within the sizes, over forms outside them."
-    )
-    yield LAWS.table("Laws of windows of N tokens in a row", laws, *about, note)
-    if len(found) > 1:
-        return
-    note = "Levels: as in predict outside the sizes; – for an unbounded end."
-    yield LEVELS.table("Where p reaches a level", levels, *about, note)
+    known = [row for row in laws if row["alpha"] is not None]
+    brief = [row for row in known if row["n"] not in (1, None)] or [row for row in known if row["kind"] == POOLED]
+    title = "Laws of windows of N tokens in a row"
+    yield LAWS.table(title, laws, *about, brief=lambda row: any(row is each for each in brief))
+    if len(found) == 1:
+        yield LEVELS.table("Where p reaches a level", levels, *about, brief=False)
+
+
+def _carried(of: Emergence) -> list[Record]:
+    """Windows of several tokens of the largest model that are right often enough for a sentence, or are imported."""
+
+    def hits(row: Record) -> float:
+        return (row["p"] or 0.0) * (math.inf if row["n_windows"] is None else row["n_windows"])
+
+    return [row for row in of.windows[-1] if row["n"] > 1 and hits(row) >= _FEWEST and row["p_independent"] > 0]
 
 
 def _sentence(size: str, of: Emergence) -> str:
     """How far the largest model is from independent tokens, at the second length above 1 or the only one; alpha."""
-    says = []
-    known = [row for row in of.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
-    for row in known[:2][-1:]:
+    says = f"At k = {of.k:,}, {size} gets no window of several tokens right {_FEWEST} times"
+    for row in _carried(of)[:2][-1:]:
         p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
-        counted = "" if n is None else f"{round(p * n):,} of {n:,}, "
         over = "no interval" if ends is None else f"95 %: {ends[0]:.3g} to {ends[1]:.3g}"
+        share = f"a share of {p:.3g} of windows ({over})"
+        share = share if n is None else f"{round(p * n):,} of {n:,} windows (a share of {p:.3g}, {over})"
         apart = ", which these windows do not tell apart" if ends is not None and ends[0] <= alone <= ends[1] else ""
-        says.append(
-            f"{size} gets a share of {p:.3g} of the windows of {row['n']} tokens right ({counted}{over}), "
-            f"{rough(p / alone)} times as many as the {alone:.3g} of independent tokens{apart}."
+        says = (
+            f"At k = {of.k:,}, {size} gets {row['n']} tokens in a row right in {share}, {short(p / alone)} times the "
+            f"{alone:.3g} of independent tokens{apart}"
         )
     pooled = of.laws[len(of.fits)]
-    if pooled["alpha"] is not None:
-        alpha, status = interval_of(estimate_in(pooled, "alpha")), Status(pooled["status"]).label
-        says.append(f"With a constant for each N, one α for all is {alpha}, {status}.")
-    return f"k = {of.k:,}: {' '.join(says)}" if says else ""
+    if pooled["alpha"] is None:
+        return f"{says}."
+    alpha, status = interval_of(estimate_in(pooled, "alpha")), Status(pooled["status"]).label
+    return f"{says}; α, one for all N, is {alpha}: {status}."
 
 
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))

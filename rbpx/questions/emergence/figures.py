@@ -48,7 +48,7 @@ def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
         for run, of_run in zip(group.runs, of.windows, strict=True)
         for row, doubt in zip(of_run, doubts, strict=True)
     ]
-    return View[Record](name, WINDOWS).table(title, rows, group.title, group.axis)
+    return View[Record](name, WINDOWS).table(title, rows, group.title, group.axis, brief=False)
 
 
 def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undrawn]:

@@ -1,10 +1,10 @@
 """Cross-entropy decomposed by rank, with a law for each term.
 
 CE = H(P) + KL(P || Q) - ln(sum S): gives error-entropy, self-alignment and confidence (arXiv 2510.04067) of each run,
-the share of each term and how it changes with S. H(P) of counted ranks is biased down: a jackknife over documents
-removes part of the bias, while an extrapolation from halves and quarters of the documents tends to overcorrect. Where
-both differ by less than the standard error, the remaining bias cannot be told from noise. The source counts ranks
-strictly, which is ties=optimistic.
+and the law of each term; --details has the terms at each size, and their shares of CE. H(P) of counted ranks is biased
+down: a jackknife over documents removes part of the bias, while an extrapolation from halves and quarters of the
+documents tends to overcorrect. Where both differ by less than the standard error, the remaining bias cannot be told
+from noise. The source counts ranks strictly, which is ties=optimistic.
 """
 
 from rbpx.questions.registry import Analysis

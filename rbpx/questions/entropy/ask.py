@@ -31,7 +31,7 @@ from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Evidence, Points, size_points, weigh_group
 from rbpx.store.store import Record
 
-TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln sum S"}
+TERMS: Final = ("error_entropy", "self_alignment", "confidence")
 _JACKKNIFE: Final = "error_entropy_jackknife_nats"
 
 
@@ -89,17 +89,13 @@ def _without_bias(points: Points, H_N: Floats) -> Points:
 
 
 def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[Table]:
-    """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
-    x, about = group.axis.value, (group.title, group.axis)
-    note = (
-        f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
-        f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
-    )
-    yield NATS.table("Cross-entropy taken apart, and H(P) corrected", terms, *about, note)
-    note = "Shares are of CE, minus the bias that resampled documents show; they may be below 0 or above 1."
-    yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, note)
-    note = f"The law of a share is y = C {x}^−α for term / CE, both as counted; corrected: for the jackknife."
-    yield LAWS.table(f"Laws of the terms in {x}", laws, *about, note)
+    """The terms with the corrected entropy, their shares of cross-entropy, and the laws; a terminal has one of them."""
+    about, whole = (group.title, group.axis), ("cross_entropy", *TERMS)
+    has_laws = any(law["alpha"] is not None for law in laws)
+    yield NATS.table("Cross-entropy taken apart, nats, and error-entropy corrected", terms, *about, brief=not has_laws)
+    yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, brief=False)
+    title = f"Laws of cross-entropy and its terms in {group.axis.value}"
+    yield LAWS.table(title, laws, *about, brief=lambda law: has_laws and law["law"] in whole)
 
 
 _SIZE: Final[Column[Record]] = text("size", "size")
@@ -108,8 +104,8 @@ NATS: Final = View[Record](
     _SIZE,
     place(spare=5),
     decimal("CE", "cross_entropy_nats"),
-    [decimal(heading, f"{name}_nats") for name, heading in TERMS.items()],
-    decimal("jackknife", _JACKKNIFE, means="H(P) minus a bias that falls as 1/documents; still too small"),
+    [decimal(law_title(name), f"{name}_nats") for name in TERMS],
+    decimal("jackknife", _JACKKNIFE, means="error-entropy minus a bias that falls as 1/documents; still too small"),
     decimal("stderr", "error_entropy_jackknife_stderr_nats"),
     decimal("extrapolated", "error_entropy_extrapolated_nats", means="from parts of them; may be too large", spare=1),
 )
@@ -117,9 +113,9 @@ SHARES: Final = View[Record](
     "shares",
     _SIZE,
     place(spare=5),
-    with_ends("H(P)", "error_entropy_share_corrected", None, decimals(3)),
-    with_ends("KL", "self_alignment_share_corrected", None, decimals(3)),
-    with_ends("−ln", "confidence_share_corrected", None, decimals(3), ends_spare=1),
+    with_ends("error-entropy", "error_entropy_share_corrected", None, decimals(3)),
+    with_ends("self-alignment", "self_alignment_share_corrected", None, decimals(3), ends_spare=2),
+    with_ends("confidence", "confidence_share_corrected", None, decimals(3), ends_spare=1),
 )
 LAWS: Final = View[Record](
     "laws",
@@ -134,14 +130,13 @@ LAWS: Final = View[Record](
 
 
 def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
-    """The terms of the largest model, and the exponents of cross-entropy and error-entropy."""
-    named = ", ".join(f"{law_title(name)} {terms[-1][f'{name}_nats']:.3f}" for name in TERMS)
-    of = [law for law in laws if law["law"] in ("cross_entropy", "error_entropy") and law["alpha"] is not None]
-    exponents = "; ".join(f"{law_title(law['law'])} {interval_of(estimate_in(law, 'alpha'))}" for law in of)
-    return (
-        f"At {terms[-1]['size']}, cross-entropy is {terms[-1]['cross_entropy_nats']:.3f} nats: {named}. Exponents: "
-        f"{exponents or 'none'}."
-    )
+    """The terms of the largest model, and the exponents of error-entropy and cross-entropy."""
+    nats = {name: terms[-1][f"{name}_nats"] for name in ("cross_entropy", *TERMS)}
+    of = ", ".join(f"{law_title(name)} {nats[name]:.3f}" for name in TERMS)
+    says = f"At {terms[-1]['size']} cross-entropy is {nats['cross_entropy']:.3f} nats: {of}"
+    alpha = {law["law"]: estimate_in(law, "alpha") for law in laws if law["alpha"] is not None}
+    told = [f"of {law_title(law)} {interval_of(alpha[law])}" for law in ("cross_entropy", TERMS[0]) if law in alpha]
+    return f"{says}; α {', '.join(told)}." if told else f"{says}."
 
 
 DRAWN: Final = View[Record](

@@ -6,7 +6,9 @@ maximum likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows
 non_embedding_params), n (tokens of a sequence), passed (true or false; or a count, with trials), and optionally
 k and group (task or document, resampled whole). Without a file, cuts the documents in the store into sequences
 and compares what is recovered with the tokens themselves: hits cluster, so the bias grows with N, and two
-corrections are shown. Two sizes are enough.
+corrections are shown: r, the correlation of two hits of a sequence, as measured on the tokens, or fitted, one for all
+sizes and N, the number of hits beta-binomial. Two sizes are enough. --details has the law of each N, the sequences with
+the RBP_k that each law implies, and the learners.
 
 Then learns which tokens of the largest model are hits from nothing but those outcomes and features of each token
 (position, frequency of its id, log-probability and rank under the next smaller model), by the unbiased risk of

@@ -1,37 +1,37 @@
 """Answers what outcomes say of tokens: what passed, the laws and RBP_k recovered from it, and the hits learned."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
-from rbpx.display.vocabulary import decimals, signed
-from rbpx.errors import RbpxError
+from rbpx.display.vocabulary import decimals, number, signed
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import read_table
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.questions.outcomes.counts import counts_of, counts_of_trials, recover
-from rbpx.questions.outcomes.learners import FOLDS, learners
+from rbpx.questions.outcomes.learners import learners
 from rbpx.questions.outcomes.trials import read_trials
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
+from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10)
 DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
-_NOTE: Final = (
-    "A sequence of N tokens passes if all are hits, ranks of at most k. Independent: pass ~ Bernoulli(exp(−C·N·S^−α)), "
-    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two hits of a sequence."
-)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
@@ -41,17 +41,17 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     rows, of_tokens = list[Record](), list[Record]()
     for k, cells, tokens in counts_of(connection, group, k_grid, lengths, request):
         rows += recover(k, sizes, cells, group, tokens)
-        of_tokens.append({"k": k, "status": tokens.law.status, **by_name(alpha=tokens.law.alpha)})
+        of_tokens.append({"kind": "tokens", "k": k, "status": tokens.law.status, **by_name(alpha=tokens.law.alpha)})
     smaller, run = group.runs[-2:]
     about = {"kind": "learner", **group.names(), "size": run.size, "smaller": smaller.size}
     about["run_ids"] = [run.run_id, smaller.run_id]
     learned = [about | row for row in learners(connection, group, k_grid, lengths, request.seed)]
-    note = f"Learned from {FOLDS - 1} of {FOLDS} parts of the documents, judged on the rest; intervals over documents."
     title, unranked = f"Hits of {run.size}, with features from {smaller.size}", by_name(auc=NO_ESTIMATE)
     shown = [row | unranked if row["learner"] == "constant" else row for row in learned]
-    table = LEARNERS.table(title, shown, group.title, note=note)
+    table = LEARNERS.table(title, shown, group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
-    return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], fits=fits)
+    says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens}), *_learned(learned, k_grid[0])]
+    return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], says, fits=fits)
 
 
 def of_file(path: Path, request: Request) -> Result:
@@ -72,7 +72,7 @@ def of_file(path: Path, request: Request) -> Result:
             raise RbpxError(f"no row of {path} has {name}={asked}, which was asked for; it has {name} = {known}")
     by_k = {k: counts_of_trials([one for one in trials if one.k == k], request) for k in chosen}
     rows = [row for k, of_k in by_k.items() for row in recover(k, *of_k)]
-    return Result([], rows, [*_tables(rows, path.name, [])])
+    return Result([], rows, [*_tables(rows, path.name, [])], [*_sentences(rows, {})])
 
 
 def _hits(row: Record) -> str:
@@ -95,7 +95,7 @@ LAWS: Final = View[Record](
         "bias", "bias", lambda row: Estimate(**(value_of(row, "bias_against_tokens") or {})), signed,
         "of α against the law of the tokens", ends_spare=2,
     ),
-    with_ends("r", "r", means="fitted, one for all sizes and N", spare=1, ends_spare=3),
+    with_ends("r", "r", spare=1, ends_spare=3),
     state(),
 )  # fmt: skip
 SHARES: Final = View[Record](
@@ -129,12 +129,57 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
     """The laws beside those of the tokens, and the sequences with the share of hits that each law implies."""
     laws = [row for row in rows if row["kind"] == "law"]
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
-    yield LAWS.table("−ln RBP_k = C · S^−α from the outcomes", by_k, about, note=_NOTE)
+    brief = _of_all(laws)
+    yield LAWS.table(
+        "−ln RBP_k = C · S^−α from the outcomes",
+        by_k,
+        about,
+        brief=lambda row: row["kind"] != "law" or any(row is each for each in brief),
+    )
     rbp = {
         (row["k"], row["n"], row["size"]): row for row in rows if row["kind"] == "rbp" and row["correction"] == "none"
     }
     cells = [rbp.get((row["k"], row["n"], row["size"]), {}) | row for row in rows if row["kind"] == "outcomes"]
-    yield SHARES.table("Sequences of N tokens", cells, about)
+    yield SHARES.table("Sequences of N tokens", cells, about, brief=False)
+
+
+def _of_all(laws: Sequence[Record]) -> list[Record]:
+    """The laws of all lengths together, or of the only one, that a benchmark has too, which knows no tokens."""
+    n = None if len({row["n"] for row in laws}) > 1 else laws[0]["n"]
+    return [row for row in laws if row["n"] == n and row["correction"] != Correction.measured]
+
+
+def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, float | None]) -> Iterator[str]:
+    """The exponent that outcomes give at each k, hits correlated where that can be fitted, and that of the tokens."""
+    laws, lengths = ([row for row in rows if row["kind"] == kind] for kind in ("law", "outcomes"))
+    N = sorted({row["n"] for row in lengths})
+    span = f"{N[0]:,} to {N[-1]:,} tokens" if len(N) > 1 else number_of(*N, "token")
+    for k in dict.fromkeys(row["k"] for row in laws):
+        of_k = _of_all([row for row in laws if row["k"] == k])
+        law = min(of_k, key=lambda row: (row["alpha"] is None, row["status"] != Status.ok, row["correction"] == "none"))
+        quantity, status, own = f"−ln RBP_{'k' if k is None else k}", Status(law["status"]), alpha_of_tokens.get(k)
+        if law["alpha"] is None:
+            yield f"Sequences of {span}, right or wrong as a whole, give no law of {quantity}. {status.remedy}"
+            continue
+        r = estimate_in(law, "r").value
+        yield (
+            f"From sequences of {span}, right or wrong as a whole, α of {quantity} is "
+            f"{interval_of(estimate_in(law, 'alpha'), 4)}, with hits "
+            f"{f'correlated by {r:.3f}' if law['correction'] == 'free' else 'independent'}"
+            f"{'' if own is None else f'; from the tokens themselves it is {number(own)}'}"
+            f"{'' if status is Status.ok else f': {status.label}'}."
+        )
+
+
+def _learned(learners: Sequence[Record], k: int) -> Iterator[str]:
+    """How well hits are told that were learned from the longest sequences, and from the true hits."""
+    known = [row for row in learners if row["k"] == k and row["auc"] is not None]
+    of = [row for row in known if row["learner"] == "outcomes"][-1:]
+    for row, true in product(of, (row for row in known if row["learner"] == "tokens")):
+        yield (
+            f"Hits of {row['size']} at k = {k:,}, learned from sequences of {row['n']} tokens, are told from misses "
+            f"with an AUC of {interval_of(estimate_in(row, 'auc'))}; learned from the true hits {true['auc']:.3f}."
+        )
 
 
 QUESTION = of_each(answer, of_file=of_file, select=partial(in_size, along=False))

@@ -25,10 +25,9 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, short
+from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
-from rbpx.laws.ranks.family import FAMILIES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
@@ -38,9 +37,11 @@ from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
+from rbpx.status import first_of
 from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
+_TOLD: Final = 10  # of AIC, from where one distribution is told from another
 _NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
 _STATUS: Final[Column[Record]] = state()
 
@@ -52,10 +53,11 @@ def _thousands(value: float | None) -> str:
 TOGETHER: Final = View[Record](
     "together",
     _NAME,
-    whole("parameters", "n_parameters"),
-    written("AIC", "aic_above_least", None, _thousands, "summed over the sizes, minus the smallest"),
+    written("AIC", "aic_above_least", None, _thousands),
     written("BIC", "bic_above_least", None, _thousands),
-    whole("best at", "n_best", means="the number of sizes at which it has the smallest AIC"),
+    whole("best at", "n_best", means="sizes at which it has the least AIC"),
+    whole("parameters", "n_parameters", spare=1),
+    text("share of rank x", "formula", lambda row: RANK_FORMS[row["distribution"]].equation, spare=2),
 )
 EACH: Final = View[Record](
     "rivals",
@@ -116,28 +118,33 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
     """All distributions together and at each size, the laws implied, the forms of closure, the chosen one."""
     about, largest = ranks.group.title, ranks.group.runs[-1].size
-    equations = "; ".join(f"{RANK_FORMS[name].label}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
-    note = (
-        f"Ties {ranks.group.ties.value}. Fitted by maximum likelihood to the ranks 1..V; the published fit is to ranks "
-        f"from 2 up. The share of rank x is, up to a factor: {equations}."
-    )
-    yield TOGETHER.table("Distributions of the ranks, all sizes together", ranks.totals, about)
-    yield EACH.table("Distributions of the ranks at each size", fitted, about, note=note)
-    yield LAWS.table("α of laws, measured and derived", [row for row, *_ in ranks.derived], about)
+    names = [total["distribution"] for total in ranks.totals]
+    upto = max(names.index(_FULL) + 1, 3) if _FULL in names else len(names)  # those that are no worse
+    title = "Distributions of the ranks, by AIC above the least, summed over the sizes"
+    yield TOGETHER.table(title, ranks.totals, about, brief=lambda row: row["distribution"] in names[:upto])
+    yield EACH.table("Distributions of the ranks at each size", fitted, about, brief=False)
+    yield LAWS.table("α of laws, measured and derived", [row for row, *_ in ranks.derived], about, brief=False)
     forms, held = ([row for row in ranks.closure if row["kind"] == kind] for kind in ("form", "quantity"))
     for chosen in forms[:1]:
         title = f"Forms of the distribution of ranks: {largest} from smaller sizes"
-        note = "Each form is fitted to all sizes but the largest at once, with its parameters on lines in ln S."
-        yield CLOSURE.table(title, forms, about, note=note)
+        yield CLOSURE.table(title, forms, about, brief=False)
         of_chosen = [row for row in held if row["distribution"] == chosen["distribution"]]
         title = f"The chosen form, {label(chosen)}: {RANK_FORMS[chosen['distribution']].equation}"
-        yield CHOSEN.table(title, of_chosen, about)
+        yield CHOSEN.table(title, of_chosen, about, brief=False)
 
 
 def _sentences(ranks: Ranks) -> Iterator[str]:
-    """The verdict, the trends of the published lognormal, then closure."""
-    if ranks.totals:
-        yield _verdict(ranks)
+    """The verdict, how many laws that follow are the measured ones, the trends of the published fit, then closure."""
+    yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else _unfitted(ranks.rank_fits)
+    met: dict[str, list[bool]] = {}
+    for row, *_ in ranks.derived:
+        level, more = (estimate_in(row["params"], key).ends for key in ("level", "alpha_more"))
+        if level is not None and more is not None:
+            is_met = level[0] <= 1 <= level[1] and more[0] <= 0 <= more[1]
+            met.setdefault(label(row), []).append(is_met)
+    if met:
+        of = " and ".join(f"{sum(laws)} of {len(laws)} by the {name}" for name, laws in met.items())
+        yield f"Of the laws that follow, exponent and level cannot be told from the measured ones in {of}."
     for row in ranks.trends:
         name, change = {"lognormal_mu": "μ", "lognormal_sigma": "σ"}[row["law"]], estimate_in(row, "alpha").times(-1)
         yield f"{name} of the published fit changes by {interval_of(change)} for each ln S."
@@ -159,25 +166,35 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
 
 
 def _verdict(ranks: Ranks) -> str:
-    """Which distribution describes the ranks, how far off the lognormal is, and whether its laws are the measured."""
-    best = ranks.totals[0]
-    name = best["distribution"]
-    says = (
-        f"Of the distributions over all ranks, {label(best)} describes them best: it has the smallest AIC summed over "
-        f"all sizes, and the smallest at {best['n_best']} of {number_of(len(ranks.group.runs), 'size')}"
-    )
-    behind = [row["params"].get("nats_behind") for row in ranks.rank_fits if row["distribution"] == _FULL]
-    lost = [each for each in behind if each is not None]
-    if name != _FULL and lost:
-        says += f"; lognormal loses {number(min(lost), 3)} to {number(max(lost), 3)} nats per token to the best"
-    met: dict[str, list[bool]] = {name: [], PAPER: []}
+    """Whether the ranks are lognormal, by AIC, and what describes them better at how many of the sizes."""
+    best, n, name = ranks.totals[0], len(ranks.group.runs), label(ranks.totals[0])
+    if best["distribution"] == _FULL:
+        others = f"none of {len(ranks.totals) - 1} other distributions describes these ranks better"
+        return f"Lognormal: {others}, over all sizes and at {best['n_best']} of {n}"
+    aic = {each: [row["aic"] for row in ranks.rank_fits if row["distribution"] == each] for each in DISTRIBUTIONS}
+    above = [total["aic_above_least"] for total in ranks.totals if total["distribution"] == _FULL]
+    better = sum(of is None or own < of for own, of in zip(aic[best["distribution"]], aic[_FULL], strict=True))
+    at = f"all {n} sizes" if better == n > 1 else f"{better} of {number_of(n, 'size')}"
+    not_told = "Perhaps not" if above and above[0] < _TOLD else "Not"
+    article = "an" if name[0] in "aeiou" else "a"
+    return f"{not_told} lognormal: {article} {name} describes these ranks better at {at}"
+
+
+def _levels(ranks: Ranks) -> str:
+    """By how much the laws that follow from the published lognormal miss the level of RBP_k, k the first, and of CE."""
+    missed = dict[str, str]()
     for row, *_ in ranks.derived:
-        level, more = (estimate_in(row["params"], key).ends for key in ("level", "alpha_more"))
-        if level is not None and more is not None:
-            met[row["distribution"]].append(level[0] <= 1 <= level[1] and more[0] <= 0 <= more[1])
-    counted = {label({"distribution": name}): laws for name, laws in met.items() if laws}
-    of = ", and ".join(f"in {sum(laws)} of {len(laws)} laws that {name} implies" for name, laws in counted.items())
-    return says + (f". Exponent and level cannot be told from the measured ones {of}." if of else ".")
+        if row["distribution"] == PAPER:
+            level, law = estimate_in(row["params"], "level"), row["params"]["quantity"]
+            missed.setdefault(law, f"{interval_of(level, 2)} for {law_title(law, row['k'])}")
+    if not missed:
+        return "no laws follow from the lognormal, which needs 3 sizes and the published fit at each"
+    said = " and ".join(of for law, of in missed.items() if law != "error_entropy")
+    return f"the laws that follow from the lognormal are off by a factor of {said}"
+
+
+def _unfitted(rank_fits: Sequence[Record]) -> str:
+    return f"No distribution was fitted at every size. {first_of(row['status'] for row in rank_fits).remedy}"
 
 
 QUESTION = of_each(answer, select=partial(in_size, along=False))

@@ -8,7 +8,7 @@ says how much of a law is calibration. Intervals are over documents, with T* fou
 A store holds no logits, so each run is measured once more, in its own precision: same documents, same protocol,
 checked by hash. What was measured stays in the store (relation temperatures), so a second call, other resamples=
 and the report need no model; a call that was stopped continues with the next run. device= and tokens_per_batch=
-change only the speed. T is searched from 0.5 to 8.
+change only the speed. T is searched from 0.5 to 8; where T* lies outside, CE at T* is that at the nearer end.
 """
 
 from rbpx.questions.registry import Analysis

@@ -7,7 +7,6 @@ documents, the same resamples for every size.
 Shapes: B resamples, D documents, N sizes, J nodes of beta = 1 / T.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -15,6 +14,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.display.chart.figure import spread
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, with_ends
@@ -26,7 +26,7 @@ from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.temperature import minimum
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.questions.temperature.figures import PREFERRED, figures, unmeasured
+from rbpx.questions.temperature.figures import PREFERRED, figures, missing, unmeasured
 from rbpx.questions.temperature.measure import measure
 from rbpx.runs.fits import fit_all, fit_record
 from rbpx.runs.group import Group, Run, labels_of
@@ -37,19 +37,20 @@ from rbpx.runs.shifts import shift, shift_law
 from rbpx.status import Status
 from rbpx.store.store import Record
 
+_BRIEF: Final = 5  # sizes that a terminal shows
 _LAWS: Final = ("cross_entropy", "cross_entropy_at_temperature")
 RUNS: Final = View[Record](
     "temperatures",
     *PREFERRED.columns,
-    decimal("CE", "cross_entropy_nats", means="nats per token"),
-    with_ends("at T*", "cross_entropy_at_temperature_nats", ends_spare=1),
-    with_ends("difference", "difference_nats", None, signed, "CE at T* minus CE; no rank moves", ends_spare=3),
+    decimal("CE", "cross_entropy_nats"),
+    with_ends("CE at T*", "cross_entropy_at_temperature_nats", ends_spare=1),
+    with_ends("difference", "difference_nats", None, signed, ends_spare=3),
     state(),
 )
 LAWS: Final = View[Record](
     "laws",
     text("law", "law"),
-    exponent(means="over documents and models; α of their ratio is the difference"),
+    exponent(means="of their ratio it is the difference"),
     constant(spare=3),
     determination(ends_spare=4),
     backtest(spare=2),
@@ -62,8 +63,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     curves = [(run, loss_curves(connection, run.run_id, group.n_documents)) for run in group.runs]
     known = [(run, each) for run, each in curves if each is not None]
     if not known:
-        nothing = "Nothing was measured at other temperatures."
-        return Result([group], sentences=[nothing], figures=partial(unmeasured, group))
+        return Result([group], sentences=[missing(group)], figures=partial(unmeasured, group))
     weights_BD, runs, T = group.weights(request), [run for run, _ in known], 1 / known[0][1].beta_J
     found = [_tempered(group, run, each, weights_BD) for run, each in known]
     rows = [row for row, *_ in found]
@@ -89,15 +89,16 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     ]
     of_laws = [row | {"law": law_title(row["law"])} for row in laws]
     of_laws += [] if ratio is None else [{**ratio.columns(), "law": "their ratio", "params": ratio.record()}]
-    note = f"T is searched from {T.min():g} to {T.max():g}; where T* lies outside, CE at T* is that at the nearer end."
+    at = [row["run_id"] for row in spread(rows, _BRIEF)]
+    title = "The temperature T* with the least cross-entropy, nats"
     return Result(
         [group],
         [*({"kind": "run", **group.names(), **row} for row in rows), *({"kind": "law", **law} for law in laws)],
         [
-            RUNS.table("Temperatures", shown, group.title, note=note),
-            LAWS.table("Laws of cross-entropy", of_laws, group.title),
+            RUNS.table(title, shown, group.title, brief=lambda row: row["run_id"] in at),
+            LAWS.table("Laws of cross-entropy", of_laws, group.title, brief=False),
         ],
-        [*_sentences(rows[-1], raw.fit, best.fit, ratio)],
+        [_sentence(rows[-1], T, raw.fit, best.fit, ratio)],
         partial(figures, group, shown, (("T = 1", raw.fit), ("T*", best.fit)), [law["fit_id"] for law in laws]),
         laws[1:],  # the first is kept by `fit`
     )
@@ -122,19 +123,19 @@ def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> tup
     return row | {"status": (Status.ok if inside else Status.at_limit).value}, raw_X[1:], best_X[1:]
 
 
-def _sentences(last: Record, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | None) -> Iterator[str]:
-    """What the largest size prefers and gains, and how much of the law is calibration."""
+def _sentence(last: Record, T: Floats, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | None) -> str:
+    """What the largest size prefers and gains, and how much of the exponent of cross-entropy is calibration."""
     if last["temperature"] is None:
-        yield f"{last['size']} prefers a temperature outside those that were measured."
+        says = f"{last['size']} prefers a temperature outside the {T.min():g} to {T.max():g} that were measured"
     else:
-        T, gain = interval_of(estimate_in(last, "temperature")), -(last["difference_nats"] or 0.0)
-        yield f"{last['size']} does best at T = {T}; its cross-entropy is {gain:.4f} nats lower there."
-    if ratio is not None and ratio.alpha.value is not None:
-        yield (
-            f"The exponent of cross-entropy is {number(raw.alpha.value)} as measured and {number(best.alpha.value)} at "
-            f"the temperature of each size, a difference of {interval_of(ratio.alpha, 4)}: that much of the law is "
-            "calibration. No rank moves."
-        )
+        best_T, gain = interval_of(estimate_in(last, "temperature")), -(last["difference_nats"] or 0.0)
+        says = f"{last['size']} does best at T = {best_T}, where its cross-entropy is {gain:.4f} nats lower"
+    if ratio is None or ratio.alpha.value is None:
+        return f"{says}."
+    return (
+        f"{says}; with each size at its T the exponent of cross-entropy is {number(best.alpha.value)} instead of "
+        f"{number(raw.alpha.value)}, a difference of {interval_of(ratio.alpha, 4)} by calibration."
+    )
 
 
 QUESTION = of_each(answer, measure=measure, select=partial(in_size, along=False))

@@ -17,19 +17,19 @@ PREFERRED: Final = View[Record](
     "temperature",
     text("size", "size"),
     place(spare=2),
-    with_ends(
-        "T*", "temperature",
-        means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
-        "intervals are over documents, with T* found anew for each replicate",
-    ),
-)  # fmt: skip
+    with_ends("T*", "temperature", means="of softmax(z / T); above 1 the model is overconfident on this text"),
+)
+
+
+def missing(group: Group) -> str:
+    """What measures the losses."""
+    command = typed("temperature", family=group.first.family, dataset=group.first.dataset)
+    return f"A store holds no logits, so this needs another pass over the models: {command}"
 
 
 def unmeasured(group: Group) -> Sequence[Undrawn]:
     """Say what measures the losses."""
-    command = typed("temperature", family=group.first.family, dataset=group.first.dataset)
-    reason = f"A store holds no logits, so this needs another pass over the models: {command}"
-    return [Undrawn("temperature", TITLE, reason)]
+    return [Undrawn("temperature", TITLE, missing(group))]
 
 
 def figures(
