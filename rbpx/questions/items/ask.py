@@ -50,7 +50,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     if groups and not tasks:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
     families = grouped(tasks, lambda task: task[0].title_of_family).values()
-    return [_of_family(of, request.k.asked is not None) for of in families]
+    return [_of_family(of, request.k.by_number) for of in families]
 
 
 def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
@@ -117,7 +117,14 @@ SCORES: Final = View[Record](
     "scores",
     _OF_RUN,
     whole("items", "n_items"),
-    with_ends("acc", "acc", None, _IN_3, "share of items that are right; acc_norm, acc_bytes: by log-likelihoods over characters, bytes", 1),
+    with_ends(
+        "acc",
+        "acc",
+        None,
+        _IN_3,
+        "share of items that are right; acc_norm, acc_bytes: by log-likelihoods over characters, bytes",
+        1,
+    ),
     decimal("chance", "chance", None, 3, spare=2),
     decimal("stderr", "acc_stderr", None, 3, spare=3),
     written("p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "of guessing to do as well", 5),
