@@ -5,7 +5,7 @@ Passages are texts whose tokens are coloured by their ranks, in the same grades 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rbpx.display.view import Bounded, Table
@@ -66,6 +66,15 @@ class Passage:
     rule: str
     command: str
     readings: tuple[Reading, ...]
+
+    def beginning(self, longest: int) -> Passage:
+        """The passage, or so many of its scored tokens, the first ones."""
+        places = [[at for at, piece in enumerate(of.pieces) if piece.grade is not None] for of in self.readings]
+        if max(map(len, places)) <= longest:
+            return self
+        ends = [(at[:longest] or [len(of.pieces)])[-1] + 1 for at, of in zip(places, self.readings, strict=True)]
+        cut = tuple(of._replace(pieces=of.pieces[:end]) for end, of in zip(ends, self.readings, strict=True))
+        return replace(self, rule=f"{self.rule} Its first {longest} of {max(map(len, places)):,} tokens.", readings=cut)
 
 
 def grade(rank: float) -> int:

@@ -22,6 +22,7 @@ from rbpx.typed import speaks_shell, typed
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _WIDEST: Final = 100  # characters of a table, where nobody asks for details
 _MOST_ANSWERS: Final = 12  # lines at the top
+_LONGEST: Final = 240  # tokens of texts together
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
@@ -47,13 +48,17 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
     print_under(screen, [*answers[: _MOST_ANSWERS if left > 0 else None], *([f"and {left} more"] if left > 0 else [])])
     if answers:
         screen.print()
-    print_passages(screen, [text for result in results for text in result.texts])
+    texts = [text for result in results for text in result.texts]
+    room = _LONGEST // max(1, sum(len(text.readings) for text in texts))
+    shown = texts if details else [text.beginning(room) for text in texts]
+    print_passages(screen, shown)
     meanings = print_tables(screen, found, None if details else min(_WIDEST, screen.width))
     notes = [f"{title}: {note}" for title, each in zip(titles, results, strict=True) for note in each.notes]
     notes += [f"{group.title}: {note}" for each in results for group in each.groups for note in group.notes]
     more = [sentence for each in told for sentence in each[1:]] if details else []
     print_under(screen, [*more, *meanings], {status for table in found for status in table.shown_doubts()}, notes)
-    if not details and (any(each[1:] for each in told) or any(table.brief is not None for table in every)):
+    is_more = any(each[1:] for each in told) or any(table.brief is not None for table in every) or shown != texts
+    if is_more and not details:
         screen.print("More: --details, --format html." if speaks_shell() else "More: .show(details=True).")
 
 

@@ -118,22 +118,37 @@ def test_the_table_is_whole_in_eighty_columns(asked: Asked) -> None:
     printed = asked.table()
     lines = [line.strip() for line in printed.splitlines() if line.startswith(" ")]
     assert max(map(len, lines)) <= 78
-    assert (
-        "The reference of mine on file, window 64 is paper, window 64, padding counted, bos tokenizer, float32, "
-        "pessimistic." in printed
-    )
-    for label in ("optimistic ", "bfloat16", "bos add", "window 16"):
+    reference = "paper, window 64, padding counted, bos tokenizer, float32, ties pessimistic"
+    assert f"Shifts are in thousandths, from {reference}.\n" in printed
+    for label in ("ties optimistic ", "bfloat16", "bos add", "window 16"):
         assert any(line.startswith(label) for line in lines), label
     assert any(line.startswith("bos add") and " 3 sizes " in line for line in lines)
-    assert not any(line.startswith("optimistic ") and " CE " in line for line in lines), "no document differs"
-    assert "Only one way" not in printed
+    assert not any(line.startswith("ties optimistic ") and " CE " in line for line in lines), "no document differs"
+    assert "no other way" not in printed
+
+
+def test_the_first_line_says_which_numbers_differ_beyond_noise(asked: Asked, found: Rows) -> None:
+    ways = [row for row in found if row["kind"] == "difference" and len(_apart(row)) == 1]
+    beyond = [row for row in ways if row["lo"] is not None and not row["lo"] <= 0 <= row["hi"]]
+    of_alpha = [row for row in beyond if row["quantity"].startswith("alpha")]
+    most = max((row["value"] for row in of_alpha or beyond), key=abs)
+    answer, *rest = asked.table(100, details=False).splitlines()
+    assert answer.startswith(f"{len(beyond)} of {len(ways)} numbers differ beyond noise: ")
+    assert f" by {most:.4f} (95 %: " in answer
+    assert max(len(line) for line in rest if line.startswith(" ")) <= 100
+
+
+def _apart(row: dict[str, Any]) -> set[str]:
+    """In what a row differs from the reference."""
+    protocol, pessimistic = dict(zip(("dtype", "bos", "window"), REFERENCE, strict=True)), {"ties": "pessimistic"}
+    return {name for name, value in (protocol | pessimistic).items() if row[name] != value}
 
 
 def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(tmp_path: Path) -> None:
     alone = ways_of(filled(tmp_path / "store").root)
-    assert "Only one way was measured" in alone.words
-    assert "The reference of mine on file" in alone.words
-    assert any(line.startswith(" optimistic ") for line in alone.table().splitlines())
+    assert "no other way was measured, so measure one: " in alone.words
+    assert ": The reference " in alone.words
+    assert any(line.startswith(" ties optimistic ") for line in alone.table().splitlines())
 
 
 def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path) -> None:
@@ -142,10 +157,10 @@ def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path)
         write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, 10, 30, dataset=dataset)
     alike = ask(tmp_path / "store", "audit", resamples=30, limit=0)
     assert len({row["text_hash"] for row in alike.rows}) == 2  # each text is compared by itself
-    first, second = alike.table().splitlines()
-    assert first.startswith("No document of drawn on one; drawn on other differs ")
-    assert first.endswith("under optimistic; mid.")
-    assert "Only one way was measured" in second
+    line, *rest = alike.table().splitlines()
+    assert "".join(rest) == ""
+    assert line.startswith("No number of drawn on one; drawn on other differs beyond noise under ties optimistic; ")
+    assert "ties mid; no other way was measured, so measure one" in line
 
 
 def test_imported_results_have_no_tokens_to_choose_by(tmp_path: Path) -> None:

@@ -43,9 +43,10 @@ def test_rows_are_the_tokens_of_the_document_under_every_model(measured: Measure
 def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured) -> None:
     doc = doc_of(measured.store, 4)
     shown = ask(measured.store, "view", doc=int(doc[4:]), size="l").table()
-    heading, body = shown.split("\n", 1)
+    answer, _, heading, body = shown.split("\n", 3)
     tokens = tokens_of(measured.store, "l", int(doc[4:]))
     rank = tokens["greater"] + tokens["ties"] + 1
+    assert f"mine/l gives rank 1 to {(rank == 1).mean():.0%} of {len(rank)} tokens" in answer
     assert f"{len(rank)} scored tokens" in heading
     assert f"{-tokens['logprob'].mean():.3f} nats" in heading
     text = body.rpartition("Ranks:")[0]
@@ -55,7 +56,7 @@ def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured) -> No
 
 
 def test_the_document_is_the_one_that_gains_most(measured: Measured) -> None:
-    heading = ask(measured.store, "view").table().split("\n")[0]
+    heading = ask(measured.store, "view").table().split("\n")[2]
     small, large = (
         columns_of(measured.store / "runs" / runs_by_size(measured.store)[size]["run_id"], "tokens")
         for size in ("xs", "l")

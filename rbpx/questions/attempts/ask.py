@@ -7,8 +7,7 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent
-from rbpx.display.section import interval_of
+from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.view import (
     Column,
     Table,
@@ -25,6 +24,7 @@ from rbpx.display.view import (
     written,
 )
 from rbpx.display.vocabulary import UNKNOWN, law_title, number, rough, short, significant
+from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP
 from rbpx.laws.names import Axis
 from rbpx.questions.attempts.analysis import DISCRETE, exchanges, laws, rows_of_run, tried
@@ -89,10 +89,10 @@ PASSES: Final = View[Record](
     place(spare=4),
     whole("items", "n_items", spare=3),
     _K,
-    with_ends("pass@k", "passes", None, _probability, "mean over items; intervals over items and their samples"),
+    with_ends("pass@k", "passes", None, _probability),
     written("± samples", "passes_stderr_of_samples", None, _probability, "if these very items were tried again", 2),
-    decimal("slope", "slope_neg_ln", None, 3, "local exponent of −ln pass@k, half a decade to both sides", 1),
-    decimal("of failures", "slope_failures", None, 3, "of 1 − pass@k, which tends to a of the tail", 1),
+    decimal("slope", "slope_neg_ln", None, 3, "local exponent in k of −ln pass@k, and of 1 − pass@k (of failures)", 1),
+    decimal("of failures", "slope_failures", None, 3, spare=1),
 )
 EXPONENTS: Final = View[Record](
     "exponents",
@@ -105,9 +105,7 @@ EXPONENTS: Final = View[Record](
     decimal("p of fit", "fit_p", None, 2, "how often items drawn from it lie as far from it as these", 1),
     state(),
 )
-FORECASTS: Final = View[Record](
-    "forecasts", _SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability, "of these very items")
-)
+FORECASTS: Final = View[Record]("forecasts", _SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability))
 HIDDEN: Final = View[Record](
     "hidden",
     _way("way"),
@@ -147,39 +145,63 @@ BOUNDS: Final = View[Record](
 
 
 def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[Table]:
-    """The tables of one group; those of what it has none of are left out, but for the first two."""
-    of_p = f"Probabilities of the exact answer at temperature {request.T:g}: a lower bound of being right."
-    axis = group.axis.value
-    for kind, view, title, note in (
-        ("pass", PASSES, "Pass@k", of_p if group.is_measured else ""),
-        ("exponent", EXPONENTS, "Exponents in k", ""),
-        ("forecast", FORECASTS, "Pass@k at more attempts", ""),
-        ("hidden", HIDDEN, "Forecasts with samples hidden", "Models on the same items are one cluster."),
-        ("law", LAWS, f"Laws of attempts in {axis}", ""),
-        ("exchange", WORTH, f"What {STEP} attempts are worth in {axis}", ""),
-        ("bound", BOUNDS, "Ranks and attempts", f"Ties {group.ties.value}."),
+    """The tables of one group; those of what it has none of are left out, but for the first two.
+
+    A terminal shows pass@k at the first k and the last, or at all that were asked for, which beta may foretell.
+    """
+    axis, asked = group.axis.value, request.k.listed()
+    measured = [row["k"] for row in rows if row["kind"] == "pass"]
+    at_T = "" if request.T == 1 else f" at temperature {request.T:g}"
+
+    def is_foretold(row: Record) -> bool:
+        return row["k"] in asked and row["way"] == "beta"
+
+    for kind, view, title, brief in (
+        ("pass", PASSES, f"Pass@k{at_T}", lambda row: row["k"] in (asked or (measured[0], measured[-1]))),
+        ("exponent", EXPONENTS, "Exponents in k", False),
+        ("forecast", FORECASTS, "Pass@k at more attempts", is_foretold),
+        ("hidden", HIDDEN, "Forecasts with samples hidden", False),
+        ("law", LAWS, f"Laws of attempts in {axis}", False),
+        ("exchange", WORTH, f"What {STEP} attempts are worth in {axis}", False),
+        ("bound", BOUNDS, "Ranks and attempts", False),
     ):
         of_kind = [row for row in rows if row["kind"] == kind]
         if of_kind or kind in ("pass", "exponent"):
-            yield view.table(title, of_kind, group.title, group.axis, note)
+            yield view.table(title, of_kind, group.title, group.axis, brief=brief)
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
-    """What the largest model passes, and by which exponents."""
+    """What the largest model solves, what it would in more attempts, and how failures fall beyond."""
     last = [row for row in rows if row["kind"] == "pass"][-1]
-    known = {row["how"]: row for row in rows if row["kind"] == "exponent" and row["size"] == last["size"]}
-    straight, beta = (known[how] for how in (LINE, "beta"))
-    said = f"{last['size']} passes {significant(last['passes'], 3)} at k = {last['k']:,}"
-    if Status.no_heavy_tail in straight["reasons"]:
-        yield f"{said}; no item is nearly out of reach, so there is no heavy tail."
-    elif straight["alpha"] is not None and beta["alpha"] is not None:
-        tail = f"its tail, reached at k far above {short(beta['b'])}, has {interval_of(estimate_in(beta, 'alpha'))}"
-        yield f"{said}; −ln pass@k falls as k^−{straight['alpha']:.3f} up to {short(straight['k_to'])}, and {tail}."
+    own = [row for row in rows if row.get("size") == last["size"]]
+    first, *_ = (row for row in own if row["kind"] == "pass")
+    said = f"{last['size']} solves {_share(first, '95 %: ')} of {number_of(last['n_items'], 'item')} "
+    said += "at the first attempt" if first["k"] == 1 else f"within {first['k']:,} attempts"
+    said += "" if first is last else f", {_share(last)} within {last['k']:,}"
+    for row in [row for row in own if row["kind"] == "forecast" and row["way"] == "beta"][:1]:
+        said += f"; a beta distribution foretells {_share(row)} within {row['k']:,}"
+    line, tail = (row for how in (LINE, "beta") for row in own if row["kind"] == "exponent" and row["how"] == how)
+    if Status.no_heavy_tail in line["reasons"]:
+        said += "; no item is nearly out of reach, so there is no heavy tail"
+    elif tail["alpha"] is not None:
+        trust = "" if tail["status"] == Status.ok else f", {Status(tail['status']).label}"
+        far = f" beyond k = {short(tail['b'])}" if tail["b"] > last["k"] else ""
+        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} ({_ends(tail, 'alpha')}{trust})"
+    yield f"{said}."
     if group.axis is Axis.S and group.has_trainings:
         yield (
             "Models of one size were trained on different numbers of tokens, so there is no law in S: axis=D asks for "
             "one along the tokens of each size."
         )
+
+
+def _share(row: Record, level: str = "") -> str:
+    """Pass@k with its interval."""
+    return _probability(row["passes"]) + ("" if row["passes_lo"] is None else f" ({level}{_ends(row, 'passes')})")
+
+
+def _ends(row: Record, key: str) -> str:
+    return " to ".join(_probability(row[f"{key}_{end}"]) for end in ("lo", "hi"))
 
 
 QUESTION = Question(answer, select=partial(in_size, needs_law=False))

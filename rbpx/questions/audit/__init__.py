@@ -2,8 +2,8 @@
 
 First, from the store alone, every way in which a family was measured on a text (protocol, window, BOS, dtype), under
 every tie rule, beside the reference: the paper's protocol in float32 with pessimistic ties. Shown are the differences
-at the same sizes: of RBP_k and cross-entropy of the largest size, and of alpha over all sizes. To have another way,
-measure it, for example: measure dtype=bfloat16. limit=0 stops here, and loads no model.
+at the same sizes: of RBP_k and cross-entropy (CE, nats) of the largest size, and of alpha over all sizes. To have
+another way, measure it, for example: measure dtype=bfloat16. limit=0 stops here, and loads no model.
 
 Then measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
 them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval, interval_of
 from rbpx.display.view import (
     Columns,
     Table,
@@ -23,6 +26,7 @@ from rbpx.display.view import (
 )
 from rbpx.display.vocabulary import UNKNOWN, short, signed
 from rbpx.errors import RbpxError, number_of
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.audit.analysis import ROUNDING, Audit
 from rbpx.questions.audit.ways import Way, compare_ways
 from rbpx.questions.question import Measured, Question
@@ -48,9 +52,12 @@ def audit(
     if not ways and not audits:
         return [], measured
     rows = [row for _, of_text in ways for _, own in of_text for row in own] + [row for of in audits for row in of.rows]
-    tables = [table for of in ways for table in _differences(*of)] + [table for of in audits for table in _moves(of)]
-    said = [*_alike(ways), *(line for of in audits for line in _noise(of))]
-    return [Result([*(group for group, _ in ways), *(of.group for of in audits)], rows, tables, said)], measured
+    tables = [
+        *chain.from_iterable(_differences(*of, brief=not audits) for of in ways),
+        *chain.from_iterable(map(_moves, audits)),
+    ]
+    groups = [*(group for group, _ in ways), *(of.group for of in audits)]
+    return [Result(groups, rows, tables, [*_noise(audits), *_said(ways)])], measured
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
@@ -68,27 +75,50 @@ def _remeasure(request: Request) -> tuple[Sequence[Result], Measured]:
 # ---------------------------------------------------------------------------------------------------------------- ways
 
 
-def _differences(reference: Group, ways: Sequence[Way]) -> Iterator[Table]:
-    """The reference and what differs from it, other ties of another way left out; none where nothing does."""
-    (values, own), *others = ways
-    others = [(of, rows) for of, rows in others if "ties" not in of or len(of) == 1]
-    differing = [row | {"way": _named(of)} for of, rows in others for row in rows if not _is_same(row)]
+_Text = tuple[Group, Sequence[Way]]
+"""The reference of a family on a text, and every way in which it was measured; the reference is the first."""
+
+
+def _others(ways: Sequence[Way]) -> list[tuple[str, Record]]:
+    """What each other way has in place of the numbers of the reference, other ties of another way left out."""
+    return [(_named(of), row) for of, rows in ways[1:] if "ties" not in of or len(of) == 1 for row in rows]
+
+
+def _differences(reference: Group, ways: Sequence[Way], brief: bool) -> Iterator[Table]:
+    """The reference and what differs from it, of which a terminal shows one k; none where nothing does."""
+    (values, own), *_ = ways
+    differing = [row | {"way": way} for way, row in _others(ways) if not _is_same(row)]
+
+    def is_brief(row: Record) -> bool:
+        return brief and row["value"] is not None and row["k"] in (None, own[0]["k"])
+
     if differing:
-        note = f"The reference of {reference.title} is {_named(values)}."
-        yield REFERENCE.table("The reference", own, reference.title, note=note)
-        yield DIFFERENCES.table("Differences from the reference", differing, reference.title)
+        yield REFERENCE.table("The reference", own, reference.title, brief=False)
+        note = f"Shifts are in thousandths, from {_named(values)}."
+        yield DIFFERENCES.table("Differences", differing, reference.title, note=note, brief=is_brief)
 
 
-def _alike(texts: Sequence[tuple[Group, Sequence[Way]]]) -> Iterator[str]:
-    """The ways in which no document differs, one line for all texts, and what to do where only one was measured."""
-    same: dict[str, list[str]] = {}
-    for group, (_, *others) in texts:
-        if alike := [_named(of) for of, rows in others if all(map(_is_same, rows))]:
-            same.setdefault("; ".join(alike), []).append(group.title)
-    for label, titles in same.items():
-        yield f"No document of {'; '.join(titles)} differs in RBP_k, cross-entropy or α under {label}."
-    if texts and all(set(of) == {"ties"} for _, (_, *others) in texts for of, _ in others):
-        yield f"Only one way was measured; measure another: {typed('measure', dtype='bfloat16')}"
+def _said(texts: Sequence[_Text]) -> Iterator[str]:
+    """Which ways change numbers beyond noise and by how much, which change none, and what to do where there is one."""
+    of_all = [(way, group.title, row) for group, ways in texts for way, row in _others(ways)]
+    beyond = [(way, of, row) for way, of, row in of_all if Estimate(row["value"], row["lo"], row["hi"]).leaves_out_0]
+    changing = list(dict.fromkeys(way for way, _, _ in beyond))
+    still = "; ".join(dict.fromkeys(way for way, _, _ in of_all if way not in changing))
+    is_one = all(set(of) == {"ties"} for _, (_, *others) in texts for of, _ in others)
+    another = f"measured, so measure one: {typed('measure', dtype='bfloat16')}"
+    more, titles = f"; no other way was {another}" if is_one else "", "; ".join(group.title for group, _ in texts)
+    if beyond:
+        way, of, row = max(beyond, key=lambda each: (_quantity(each[2])[0] == "α", abs(each[2]["value"])))
+        others = "; ".join(each for each in changing if each != way)
+        yield (
+            f"{len(beyond)} of {number_of(len(of_all), 'number')} differ beyond noise: {_quantity(row)} of {of} by "
+            f"{interval(row['value'], row['lo'], row['hi'], 4)} under {way}"
+            f"{f', others under {others}' if others else ''}{f'; none under {still}' if still else ''}{more}."
+        )
+    elif of_all:
+        yield f"No number of {titles} differs beyond noise under {still}{more}."
+    elif texts:
+        yield f"There is nothing to compare {titles} with: no other way was {another}."
 
 
 def _is_same(row: Record) -> bool:
@@ -98,7 +128,7 @@ def _is_same(row: Record) -> bool:
 
 def _named(values: Mapping[str, Any]) -> str:
     given = [(name, value) for name, value in values.items() if value is not None]
-    return ", ".join(str(v) if name in ("protocol", "dtype", "ties") else f"{name} {v}" for name, v in given)
+    return ", ".join(str(v) if name in ("protocol", "dtype") else f"{name} {v}" for name, v in given)
 
 
 def _quantity(row: Record) -> str:
@@ -123,7 +153,7 @@ DIFFERENCES: Final = View[Record](
     "differences",
     text("way", "way"),
     _ABOUT,
-    written("shift", "value", None, _thousandths, "in thousandths (CE: nats / 1000); 95 % over documents"),
+    written("shift", "value", None, _thousandths),
     ends("lo hi", None, _thousandths),
     state(),
 )
@@ -133,27 +163,27 @@ DIFFERENCES: Final = View[Record](
 
 def _moves(of: Audit) -> Iterator[Table]:
     """How ranks moved, and the numbers and exponents that shifted; none where nothing did."""
-    if _is_unmoved(of):
-        return
-    about, note = of.group.title, f"Ranks count ties as {of.group.ties.value}."
-    yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about, note=note)
-    shifted = [row for row in of.rows if row["kind"] == "law" or row["difference"]]
-    note = "Both on the same documents; without a number that differs in none of them."
-    yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, note=note)
+    if not _is_unmoved(of):
+        about, shifted = of.group.title, [row for row in of.rows if row["kind"] == "law" or row["difference"]]
+        yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about)
+        yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, brief=False)
 
 
-def _noise(of: Audit) -> Iterator[str]:
-    """One line for a group in which nothing moved, or on the noise of an engine itself."""
-    runs, by_engine = of.of_runs, of.rows[0]["against"] == "engine"
-    if _is_unmoved(of) or by_engine:
+def _noise(audits: Sequence[Audit]) -> Iterator[str]:
+    """How far ranks, exponents and log-probabilities moved in all groups, by the noise of an engine if it was asked."""
+    for of in audits[:1]:
+        runs = [row for each in audits for row in each.of_runs]
+        laws = [row for each in audits for row in each.rows if row["kind"] == "law" and row["difference"]]
         n_moved, n = (sum(row[name] for row in runs) for name in ("n_moved", "n_tokens"))
         furthest, nats = (max(row[name] or 0 for row in runs) for name in ("largest_move", "largest_logprob_move"))
-        ranks = f"{n_moved:,} of {number_of(n, 'rank')} moved by up to {furthest:,g}" if n_moved else "no rank moved"
-        yield (
-            f"{of.group.title}: {number_of(len(runs), 'size')}, {_documents(of)}, {number_of(n, 'token')} "
-            f"{_again(of)}: {ranks}, and no log-probability by more than {short(nats)} nats"
-            f"{', its own noise' if by_engine else ''}."
-        )
+        said = f"{of.group.title}: {number_of(len(runs), 'size')}, {_documents(of)}"
+        said = f"{len(audits)} groups of runs" if len(audits) > 1 else said
+        said += f", {number_of(n, 'token')} {_again(of)}: "
+        said += f"{n_moved:,} of {number_of(n, 'rank')} moved by up to {furthest:,g}" if n_moved else "no rank moved"
+        for law in sorted(laws, key=lambda row: -abs(row["difference"]))[: n_moved and 1]:
+            said += f", {_quantity(law)} by {interval_of(estimate_in(law, 'difference'), 5)}"
+        said += f", and no log-probability by more than {short(nats)} nats"
+        yield f"{said}{', its own noise' if of.rows[0]['against'] == 'engine' else ''}."
 
 
 def _is_unmoved(of: Audit) -> bool:
@@ -169,21 +199,18 @@ def _documents(of: Audit) -> str:
     return f"{of.rows[0]['n_documents']:,} of {number_of(of.n_stored, 'document')}"
 
 
-_SAME: Final = (
-    "whether a second measurement in float32, or of an engine asked again, agrees to rounding; of another engine, "
-    "whether it is within tolerance= times as much, or as rbpx's own run in that precision has"
-)
 MOVES: Final = View[Record](
     "moves",
     text("size", "size"),
     whole("tokens", "n_tokens"),
-    share("changed", "changed", lambda row: row["n_changed"] / row["n_tokens"], 3, "other greater or equal logits"),
-    share("moved", "moved", lambda row: row["n_moved"] / row["n_tokens"], 3, "another rank"),
-    magnitude("by", "median_move", means="median change of a rank, then the largest"),
+    share("moved", "moved", lambda row: row["n_moved"] / row["n_tokens"], 3),
+    magnitude("by, median", "median_move"),
     magnitude("largest", "largest_move"),
-    magnitude("nats", "largest_logprob_move", means="the largest difference of a log-probability"),
-    text("same", "is_same", lambda row: {None: None, True: "yes", False: "no"}[row["is_same"]], _SAME),
-)
+    share("changed", "changed", lambda row: row["n_changed"] / row["n_tokens"], 3, "other greater or equal logits", 1),
+    magnitude("logprobs by", "largest_logprob_move"),
+    text("agrees", "is_same", lambda row: {None: None, True: "yes", False: "no"}[row["is_same"]],
+         "to rounding; another engine within tolerance= times as much, or as rbpx's own run in that precision has"),
+)  # fmt: skip
 SHIFTS: Final = View[Record](
     "shifts",
     _ABOUT,

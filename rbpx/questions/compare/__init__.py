@@ -4,8 +4,9 @@ Compares two runs on every text that both were measured on. a and b name them: F
 where there are several, or a run_id; `compare A B` says the same. The nats of a token are spread over the bytes of text
 that it stands for, so models with different tokenizers can be compared byte by byte. Only text that both scored counts.
 Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing else.
-Where both have one tokenizer, also gives hits gained and lost at k, the share of tokens that both hit or both miss, and
-how ranks move. Intervals are over documents.
+Lengths and places are in bytes. Shown are the whole text, the kinds of its words and your slices; --details adds
+places, the documents that differ most (all of them are in --format json), and where both have one tokenizer the hits
+gained and lost at k, the share of tokens that both hit or both miss, and how ranks move. Intervals are over documents.
 """
 
 from rbpx.questions.registry import Analysis

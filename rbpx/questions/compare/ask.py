@@ -26,9 +26,9 @@ from rbpx.runs.select.ways import in_size
 from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 _K: Final = (1, 10, 100)
+_NAMED: Final = 4  # texts of the first sentence
 _LISTED: Final = 5  # documents and passages of each text in tables
 _PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes from the beginning of a document
 
@@ -51,8 +51,10 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             found.append(_compare(connection, about[-1].ties, a, b, request))
     if not found:
         raise RbpxError(_nothing(groups, sides))
-    tables, sentences = chain.from_iterable(map(_tables, found)), chain.from_iterable(map(_sentences, found))
-    return [Result(about, [*chain.from_iterable(found)], [*tables], [*sentences])]
+    tables = [*chain.from_iterable(_tables(rows, request.k.by_number) for rows in found)]
+    return [
+        Result(about, [*chain.from_iterable(found)], tables, [_said(found), *chain.from_iterable(map(_moves, found))])
+    ]
 
 
 def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
@@ -175,18 +177,33 @@ def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) 
             return
 
 
-def _tables(rows: Sequence[Record]) -> Iterator[Table]:
-    """The parts of a text, hits where both models have one tokenizer, and passages."""
+def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
+    """The parts of a text, of which a terminal shows kinds and slices; hits where both cut it alike; and passages."""
     about = "{dataset}: a = {a}, b = {b}".format_map(rows[0])
     parts, hits, passages = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits", "passage"))
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
-    note = f"Length and place in bytes; {typed(format='json')} has all documents."
-    yield PARTS.table("Bits per byte", parts[:shown], about, note=note)
-    yield HITS.table("Hits", hits, about, note=f"Shares of the tokens; ties {rows[0]['ties']}.")
-    yield PASSAGES.table("Where they differ most", passages[:_LISTED], about)
+    in_brief = ("text", "kind", "slice")
+    yield PARTS.table("Bits per byte", parts[:shown], about, brief=lambda row: row["by"] in in_brief)
+    yield HITS.table(f"Hits, ties {rows[0]['ties']}", hits, about, brief=asks_k)
+    yield PASSAGES.table("Where they differ most", passages[:_LISTED], about, brief=False)
 
 
-def _sentences(rows: Sequence[Record]) -> Iterator[str]:
+def _said(texts: Sequence[Sequence[Record]]) -> str:
+    """Which model predicts the texts better, and by how many bits a byte."""
+    wholes = [rows[0] for rows in texts]  # the whole text stands first
+    a, b = (wholes[0][side] for side in "ab")
+    ends = [[row["change"] if row[key] is None else row[key] for key in ("change_lo", "change_hi")] for row in wholes]
+    said = f"{b} against {a}, where below 0 is better"
+    if all(lo <= 0 <= hi for lo, hi in ends):
+        said = f"{a} and {b} cannot be told apart"
+    elif all(hi < 0 for _, hi in ends) or all(lo > 0 for lo, _ in ends):
+        said = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
+    changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes[:_NAMED]]
+    more = f" and {len(wholes) - _NAMED} more texts" if len(wholes) > _NAMED else ""
+    return f"{said}: bits a byte change by {', '.join(changes)}{more}."
+
+
+def _moves(rows: Sequence[Record]) -> Iterator[str]:
     """Which way ranks move on a text."""
     for row in rows:
         if row["kind"] == "moves":
@@ -205,7 +222,7 @@ PARTS: Final = View[Record](
     whole("length", "n_bytes"),
     [with_ends(side, f"bits_{side}", ends_spare=3) for side in "ab"],
     with_ends("b − a", "change", how=signed, means="below 0, b predicts better"),
-    share("share", "share", means="part of the whole difference", spare=1),
+    share("of b − a", "share", spare=1),
     whole("documents", "documents", spare=2),
 )
 HITS: Final = View[Record](

@@ -3,9 +3,9 @@
 Source: arXiv 2412.04403 (OLMo ladder).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 
@@ -13,8 +13,8 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import decimals, law_title, short, signed
-from rbpx.errors import RbpxError
+from rbpx.display.vocabulary import decimals, law_title, number, short, signed
+from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream.contest import contest, decisions, judged, overall
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
@@ -24,6 +24,7 @@ from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.tasks import task_values
 from rbpx.runs.select.ways import whole_trainings
+from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.typed import typed
 
@@ -66,42 +67,76 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
     of_all = [names | row for row in judged(overall(contests), n_models)]
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
+    shown = _shown(tasks, best)
     return Result(
         [group],
         [*predictions, *of_tasks, *of_all],
         [
-            PREDICTIONS.table("Both steps, and their chain", predictions, about),
-            FEATURES.table("Which feature predicts best", [*of_tasks, *of_each], about),
+            PREDICTIONS.table("Success predicted in two steps", predictions, about, brief=lambda row: row in shown),
+            FEATURES.table("Which feature predicts best", [*of_tasks, *of_each], about, brief=False),
         ],
-        [
-            f"{task.values.group.title}: {law_title(row['feature'], row['k'])} ({row['way']}) predicts best, with a "
-            f"mean error of {interval_of(estimate_in(row, 'mean_error'))}."
-            for task, rows in zip(tasks, by_task, strict=True)
-            for row in rows[:1]
-        ],
+        [*_sentences(shown, [*of_all, *of_tasks])],
         partial(figures, list(zip(tasks, best, strict=True))),
     )
 
 
+def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
+    """Of each task the predictions of the feature that predicts best, the last of each size; where any has success."""
+    shown: dict[tuple[Any, ...], Record] = {}
+    for task, features in zip(tasks, best, strict=True):
+        of = next((each for each in task.steps if each.name in features[:1]), task.steps[0])
+        shown |= {(task.values.group.title, row["size"] or (row["S"], row["D"])): row for row in of.rows}
+    return [row for row in shown.values() if row["chained_predicted"] is not None] or [*shown.values()]
+
+
+def _sentences(shown: Sequence[Record], judged: Sequence[Record]) -> Iterator[str]:
+    """What the largest model is predicted to solve, by which feature, and how far off that is; or why nothing is."""
+    largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
+    for last in largest[-1:]:
+        tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
+        name = last["size"] or f"A model of S = {short(last['S'])}{tokens}"
+        if last["chained_predicted"] is None:
+            status = Status(last["status"])
+            yield f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
+            continue
+        solves = [
+            f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}"
+            f"{'' if row['actual'] is None else ', and solves ' + number(row['actual'], 3)}"
+            for row in largest[:_NAMED]
+        ]
+        more = f"; and {len(largest) - _NAMED} more tasks" if len(largest) > _NAMED else ""
+        error = "".join(
+            f", the best feature, with a mean error of {number(row['mean_error'], 3)} over "
+            f"{number_of(row['n_models'], 'held-out model')}"
+            for row in judged[:1]
+        )
+        feature = judged[0] if judged else last
+        yield (
+            f"{name} is predicted to solve {'; '.join(solves)}{more}; by {law_title(feature['feature'], feature['k'])}"
+            f"{error}."
+        )
+
+
 _FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))
 _IN_3: Final = decimals(3)
+_NAMED: Final = 3  # tasks of a sentence
 PREDICTIONS: Final = View[Record](
     "predictions",
     text("task", "task"),
     text("model", "size", lambda row: row["size"] or short(row["S"])),
     _FEATURE,
-    with_ends("step 1", "step1_predicted", means="the feature by its law; for a share, −ln of it", ends_spare=6),
-    decimal("own", "step1_actual", means="the model's measured feature", spare=2),
-    with_ends("step 2", "step2_predicted", None, _IN_3, "success that the sigmoid gives for its own feature", 3, 7),
-    with_ends("chained", "chained_predicted", None, _IN_3, "step 2 at the feature of step 1; 95 % of one new model"),
-    with_ends("actual", "actual", None, _IN_3, ends_spare=5),
-    written("error", "error", None, lambda value: signed(value, 3), "chained minus actual", 1),
+    with_ends("predicted", "chained_predicted", None, _IN_3),
+    with_ends("measured", "actual", None, _IN_3, ends_spare=5),
+    written("error", "error", None, lambda value: signed(value, 3), spare=1),
+    with_ends("feature predicted", "step1_predicted", spare=2, ends_spare=6),
+    decimal("its measured value", "step1_actual", spare=2),
+    with_ends("by step 2 alone", "step2_predicted", None, _IN_3, "from the feature's measured value", 3, 7),
     magnitude("S", "S", spare=8),
     magnitude("D", "D", spare=8),
-    text("form", "form", None, "the one that step 1 has", 9),
-    whole("trainings", "n_trainings", None, "how many both steps are fitted to", 10),
-    whole("points", "n_points", None, "how many step 2 has", 10),
-    decimal("chance", "chance", None, 3, "success of guessing", 4),
+    text("form of step 1", "form", spare=9),
+    whole("trainings fitted", "n_trainings", spare=10),
+    whole("points of step 2", "n_points", spare=10),
+    decimal("chance", "chance", None, 3, spare=4),
     state(),
 )
 FEATURES: Final = View[Record](

@@ -10,8 +10,10 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, decimals, short
+from rbpx.display.vocabulary import UNKNOWN, decimals, number, short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
 from rbpx.laws.counts.fit import Correction
@@ -29,6 +31,8 @@ from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000)
 _SHOWN: Final = 12  # items in a report
+_NAMED: Final = 4  # tasks of the first sentence
+_MANY: Final = 3  # tasks from which a terminal shows the largest model alone
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
 
 
@@ -45,16 +49,17 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     tasks = [_task(connection, group, request) for group in groups if group.first.protocol == HARNESS]
     if groups and not tasks:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
-    return [_of_family(of) for of in grouped(tasks, lambda task: task[0].title_of_family).values()]
+    families = grouped(tasks, lambda task: task[0].title_of_family).values()
+    return [_of_family(of, request.k.by_number) for of in families]
 
 
-def _of_family(tasks: Sequence[_Task]) -> Result:
+def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
     groups, rows = [group for group, _, _ in tasks], [row for _, rows, _ in tasks for row in rows]
     return Result(
         groups,
         rows,
-        [*_tables(groups, rows), *(_one_by_one(group, shown) for group, _, shown in tasks)],
-        [sentence for group, rows, _ in tasks for sentence in _sentences(group, rows)],
+        [*_tables(groups, rows, asks_k), *(_one_by_one(group, shown) for group, _, shown in tasks)],
+        [*_sentences([rows for _, rows, _ in tasks])],
         partial(figures, [(group, rows) for group, rows, _ in tasks]),
     )
 
@@ -112,18 +117,23 @@ SCORES: Final = View[Record](
     "scores",
     _OF_RUN,
     whole("items", "n_items"),
-    decimal("chance", "chance", None, 3, "what guessing gets", 2),
-    with_ends("acc", "acc", None, _IN_3, "items whose right choice is likeliest or, without choices, is greedy", 1),
-    decimal("stderr", "acc_stderr", None, 3, "standard error of acc, as lm-evaluation-harness gives it", 3),
-    written(
-        "p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "how likely guessing is to do as well", 5
+    with_ends(
+        "acc",
+        "acc",
+        None,
+        _IN_3,
+        "share of items that are right; acc_norm, acc_bytes: by log-likelihoods over characters, bytes",
+        1,
     ),
-    with_ends("acc_norm", "acc_norm", None, _IN_3, "with log-likelihoods over the characters of a choice", 6, 7),
-    with_ends("acc_bytes", "acc_bytes", None, _IN_3, "over its bytes", 8, 10),
-    with_ends("perplexity", "perplexity", None, short, "of a target; byte and word ppl: per byte and word", 9, 11),
+    decimal("chance", "chance", None, 3, spare=2),
+    decimal("stderr", "acc_stderr", None, 3, spare=3),
+    written("p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "of guessing to do as well", 5),
+    with_ends("acc_norm", "acc_norm", None, _IN_3, spare=6, ends_spare=7),
+    with_ends("acc_bytes", "acc_bytes", None, _IN_3, spare=8, ends_spare=10),
+    with_ends("perplexity", "perplexity", None, short, spare=9, ends_spare=11),
     with_ends("bits/byte", "bits_per_byte", spare=4, ends_spare=12),
-    with_ends("byte ppl", "byte_perplexity", None, short, spare=13),
-    with_ends("word ppl", "word_perplexity", None, short, spare=10),
+    with_ends("perplexity of bytes", "byte_perplexity", None, short, spare=13),
+    with_ends("of words", "word_perplexity", None, short, spare=10),
 )
 MATCHES: Final = View[Record](
     "matches",
@@ -145,18 +155,24 @@ LAWS: Final = View[Record](
     decimal("AIC", "aic", None, 1, "the smallest fits best", 2),
     state(),
 )
-_EMERGING: Final = "Tokens are hits with −ln RBP_k = C·S^−α, by maximum likelihood, each item with its length."
 
 
-def _tables(groups: Sequence[Group], rows: Sequence[Record]) -> Iterator[Table]:
+def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     """The tables of all tasks of one family."""
-    about, ties = groups[0].title_of_family, ", ".join(dict.fromkeys(group.ties.value for group in groups))
-    for kind, view, title, note in (
-        ("items", SCORES, "Scores of items", ""),
-        ("exact_match", MATCHES, "Exact match at k", f"Intervals over items; ties {ties}."),
-        ("law", LAWS, "The law of emergence on items", _EMERGING),
+    about, largest = groups[0].title_of_family, {group.runs[-1].run_id for group in groups}
+
+    def is_brief(row: Record) -> bool:
+        return row["run_id"] in largest or (row["slice"] is None and len(groups) < _MANY)
+
+    def is_whole(row: Record) -> bool:
+        return asks_k and row["run_id"] in largest and row["slice"] is None
+
+    for kind, view, title, brief in (
+        ("items", SCORES, "Scores of items", is_brief),
+        ("exact_match", MATCHES, "Exact match at k", is_whole),
+        ("law", LAWS, "The law of emergence on items", False),
     ):
-        yield view.table(title, [row for row in rows if row["kind"] == kind], about, note=note)
+        yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
 
 
 def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
@@ -181,13 +197,32 @@ def _reading(row: Record, at: int) -> str:
     return f"{of['probability']:.3g} ({ranks}){' ✓' if of['is_right'] else ''}"
 
 
-def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
-    """What the largest and the smallest model score on a task."""
-    first, *_, last = [row for row in rows if row["kind"] == "items" and row["slice"] is None] * 2
-    if last["acc"] is not None:
-        what, chance = ("greedy decoding", "") if last["chance"] is None else ("acc", f"; chance {last['chance']:.3f}")
-        ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in (last, first))
-        yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what} {ends}{chance}."
+def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
+    """What the largest model scores on several tasks, then on each beside guessing and the smallest model."""
+    scores = [[row for row in rows if row["kind"] == "items"] for rows in of_tasks]
+    last = [[row for row in rows if row["slice"] is None][-1] for rows in scores]
+    if len(last) > 1:
+        more = f" and {len(last) - _NAMED} more tasks" if len(last) > _NAMED else ""
+        named = ", ".join(f"{number(row[_key(row)], 3)} on {row['dataset']}" for row in last[:_NAMED])
+        yield f"{last[0]['size']} scores {named}{more} (shares of items, of texts bits a byte)."
+    for (first, *others), row in zip(scores, last, strict=True):
+        key, value = _key(row), interval_of(estimate_in(row, _key(row)))
+        said = f"{row['size']} takes {value} bits a byte of {row['dataset']}"
+        if key == "acc":
+            said = f"{row['size']} is right on {value} of {number_of(row['n_items'], 'item')} of {row['dataset']}"
+        if row["chance"] is not None:
+            said += f", {'' if row['acc_lo'] > row['chance'] else 'no '}better than guessing ({row['chance']:.3f})"
+        slices = sorted(
+            (each[key], each["slice"]) for each in others if each["slice"] and each["run_id"] == row["run_id"]
+        )
+        if slices:
+            said += "; least in {1} ({0:.3f}), most in {3} ({2:.3f})".format(*slices[0], *slices[-1])
+        yield said + (f"; {first['size']}: {number(first[key], 3)}." if first["run_id"] != row["run_id"] else ".")
+
+
+def _key(row: Record) -> str:
+    """What a sentence gives: the share that is right, of texts bits a byte."""
+    return "bits_per_byte" if row["acc"] is None else "acc"
 
 
 QUESTION = Question(answer, select=partial(in_size, along=False))

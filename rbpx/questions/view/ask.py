@@ -54,7 +54,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             [each.group for each in own],
             [row for each in own for reading in each.readings for row in reading.tokens],
             [table for each in own for table in _tables(each)],
-            passages=[_beginning(each) for each in own],
+            [f"{'; '.join(map(_sentence, own))}."],
+            passages=[_passage(each, _ends(each)).beginning(_LONGEST) for each in own],
             texts=[_passage(each, each.asked) for each in own],
             page=own,
         )
@@ -72,41 +73,55 @@ def _tables(view: Viewed) -> Iterator[Table]:
         yield ITEM.table(f"Item {view.doc_id}", view.item, view.dataset)
 
 
-def _beginning(view: Viewed) -> Passage:
-    """The beginning of a document, under the smallest model and the largest."""
+def _sentence(view: Viewed) -> str:
+    """How well the last model and the first one read a document, or answer an item."""
+    few = view.readings[:: -max(1, len(view.readings) - 1)]
+    if view.item:
+        p = {row["model"]: f"{row['model']} with probability {short(row['probability'])}" for row in view.item}
+        return f"{view.title}: the right answer is given by {', by '.join(p[reading.name] for reading in few)}"
+    others = "".join(f", {reading.name} to {_first(reading):.0%}" for reading in few[1:])
+    n_tokens = number_of(len(few[0].tokens), "token")
+    return f"{view.title}: {few[0].name} gives rank 1 to {_first(few[0]):.0%} of {n_tokens}{others}"
+
+
+def _ends(view: Viewed) -> Sequence[Reading]:
+    """The smallest model and the largest, or the only one."""
     ordered = sorted(view.readings, key=lambda reading: reading.run.non_embedding_params)
-    return _passage(view, ordered if len(ordered) == 1 else [ordered[0], ordered[-1]], _LONGEST)
+    return ordered if len(ordered) == 1 else [ordered[0], ordered[-1]]
 
 
-def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = None) -> Passage:
-    n_tokens = max(len(reading.tokens) for reading in readings)
-    is_cut = longest is not None and n_tokens > longest
+def _passage(view: Viewed, readings: Sequence[Reading]) -> Passage:
     return Passage(
         f"{view.dataset}-{view.doc_id}",
         view.title,
-        f"Chosen: {view.rule}.{f' Its first {longest} of {n_tokens:,} scored tokens.' if is_cut else ''}",
+        f"Chosen: {view.rule}.",
         typed("view", dataset=view.dataset, doc=view.doc_id, format="html", output="text.html"),
-        tuple(_read(view, reading, longest) for reading in readings),
+        tuple(_read(view, reading) for reading in readings),
     )
 
 
-def _read(view: Viewed, reading: Reading, longest: int | None) -> Read:
+def _read(view: Viewed, reading: Reading) -> Read:
     tokens, n = reading.tokens, max(len(reading.tokens), 1)
     about = (
         f"{number_of(len(tokens), 'scored token')}, {sum(token['nats'] for token in tokens) / n:.3f} nats per token, "
-        f"rank 1 for {sum(token['rank'] == 1 for token in tokens) / n:.0%}"
+        f"rank 1 for {_first(reading):.0%}"
     )
     pieces = []
     if view.context is not None:
         pieces.append(Piece(visible(view.context), None, "context"))
     elif tokens and tokens[0]["position"] > 0:
         pieces.append(_GAP)
-    for at, token in enumerate(tokens[:longest], 1):
+    for at, token in enumerate(tokens, 1):
         tip = f"rank {token['rank']:,g}, probability {short(exp(-token['nats']))}"
         pieces.append(Piece(shown(token["text"]), grade(token["rank"]), tip))
         if at < len(tokens) and tokens[at]["position"] - token["position"] > 1:
             pieces.append(_GAP)
     return Read(reading.name, about, tuple(pieces))
+
+
+def _first(reading: Reading) -> float:
+    """The share of the tokens with rank 1."""
+    return sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1)
 
 
 def _quoted(text: str | None) -> str:
@@ -118,7 +133,8 @@ def _best(token: Record) -> str | None:
 
 
 def _ranks(row: Record) -> str:
-    return " ".join(f"{rank:g}" for rank in row["ranks"][:_MOST_RANKS])
+    more = " …" if len(row["ranks"]) > _MOST_RANKS else ""
+    return " ".join(f"{rank:g}" for rank in row["ranks"][:_MOST_RANKS]) + more
 
 
 SURPRISES: Final = View[Record](
@@ -131,9 +147,9 @@ SURPRISES: Final = View[Record](
 ITEM: Final = View[Record](
     "item",
     text("model", "model"),
-    text("right", "right", means="by log-likelihood among choices, or greedily where there are none"),
-    magnitude("probability", "probability", means="of the right choice among the choices, or of the target"),
-    text("ranks of its tokens", "ranks", _ranks, f"the first {_MOST_RANKS}"),
+    text("right", "right"),
+    magnitude("probability", "probability"),
+    text("ranks of its tokens", "ranks", _ranks),
 )
 
 
