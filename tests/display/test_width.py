@@ -80,7 +80,7 @@ def test_a_table_fits_80_columns_and_says_more_at_160(store: Path, cwd: Path) ->
 
 
 def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path) -> None:
-    lines = tables(160, store, cwd, "dataset=file", "dataset.name=one")
+    lines = tables(160, store, cwd, "dataset=file", "dataset.name=one", "--details")
     words = ("dataset=file", "dataset.name=one", "resamples=25", "laws=[rbp]", "k=[1]", "--format", "json", "--details")
     (row,) = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
     (line,) = [line for line in lines if line.strip().startswith("-ln RBP_1 ")]

@@ -86,6 +86,19 @@ def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(d
     means = [float(np.mean(values)) for values in errors.values()]
     assert means == sorted(means)  # laws are ranked by the errors of their backtests
     assert len(means) > 5
+    of_loss = [row for row in near.rows if (row["law"], row["method"]) == ("cross_entropy", "combined")]
+    (answer,), tests = ([row for row in of_loss if row["kind"] == kind] for kind in ("prediction", "backtest"))
+    shown = near.table(120, details=False).splitlines()
+    assert shown[0].startswith("At 20M parameters cross-entropy will be ")
+    for name in ("y", "lo", "hi"):
+        assert f"{answer[name]:.3g}" in shown[0]
+    off, held = (
+        np.mean([abs(row["error"]) for row in tests]),
+        sum(row["lo"] <= row["measured"] <= row["hi"] for row in tests),
+    )
+    assert f"off by {off:.1%} on average, {held} of {len(tests)} intervals held" in shown[0]
+    assert sum(" 2e+07 " in line for line in shown) == len(means)  # a line for each law
+    assert max(len(line) for line in shown if line.startswith(" ")) <= 100
 
 
 def test_every_method_recovers_the_law_shows_what_it_came_from_and_comes_out_again(drawn: Path, cwd: Path) -> None:

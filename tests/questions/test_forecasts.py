@@ -83,7 +83,10 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path
     assert whole["n_models"] == 1
     assert whole["coverage"] == pytest.approx(np.mean([row["outcome"] == "inside" for row in scored]))
     printed = here("forecasts", "--store", store, cwd=cwd, check=0).stdout
-    assert "of 3 intervals of 1 model" in printed
+    held = sum(row["outcome"] == "inside" for row in scored)
+    assert printed.startswith(
+        f"{held} of 3 95 % intervals of forecasts held what 1 model showed: {held / 3:.2f} (95 %: "
+    )
 
 
 def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:

@@ -12,7 +12,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, decimal, error, magnitude, text, with_ends, written
-from rbpx.display.vocabulary import law_title, short, signed
+from rbpx.display.vocabulary import law_title, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.prediction.prediction import coverage, score
@@ -50,23 +50,22 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
         of_models = [(_scored(each, run, measured, times), run) for run, measured in came]
         rows += [row for row, _ in of_models] or [_row(each, "waiting")]
         scored += [(row, run) for row, run in of_models if row["error"] is not None]
-    whole, told = _overall(scored)
+    whole, told = _overall(scored, len(rows))
     return [Result(groups[:1], [*rows, whole], _tables(rows), [told])]
 
 
-def _overall(scored: Sequence[tuple[Record, Run]]) -> tuple[Record, str]:
+def _overall(scored: Sequence[tuple[Record, Run]], n_rows: int) -> tuple[Record, str]:
     """How often the intervals of the predictions held that are scored, as a row and in words."""
     held = [row["outcome"] == "inside" for row, _ in scored]
     models = [(run.family, run.training, run.revision) for _, run in scored]
     share, n = coverage(held, models), len(set(models))
     mean = sum(row["interval_score"] for row, _ in scored) / len(scored) if scored else None
     row = {"kind": "coverage", **by_name(coverage=share), "n_scored": len(scored), "n_models": n}
-    told = "No model that was forecast has been measured yet."
+    told = f"No model that was forecast has been measured yet: {number_of(n_rows, 'prediction')} wait for theirs."
     if scored:
         told = (
-            f"{sum(held)} of {number_of(len(held), 'interval')} of {number_of(n, 'model')} held: "
-            f"{interval_of(share, 2)}, where 0.95 is meant and each model counts once, as its quantities err "
-            f"together. The mean interval score is {short(mean)} in ln y."
+            f"{sum(held)} of {number_of(len(held), '95 % interval')} of forecasts held what {number_of(n, 'model')} "
+            f"showed: {interval_of(share, 2)}, where 0.95 is meant and each model counts once."
         )
     return row | {"interval_score": mean}, told
 
@@ -118,8 +117,7 @@ def _tables(rows: Sequence[Record]) -> list[Table]:
         when = "at a time that it does not say" if at is None else f"{at:%Y-%m-%d %H:%M}"
         about = f"{row['forecast_id']}, {when}: {row['family']} on {row['dataset']}"
         registered.setdefault(about, []).append(row)
-    note = "The id stands for all that was predicted."
-    return [FORECASTS.table("Forecasts", own, about, note=note) for about, own in registered.items()]
+    return [FORECASTS.table("Forecasts", own, about) for about, own in registered.items()]
 
 
 FORECASTS: Final = View[Record](
@@ -136,7 +134,7 @@ FORECASTS: Final = View[Record](
     ),
     text(
         "outcome", "outcome", lambda row: row["outcome"].replace("_", " "),
-        "where the measured value lies; too late: it was measured before the registration, so it does not count",
+        "where the measured value lies; too late: it was measured before the registration",
     ),
 )  # fmt: skip
 QUESTION = Question(answer, select=select_alike)

@@ -1,12 +1,13 @@
 """What the laws predict for other sizes, and how right they were.
 
-Predicts what a new model of size S would show on the same text, with a 95 % interval and the objections to it. Take
-the combined answer: a prediction over forms (a power law, one with an offset, one that bends), each weighted by
-how well it fits. Beside it stands the law by each method. Backtests fit the smallest sizes and
-compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.
+Predicts what a new model of size S would show on the same text, with a 95 % interval and the objections to it: over
+forms (a power law, one with an offset, one that bends), each weighted by how well it fits, and with --details by each
+method too. Backtests fit the smallest sizes and compare with the larger ones, on the same tokens: laws are in order
+of how well they predict.
 
 With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted to all trainings whose tokens are
-known (see surface), and the combined answer is over their forms.
+known (see surface), and the combined answer is over their forms; where size and tokens vary together, it is a law in
+one of them near the line of the runs. Intervals are widened where backtests missed.
 
 Of sweeps (see surface) frontier=true takes the best of the runs of each size and as many tokens. Weights of runs count
 in predictions at S and D, and in the law by each method, but not in the combined answer along S.

@@ -10,17 +10,18 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.given import said_of_given
-from rbpx.display.view import Table, View, error, magnitude, share, text
+from rbpx.display.view import Table, View, error, magnitude, text
 from rbpx.display.vocabulary import short
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import OnText
 from rbpx.questions.predict.register import registering, said_by, select, targets_of
 from rbpx.questions.predict.rows import (
-    INSIDE,
     LAW,
+    TESTED,
     given_table,
     predicted,
-    predictions,
+    prediction_tables,
+    said_of_answer,
     tested,
     title_of,
 )
@@ -39,12 +40,6 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
-_NOTE: Final = (
-    "Take the combined answer: over forms, weighted by evidence, with the 95 % interval of one new model on the same "
-    "text. Beside it stands the law by each method."
-)
-_NONE: Final = "No law here can be relied on for a prediction; the status of each says why"
-_FORMS: Final = "the power law, the law with an offset and the one with a bend"
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
@@ -64,28 +59,35 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     found = [foresee(group, each, request, targets) for each in series]
     found.sort(key=lambda of: math.inf if (error := tested(of.of("backtest"))["mean_error"]) is None else error)
     fits, rows = [fit for of in found for fit in of.fits], alike([row for of in found for row in of.rows])
+    asked = {S: at for at, S in enumerate(targets)}
+    answers = sorted((row for of in found for row in _answers(of)), key=lambda row: asked.get(row.get("S"), 0))
     registered = (said_by(of.rows, of.fit, len(of.fit["run_ids"]), [of.law.fit.S, of.law.fit.y]) for of in found)
     return Result(
         [group],
         rows,
-        [*_tables(group, rows)],
-        [*said_of_points(cells, group.asked), *_sentences(found)],
+        [*_tables(group, rows, answers)],
+        [*said_of_answer(answers), *said_of_points(cells, group.asked), *_sentences(found)],
         partial(_figures, group, found, [fit["fit_id"] for fit in fits]),
         fits,
         then=registering(request, group, registered),
     )
 
 
-def _tables(group: Group, rows: Sequence[Record]) -> Iterator[Table]:
-    """The backtests of a group, laws in order of their errors, then its predictions."""
+def _answers(of: Foresight) -> list[Record]:
+    """The predictions of the answer of a law, or that there is none, with how its backtests did."""
+    return [row | tested(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
+
+
+def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> Iterator[Table]:
+    """The predictions of a group, the same by each method, then the backtests, laws in order of their errors."""
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
     shown = [row for row in rows if row["method"] not in [*Shape]]  # no form within the combined
     laws = grouped(shown, lambda row: (row["law"], row["k"], row["method"])).values()
-    yield _backtests(fitted).table("Backtest", [_backtest(group, of) for of in laws], group.title)
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=lambda row: row.get("S") or 0.0)
-    yield predictions([*Shape], _FORMS).table("Predictions for new models", told, group.title, note=_NOTE)
+    yield from prediction_tables("Predictions for new models", told, answers, group.title, [*Shape])
     yield from given_table([row for row in shown if row["kind"] == "constant"], group.title)
+    yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
 
 
 def _backtest(group: Group, rows: Sequence[Record]) -> Record:
@@ -97,17 +99,8 @@ def _backtest(group: Group, rows: Sequence[Record]) -> Record:
 
 def _backtests(fitted: Sequence[int]) -> View[Record]:
     means = "error of the largest size, predicted from so many of the smallest"
-    return View(
-        "backtest",
-        LAW,
-        text("by", "method"),
-        share(
-            "mean |error|", "mean_error",
-            means="over all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
-        ),
-        [error(f"from {n}", f"error_from_{n}", means=means if n == fitted[0] else "") for n in fitted],
-        INSIDE,
-    )  # fmt: skip
+    errors = [error(f"from {n}", f"error_from_{n}", means=means if n == fitted[0] else "") for n in fitted]
+    return View("backtest", LAW, text("by", "method"), TESTED[0], errors, TESTED[1])
 
 
 def _figures(group: Group, answers: Sequence[Foresight], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
@@ -147,17 +140,7 @@ ERRORS: Final = View[Record](
 
 
 def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
-    """Which predictions hold, how good the backtests were, and what single runs and given constants do."""
-    tests = [row for of in answers for row in of.of("backtest")]
-    standing = [of.title for of in answers if any(row["status"] is Status.ok for row in of.of("prediction"))]
-    if tests:
-        held = tested(tests)
-        relied = f"No check objects to the predictions of {', '.join(standing)}" if standing else _NONE
-        yield (
-            f"{relied}. Of {held['n_intervals'] or 0} intervals of backtests {held['n_inside'] or 0} held; "
-            f"{answers[0].title} was predicted best, {tested(answers[0].of('backtest'))['mean_error']:.1%} off on "
-            "average."
-        )
+    """What single runs and given constants do."""
     yield from said_of_one_run(
         of.law for of in answers if any(Status.one_run in row["reasons"] for row in of.of("prediction"))
     )

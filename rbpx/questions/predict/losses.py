@@ -12,7 +12,7 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.view import Table, View, magnitude, share, text, whole
-from rbpx.display.vocabulary import in_digits
+from rbpx.display.vocabulary import in_digits, short
 from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import fit_curve, rise_of
@@ -24,7 +24,18 @@ from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
 from rbpx.questions.losses import line_of, loss_figure, said_of_families
-from rbpx.questions.predict.rows import INSIDE, LAW, STATUS, backtest, predicted, tested, value_in, values
+from rbpx.questions.predict.rows import (
+    LAW,
+    STATUS,
+    TESTED,
+    backtest,
+    predicted,
+    said_of_answer,
+    tested,
+    title_of,
+    value_in,
+    values,
+)
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
 from rbpx.runs.group import Group, Run
@@ -39,24 +50,18 @@ _MEDIAN: Final = 0.6744897501960817  # of |error| over the standard deviation of
 _Targets = Sequence[tuple[Run | None, float]]
 """Models that are on the other text alone, None where an x was typed, and what they show there."""
 
-BACKTESTS: Final = View[Record](
-    "backtest",
-    LAW,
-    text("fitted", "family"),
-    whole("models", "n_fitted"),
-    share("mean |error|", "mean_error"),
-    INSIDE,
-)
+BACKTESTS: Final = View[Record]("backtest", LAW, text("fitted", "family"), whole("models", "n_fitted"), TESTED)
 PREDICTIONS: Final = View[Record](
     "predictions",
     LAW,
-    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {row['size']}"),
+    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {row['size']}", spare=1),
     magnitude("x", "x", means="what the model shows on the other text"),
-    text("by", "method", spare=2),
-    text("fitted", "family"),
+    text("by", "method", spare=4),
+    text("fitted", "family", spare=2),
     predicted(in_digits(4)),
-    share("|error|", "expected_error", means="to expect", spare=3),
-    magnitude("outside", "beyond", means="how many times beyond the measured models", spare=4),
+    TESTED,
+    share("|error|", "expected_error", means="half of such predictions are nearer to the truth", spare=5),
+    magnitude("outside", "beyond", means="how many times outside what was measured", spare=6),
     STATUS,
 )
 
@@ -173,39 +178,43 @@ def _expected(y: Estimate) -> float | None:
     return _MEDIAN * (math.log(y.hi) - math.log(y.lo)) / (2 * Z)
 
 
+def _told(found: Sequence[Foretold]) -> list[Record]:
+    """The predictions, with how the backtests of their calibrations did."""
+    return [of.names | tested(of.tests) | row for of in found for row in of.told]
+
+
 def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
-    """The backtests of a group, then its predictions."""
-    note = "Models of the smallest x, foretold by those of larger ones; those of a family by the others, of all."
-    yield BACKTESTS.table("Backtest", [of.names | tested(of.tests) for of in found], group.title, note=note)
-    rows = [of.names | row for of in found for row in of.told]
+    """The predictions of a group, and the backtests, which a terminal shows where there are none."""
+    rows = _told(found)
     if rows:
-        x = ", ".join(dict.fromkeys(of.pairs.x_title for of in found))
-        lines = [
-            f"x is {x}. A regression of y on x as measured, over forms, with the 95 % interval of one new model on the "
-            "same text; it assumes nothing of how x errs.",
-            *dict.fromkeys(of.pairs.of_guessing for of in found),
-        ]
-        yield PREDICTIONS.table("Predictions from another loss", rows, group.title, note=" ".join(lines))
+        yield PREDICTIONS.table(
+            "Predictions from another loss", rows, group.title, brief=lambda row: row["method"] == COMBINED
+        )
+    note = " ".join(dict.fromkeys(of.pairs.of_guessing for of in found if of.pairs.of_guessing))
+    backtests = [of.names | tested(of.tests) for of in found]
+    yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
 
 
 def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
-    """How good the backtests are, whether families share a curve, and what there is to foretell."""
-    by_own = [of for of in found if of.tests and (of.family or len(of.pairs.families) == 1)]
-    if by_own:
-        best = min(by_own, key=lambda of: float(tested(of.tests)["mean_error"]))
-        all_tests = tested([row for of in by_own for row in of.tests])
+    """What is foretold and how well, or that there is nothing to foretell; whether families share a curve."""
+    titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
+
+    def subject(row: Record) -> str:
+        """What is foretold of which model."""
+        of = f"{row['model_family']} {row['size']}, where" if row["size"] else "Where"
+        x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
+        return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
+
+    told = [row for row in _told(found) if row["method"] == COMBINED]
+    if not told:
         yield (
-            f"{best.pairs.title} was foretold best, {tested(best.tests)['mean_error']:.1%} off on average; the 95 % "
-            f"intervals contained {all_tests['n_inside'] or 0} of {all_tests['n_intervals'] or 0} values."
+            f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
+            "type what it shows there: x=2.9."
         )
+    yield from said_of_answer(told, subject)
     for of in found:
         if of.shared is not None:
             yield said_of_families(of.pairs, of.shared.p)
-    if not any(of.told for of in found):
-        yield (
-            f"Every model on {group.on.dataset} is on {group.first.dataset} too. To foretell another one, type what it "
-            "shows there: x=2.9."
-        )
 
 
 def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure | Undrawn]:

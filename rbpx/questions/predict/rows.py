@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, law_title, percent, short, significant
+from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, short, significant, spoken
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.prediction.influence import Moved
@@ -15,7 +15,6 @@ from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
-WIDER: Final = 1.05  # times: less is not worth a word
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
 _OF_ANSWERS: Final = ("expected_error", "widened", "moved", "moved_by", "weights")
@@ -52,7 +51,7 @@ def values(y: Estimate) -> Record:
 
 def value_in(row: Record) -> Estimate:
     """The value of a row with its interval."""
-    return Estimate(row["y"], row["lo"], row["hi"])
+    return Estimate(*(row.get(name) for name in _VALUES))
 
 
 def moves(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
@@ -94,7 +93,8 @@ def tested(backtests: Iterable[Record]) -> Record:
     rows = list(backtests)
     held = [row["held"] for row in rows if row["held"] is not None]
     inside = dict(zip(_HELD, (sum(held), len(held)) if held else (None, None), strict=True))
-    return {"mean_error": float(np.mean([abs(row["error"]) for row in rows])) if rows else None, **inside}
+    errors = [abs(row["error"]) for row in rows if row["error"] is not None]
+    return {"mean_error": float(np.mean(errors)) if errors else None, **inside}
 
 
 def said_of_moves(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
@@ -112,13 +112,51 @@ def title_of(row: Record) -> str:
     return law_title(row["law"], row["k"])
 
 
+def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
+    """The first prediction of cross-entropy, else of another law: how far to trust it, and how its backtests did.
+
+    Args:
+        answers: rows of answers, each with what was `tested`.
+        subject: what is predicted where; the law at its size, and its tokens where it has these.
+    """
+    rows = sorted(answers, key=lambda row: (row.get("y") is None, *headline(row["law"], row["k"])))
+    if not rows:
+        return
+    row, status = rows[0], Status(rows[0]["status"])
+    word, of = status.label, row["n_intervals"]
+    if row["kind"] == "none":
+        yield f"No law of {title_of(row)} here ({word}), so nothing is predicted."
+        return
+    what = (subject or _at_size)(row)
+    if row["y"] is None:
+        yield f"{what} cannot be predicted ({word})."
+        return
+    between = "no interval" if row["lo"] is None else f"95 %: {short(row['lo'])} to {short(row['hi'])}"
+    trust = "no check objects" if status is Status.ok else f"not to be relied on ({word})"
+    if status is Status.beyond:
+        trust = f"too far out to rely on, {short(row['beyond'])} times beyond what was measured"
+    tests = "too few runs for a backtest"
+    if row["mean_error"] is not None:
+        held = f", {row['n_inside']} of {of} intervals held" if of else ""
+        tests = f"backtests were off by {row['mean_error']:.1%} on average{held}"
+    yield f"{what} will be {short(row['y'])} ({between}); {trust}; {tests}."
+
+
+def _at_size(row: Record) -> str:
+    tokens = f" and {spoken(row['D'], 3)} tokens" if row.get("D") else ""
+    return f"At {spoken(row['S'], 3)} parameters{tokens} {title_of(row)}"
+
+
 def _inside(row: Record) -> Cell:
     n, of = (row[name] for name in _HELD)
     return Cell((UNKNOWN if of is None else f"{n}/{of}",), (n, of))
 
 
 LAW: Final[Column[Record]] = text("law", "law", title_of)
-INSIDE: Final = Column[Record]("inside", _HELD, _inside, "95 % intervals that contain the measured value")
+TESTED: Final[Sequence[Column[Record]]] = (
+    share("backtests", "mean_error", means="mean |error| of predictions of what is measured, from what is smaller"),
+    Column("inside", _HELD, _inside, "how many 95 % intervals of backtests contain the measured value"),
+)
 S: Final[Column[Record]] = magnitude("S", "S")
 
 
@@ -127,26 +165,37 @@ def predicted(how: Callable[[float | None], str], key: str = "y") -> Sequence[Co
     return with_ends("predicted", key, value_in, how)
 
 
-def predictions(forms: Sequence[str], weights: str, *beside_S: Column[Record]) -> View[Record]:
-    """The columns of predictions over some forms; `weights` says what these are."""
+def prediction_tables(
+    title: str, rows: Iterable[Record], answers: Sequence[Record], about: str, forms: Sequence[str]
+) -> Iterator[Table]:
+    """The answers, each with how its backtests did; then what they are made of, and what methods say beside them.
+
+    Args:
+        title: of the answers.
+        rows: predictions, the answers among them.
+        answers: those of them that are the answer, with what was `tested`.
+        about: the group.
+        forms: those that have weights.
+    """
 
     def weighted(row: Record) -> str | None:
-        known = row["weights"] or {}
+        known = row.get("weights") or {}
         return "/".join(f"{100 * known[form]:.0f}" for form in forms if form in known) or None
 
-    return View(
-        "predictions",
+    D: Column[Record] = magnitude("D", "D")
+    at = (S, D) if any(row.get("D") for row in answers) else (S,)
+    yield View("predictions", LAW, at, predicted(short), TESTED, STATUS).table(title, answers, about)
+    yield View(
+        "methods",
         LAW,
         text("by", "method"),
-        (S, *beside_S),
+        at,
         predicted(short),
-        share(
-            "|error|", "expected_error", means="to expect: half of such predictions are nearer to the truth", spare=1
-        ),
-        magnitude("outside", "beyond", means="how many times beyond the measured models", spare=3),
-        text("weights", "weights", weighted, f"of {weights}, in percent", spare=2),
+        share("|error|", "expected_error", means="half of such predictions are nearer to the truth", spare=1),
+        magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
+        text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
         STATUS,
-    )
+    ).table("Predictions by each method", rows, about, brief=False)
 
 
 STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # the others are those of many rows

@@ -7,14 +7,13 @@ Each form is also fitted without the largest runs in S, D and C, and compared wi
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.given import said_of_given
-from rbpx.display.view import magnitude
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.prediction import COMBINED
@@ -31,13 +30,14 @@ from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.given import fit_given
 from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
-    WIDER,
     constants,
     given_table,
     moves,
     prediction,
-    predictions,
+    prediction_tables,
+    said_of_answer,
     said_of_moves,
+    tested,
     values,
 )
 from rbpx.questions.result import Result
@@ -48,12 +48,6 @@ from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
-
-_NOTE: Final = (
-    "Combined: over the forms of a surface and their misfit, with the 95 % interval of one new run, widened where "
-    "larger budgets were foretold worse; where size and tokens vary together, a law in one axis near the line of the "
-    "runs."
-)
 
 
 class _Quantity(NamedTuple):
@@ -92,16 +86,18 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
     with naming(group.title):
         laws = [_fitted(group, trained, request) for trained in quantities]
     rows = [list(_rows(group, of, request)) for of in laws]
-    answers = [_of(own, "prediction", COMBINED) for own in rows]
-    said = [
-        *said_of_runs(group, quantities),
-        *said_of_moves(answers),
-        *(line for of, own in zip(laws, answers, strict=True) for line in _said(of, own)),
+    answers = [
+        [row | tested(_of(own, "backtest", COMBINED)) for row in _of(own, "prediction", COMBINED)] for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
-    view = predictions(forms, ", ".join(forms), magnitude("D", "D"))
-    every = [row for own in rows for row in own]
-    tables = [view.table("Predictions for new runs", _of(every, "prediction"), group.title, note=_NOTE)]
+    every, first = [row for own in rows for row in own], [row for own in answers for row in own]
+    said = [
+        *said_of_answer(first),
+        *said_of_runs(group, quantities),
+        *said_of_moves(answers),
+        *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
+    ]
+    tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
     registered = (
         said_by(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
         for own, of in zip(rows, laws, strict=True)
@@ -197,17 +193,3 @@ def _backtests(of: _Quantity) -> Iterator[Record]:
         row = {"kind": "backtest", "method": method, "n_fitted": n_fitted, **of.trained.members[test.at].names()}
         row |= {"axis": test.axis.value, "S": test.S, "D": test.D, **values(test.predicted.times(of.trained.sign))}
         yield row | {"measured": of.trained.sign * test.measured, "error": test.error, "held": test.is_inside}
-
-
-def _said(of: _Quantity, answers: Sequence[Record]) -> Iterator[str]:
-    """How well larger budgets were foretold, and whether the runs speak against what was given."""
-    tests = [test for each in of.budgets for test in each.held_out]
-    if error := mean_error(tests):
-        most = max((row["widened"] for row in answers), default=1.0)
-        wider = f", so intervals here are {most:.2g} times as wide in ln y" if most > WIDER else ""
-        yield (
-            f"{of.trained.title}: the runs of larger budgets, each foretold from smaller ones over forms, are "
-            f"{error:.1%} off on average; {sum(test.is_inside is True for test in tests)} of {len(tests)} lie in their "
-            f"95 % intervals{wider}."
-        )
-    yield from said_of_given(of.trained.title, of.best.pinned)
