@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Final, Self
 
 from rbpx.config.keys.key import Key, key, keys_of, name_of, names_of
-from rbpx.config.keys.laws import Choice, LawKeys, PredictionKeys, pinned, points
+from rbpx.config.keys.laws import USUAL, Choice, LawKeys, Numbers, PredictionKeys, pinned, points
 from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
 from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
@@ -25,12 +25,10 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
     Attributes:
         typed: the values of the keys as they were typed.
         download: the command that fetches what it needs of the hub; None where it was not typed to measure.
-        brief: whether laws that nobody named are shown as far as they fit a screen, as after a measurement.
     """
 
     typed: dict[str, Any] = field(init=False, compare=False, repr=False)
     download: str | None = field(default=None, init=False, compare=False)
-    brief: bool = field(default=False, init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check what was typed.
@@ -55,8 +53,13 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
     def but(self, **typed: Any) -> Self:
         """The same request with other values of some keys."""
         other = type(self)(**{**self.typed, **typed})
-        other.download, other.brief = self.download, self.brief
+        other.download = self.download
         return other
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether neither laws nor k were chosen."""
+        return (self.laws, self.k) == (Choice(USUAL, False), Numbers())
 
     @property
     def along(self) -> Axis:

@@ -32,7 +32,7 @@ def frontier_table(cells: Sequence[Cell], about: str) -> Table:
         [with_ends(f"best {name.removeprefix('vary_')}", name, None, _knob, ends_spare=1) for name in knobs],
         text("how", "how", None, _HOW),
     )
-    return view.table("The best of each size and number of tokens", rows, about)
+    return view.table("The best of each size and number of tokens", rows, about, brief=False)
 
 
 def _knob(value: float | None) -> str:

@@ -33,7 +33,8 @@ def test_a_printed_answer_is_the_table_of_the_verb_as_wide_as_the_terminal(
         printed = here("fit", *words, "--store", store, cwd=cwd, env={"COLUMNS": columns}, check=0).stdout
         print(answer)
         shown.append(capsys.readouterr().out)
-        assert shown[-1].rstrip("\n") == printed.rstrip("\n")
+        (*lines, more), (*typed, _) = shown[-1].splitlines(), printed.splitlines()
+        assert (lines, more) == (typed, "More: .show(details=True).")
         assert str(answer) in shown[-1]
     assert shown[0] != shown[1]
 

@@ -32,7 +32,7 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "k": (0, 1.5, True, "all", [1, 0]),
     "n": (0, "log"),
     "resamples": (0, 100_001),
-    "laws": ("nosuch", None, ["rbp", "x"]),
+    "laws": ("nosuch", ["rbp", "x"]),
     "method": ("nosuch", None),
     "size_by": ("all", ["active"] * 2, None),
     "last": (0,),

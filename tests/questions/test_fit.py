@@ -37,7 +37,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def asked(store: Path) -> dict[str, Asked]:
     """Its laws under each tie rule."""
-    return {ties: ask(store, "fit", ties=ties, k=KS, resamples=50) for ties in ("pessimistic", "optimistic", "mid")}
+    return {
+        ties: ask(store, "fit", ties=ties, k=KS, laws="all", resamples=50)
+        for ties in ("pessimistic", "optimistic", "mid")
+    }
 
 
 @pytest.fixture
@@ -119,28 +122,34 @@ def lines_of(table: str, names: Sequence[str]) -> list[str]:
     return [line for (line,) in found]
 
 
-def test_fit_prints_every_law_side_by_side(store: Path, cwd: Path) -> None:
-    answer = here("fit", "k=[1,10,100]", "--store", store, cwd=cwd, check=0)
+def test_laws_all_are_side_by_side(store: Path, cwd: Path) -> None:
+    answer = here("fit", "laws=all", "--store", store, cwd=cwd, check=0)
     for line in lines_of(answer.stdout.split("Scaling laws")[1], (*_USUAL, *_DERIVED)):
-        assert re.search(r" (power|offset|undecided|–)  +\w", line), line
+        assert re.search(r" (\d\.\d{3}|–) .*  [a-z]+", line), line
 
 
-def test_run_prints_the_usual_laws_and_a_verdict_on_a_screen(measured: Measured) -> None:
+def test_the_answer_comes_first_and_the_usual_laws_fill_no_screen(measured: Measured) -> None:
     printed = measured.answer.stdout
-    table = printed.split("Scaling laws")[1]
-    assert len(printed.splitlines()) <= 40
-    lines_of(table, _USUAL)
+    first, *_, table = printed.split("Scaling laws")
+    assert len(printed.splitlines()) <= 25
+    lines = lines_of(table, _USUAL)
     assert not [name for name in _DERIVED if name in table]
-    passing = sum(line.rstrip().endswith(" passes") for line in lines_of(table, _USUAL))
-    assert f"{passing} of these 4 laws pass" in table
-    assert "which fit, ranks and entropy show" in table
+    passing = sum(line.rstrip().endswith(" passes") for line in lines)
+    counted = {0: "none of 4 laws passes", 1: "1 of 4 laws passes", 4: "all 4 laws pass"}
+    assert counted.get(passing, f"{passing} of 4 laws pass") in first
     S, y = cross_entropies(measured.store)
     slope = np.polyfit(np.log(S), np.log(y), 1)[0]
     assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
+    of_hits = np.polyfit(*map(np.log, (S, -np.log(shares(measured.store, 1)[1]))), 1)[0]
+    told = f"-ln RBP_1 is {1 - 10**of_hits:.0%} lower (alpha {-of_hits:.3f}, 95 %: "
+    assert told in first or "-ln RBP_1 (" in first
+    r2 = np.corrcoef(np.log(S), np.log(y))[0, 1] ** 2
+    assert f" {r2:.3f} " in lines[-1]
 
 
-def test_run_prints_what_each_model_does(measured: Measured) -> None:
-    head = measured.answer.stdout.split("Scaling laws")[0]
+def test_details_say_what_each_model_scores(measured: Measured, cwd: Path) -> None:
+    printed = here("fit", "--details", "--store", measured.store, cwd=cwd, check=0).stdout
+    head = printed.split("What each model scores")[1]
     for (size, run), share in zip(runs_by_size(measured.store).items(), shares(measured.store, 10)[1], strict=True):
         line = next(line for line in head.splitlines() if line.split()[:1] == [size])
         assert f"{run['non_embedding_params']:,}" in line
@@ -237,10 +246,15 @@ def test_k_can_be_one_a_list_or_log(store: Path) -> None:
     assert_line(one(rows, "rbp", 10), S, -np.log(share))
 
 
-def test_only_the_laws_asked_for_are_fitted(store: Path) -> None:
-    assert {row["law"] for row in fit(store, laws="rbp", k=1)} == {"rbp"}
+def test_only_the_laws_asked_for_are_fitted(own: Path) -> None:
+    before = kept(own, "rank_fits")
+    usual = [("rbp", 1), ("rbp", 10), ("rbp", 100), ("cross_entropy", None)]
+    assert [(row["law"], row["k"]) for row in fit(own)] == usual
+    assert kept(own, "rank_fits") == before
+    assert [(row["law"], row["k"]) for row in fit(own, k=5)] == [("rbp", 5), ("cross_entropy", None)]
+    assert {row["law"] for row in fit(own, laws="rbp", k=1)} == {"rbp"}
     laws = ["cross_entropy", "confidence"]
-    assert {row["law"] for row in fit(store, laws=laws)} == set(laws)
+    assert {row["law"] for row in fit(own, laws=laws)} == set(laws)
 
 
 def test_sizes_narrow_a_fit(store: Path) -> None:
@@ -313,7 +327,7 @@ def test_what_is_kept_is_what_was_printed_and_a_refit_replaces_it(own: Path) -> 
 def test_rank_fits_hold_each_distribution_of_each_run_once_and_gc_drops_fits_whose_runs_are_gone(
     own: Path, cwd: Path
 ) -> None:
-    fit(own)
+    fit(own, laws="all")
     rows = [row for row in kept(own, "rank_fits") if row["ties"] == "pessimistic"]
     runs = {run["run_id"] for run in runs_by_size(own).values()}
     assert {row["run_id"] for row in rows} == runs

@@ -69,8 +69,10 @@ class Ask:
         return FOLDER / f"{self.store}-{self.verb}.json"
 
     def questions(self) -> list[list[str]]:
-        """The words of what is asked now."""
+        """The words of what is asked now; once all laws were the default."""
         verb, *rest = shlex.split(self.line)
+        if verb in ("fit", "predict") and not any(word.startswith("laws=") for word in rest):
+            rest.append("laws=all")
         typed = [(shlex.split(each), asking(each.partition(" ")[0]).names) for each in NOW.get(verb, (verb,))]
         return [[*now, *(w for w in rest if "=" not in w or w.partition("=")[0] in keys)] for now, keys in typed]
 

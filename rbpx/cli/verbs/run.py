@@ -1,7 +1,7 @@
 """Measure the missing cells, then print the laws side by side.
 
-Measures what the store lacks of a grid (family x size x dataset), then prints its models and its laws of -ln RBP_k
-(arXiv 2510.20387, eq. 5) and cross-entropy. Started again, it continues.
+Measures what the store lacks of a grid (family x size x dataset), then prints its laws of -ln RBP_k (arXiv 2510.20387,
+eq. 5) and cross-entropy. Started again, it continues.
 """
 
 import logging
@@ -36,7 +36,6 @@ VERB = Verb(
 
 
 _LOGGER = logging.getLogger(__name__)
-_NAME_LAWS = {"laws", "k", "method"}  # keys that say which laws to print
 _FIRST = (
     "measuring the bundled models on the text of Python's library, which takes about a minute on two cores, then "
     "fitting their laws; both stay in store/ (python -m rbpx --help says what else there is)"
@@ -62,7 +61,6 @@ def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
     grids = measured(asked, of_models) if of_models else []
     if not is_main_process():
         return grids, []
-    asked.request.brief = asked.request.study is None and not asked.line.keys & _NAME_LAWS
     return grids, analyse(asked.requests, [key for grid in grids for key in grid.cell_keys])
 
 

@@ -26,6 +26,8 @@ from rbpx.ties import Ties
 from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
+USUAL_K: Final = (1, 10, 100)  # where neither laws nor k are named
+USUAL: Final = ("rbp", "cross_entropy", *IMPORTED)
 _MOST_REPLICATES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
 _MOST_OVER: Final = 1000.0
 _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
@@ -36,7 +38,7 @@ class Choice:
     """Names that were chosen.
 
     Attributes:
-        names: all of them, or those asked for.
+        names: all of them, the usual ones, or those asked for.
         by_name: whether they were asked for by name.
     """
 
@@ -69,7 +71,7 @@ class Numbers:
         """The k asked for by number at which every token is a hit."""
         return [k for k in self.listed() if k >= vocab_size]
 
-    def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"] = DEFAULT_K) -> list[int]:
+    def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"]) -> list[int]:
         """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
 
         Raises:
@@ -104,8 +106,10 @@ def _numbers(key: str, value: Any, most: int, what: str) -> Numbers:
 
 
 def _laws(key: str, value: Any) -> Choice:
+    if value is None:
+        return Choice(USUAL, False)
     names = checked_names(key, value, (*LAWS, *IMPORTED))
-    return Choice(LAWS, False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
+    return Choice((*LAWS, *IMPORTED), False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
 
 
 def _axis(key: str, value: Any) -> Axis | OnText:
@@ -175,7 +179,7 @@ class LawKeys:
     """Which laws, of what, fitted how."""
 
     k: Numbers = key(
-        None, "one rank, a list {example}, or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V", _ranks, "K",
+        None, "one rank, a list {example}, or log; default 1, 10, 100, with laws= to 10000, below V", _ranks, "K",
         example=[1, 10, 100],
     )  # fmt: skip
     n: Numbers = key(None, "lengths of windows and sequences, in tokens: {example}", _lengths, "N", example=[1, 2, 5])
@@ -185,7 +189,13 @@ class LawKeys:
     resamples: int = key(
         1000, "bootstrap replicates of the documents, for intervals", whole(1, _MOST_REPLICATES), "1000"
     )
-    laws: Choice = key("all", "all (default), one law, or a list", _laws, "all", values=("all", *LAWS, *IMPORTED))
+    laws: Choice = key(
+        None,
+        "all, one law, or a list; default -ln RBP_k and cross-entropy",
+        _laws,
+        "all",
+        values=("all", *LAWS, *IMPORTED),
+    )
     method: list[Method] = key(
         "ols",
         "how laws are fitted: ols, weighted, offset, robust, a list or all",

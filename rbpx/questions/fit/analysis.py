@@ -15,7 +15,7 @@ from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.frontier import frontier
-from rbpx.runs.points.sizes import Evidence, size_points, weigh_group
+from rbpx.runs.points.sizes import Evidence, law_points
 from rbpx.store.store import Record
 
 _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # by the published fit of the ranks
@@ -35,11 +35,7 @@ class Laws:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
     """Fit every requested law to one group of runs, by every requested method."""
-    chosen, k_grid = set(request.laws.names), sorted({k for run in group.runs for k, n in run.observed if n == 1})
-    if group.is_measured:
-        k_grid = request.k.grid(group.vocab_size)
-    evidence = weigh_group(connection, group, request, k_grid, chosen)
-    points = size_points(group, evidence, request, k_grid, chosen)
+    k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())
     laws = [
         doubted(group, law)

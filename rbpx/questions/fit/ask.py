@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import duckdb
 
+from rbpx.config.keys.laws import USUAL_K
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.frontier import frontier_table
 from rbpx.display.given import given_tables
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
-from rbpx.display.vocabulary import AXES, law_title, title_of
-from rbpx.errors import number_of
+from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
 from rbpx.laws.prediction.verdict import Form
 from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
@@ -30,11 +30,8 @@ from rbpx.runs.select.ways import Cells, in_size
 from rbpx.store.store import Record
 
 _MOST: Final = 8  # of the many runs along a training, spread over it
-_USUAL_K: Final = (1, 10, 100)
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
-_FORM: Final = (
-    "whether the data call for an irreducible offset E; undecided (`either` in csv and json) where they cannot tell"
-)
+_FORM: Final = "whether the points call for an irreducible offset E"
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
@@ -56,12 +53,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         return of_losses(connection, group, request)
     laws = analyse(connection, group, request)
     fits = fits_of(laws)
-    shown = [row for row in fits if not request.brief or _is_usual(laws, row)]
     return Result(
         [group],
         with_cells(group, fits, laws.cells),
-        [*_tables(laws, shown, len(fits) - len(shown))],
-        [*sentences(laws, shown)],
+        [*_tables(laws, fits)],
+        [*sentences(laws, fits)],
         partial(figures, laws),
         fits,
         rank_fits_of(laws),
@@ -69,28 +65,19 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     )
 
 
-def _usual_k(laws: Laws) -> Sequence[int]:
-    return [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
-
-
-def _is_usual(laws: Laws, row: Record) -> bool:
-    """Whether a law is of cross-entropy or of RBP at the usual k, which fit a screen."""
-    return row["law"] == "cross_entropy" or (row["law"] == "rbp" and row["k"] in _usual_k(laws))
-
-
-def _tables(laws: Laws, fits: Sequence[Record], n_unshown: int) -> Iterator[Table]:
-    """What the models of a group score, and their laws."""
+def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
+    """The laws of a group, and what its models score."""
+    if laws.group.n_sizes >= 3:
+        yield _laws(laws, fits)
     yield _models(laws)
     if laws.cells:
         yield frontier_table(laws.cells, laws.group.title)
-    if laws.group.n_sizes >= 3:
-        yield _laws(laws, fits, n_unshown)
     given = [(law_title(law.law, law.k), each) for law in laws.laws for each in law.fit.pinned]
     yield from given_tables(given, laws.group.title)
 
 
 def _models(laws: Laws) -> Table:
-    group, usual, rows = laws.group, _usual_k(laws), list[Record]()
+    group, rows = laws.group, list[Record]()
     for at, run in enumerate(group.runs):
         measured: dict[str, Any] = laws.evidence[at].measured if laws.evidence else {}
         shares = measured.get("rbp", [run.observed.get((k, 1)) for k in laws.k_grid])
@@ -100,15 +87,16 @@ def _models(laws: Laws) -> Table:
         "models",
         text("size", "size"),
         place(spare=1),
-        [decimal(f"RBP_{k}", f"rbp_{k}", spare=0 if k in usual else 4 + at) for at, k in enumerate(laws.k_grid)],
+        [decimal(f"RBP_{k}", f"rbp_{k}", spare=0 if k in USUAL_K else 4 + at) for at, k in enumerate(laws.k_grid)],
         decimal("CE", "cross_entropy_nats", means="cross-entropy, nats"),
         [decimal(name.replace("_", " "), name, spare=1) for name in IMPORTED],
         [decimal(heading, name, spare=2) for name, heading in _TERMS.items()],
         whole("tokens", "n_tokens", spare=3),
     )
     shown = rows if group.axis is Axis.S and not laws.cells else spread(rows, _MOST)
-    note = f"{len(shown)} of {len(rows):,} runs." if len(shown) < len(rows) else ""
-    return view.table("What each model scores", shown, f"{group.title}: {about(group)}", group.axis, note)
+    note, are_few = f"{len(shown)} of {len(rows):,} runs." if len(shown) < len(rows) else "", group.n_sizes < 3
+    of = group.title if are_few else f"{group.title}: {about(group)}"
+    return view.table("What each model scores", shown, of, group.axis, note, brief=are_few)
 
 
 def _name(row: Record) -> Cell:
@@ -129,27 +117,24 @@ LAWS: Final = View[Record](
     decimal("sd models", "alpha_models_sd", spare=8),
     constant(spare=3),
     with_ends("E", "E", spare=6),
-    determination(spare=2, ends_spare=7),
+    determination(ends_spare=7),
     points_of(spare=4),
     backtest(),
-    text("form", "form", _form, _FORM, spare=1),
+    text("form", "form", _form, _FORM, spare=2),
     state(),
 )
 
 
-def _laws(laws: Laws, fits: Sequence[Record], n_unshown: int) -> Table:
+def _laws(laws: Laws, fits: Sequence[Record]) -> Table:
     group, words = laws.group, AXES[laws.group.axis]
     methods = list(dict.fromkeys(law.method for law in laws.laws))
     offset = "E + " if methods == [Method.offset] else ""
     title = f"Scaling laws: y = {offset}{words.constant} · {words.x}^−α, fitted to ln y by {by_methods(methods)}"
-    note = (
-        f"RBP_k = Pr(rank ≤ k), ties {group.ties.value}; y is −ln RBP_k, or nats; "
-        f"{title_of(group.axis, group.first.size_by)}. Intervals include the scatter of the models about the law"
-        f"{' and document sampling.' if group.is_measured else '; document sampling is unknown.'}"
+    notes = [f"RBP_k: the share of true tokens that rank at most k, ties {group.ties.value}."] * (
+        any(law.law == "rbp" for law in laws.laws)
     )
-    if n_unshown:
-        note += f" Fitted too: {number_of(n_unshown, 'more law')} a text, which fit, ranks and entropy show."
-    return LAWS.table(title, fits, group.title, group.axis, note)
+    notes += [] if group.is_measured else ["Intervals are over models; how far they vary over documents is unknown."]
+    return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
 
 
 QUESTION = of_each(answer, select=select)

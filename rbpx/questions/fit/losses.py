@@ -157,20 +157,21 @@ def _table(group: PairedGroup, laws: _About) -> Table:
 
 
 def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
-    """The curve of each quantity, at the smallest of several k, and whether families share it."""
+    """The curve of each quantity at the smallest k, that of the axis first, and whether families share it."""
     firsts = {pairs.law: (pairs, rows[-1]) for pairs, rows in reversed(laws)}
-    for pairs, row in reversed(firsts.values()):
+    for pairs, row in sorted(reversed(firsts.values()), key=lambda each: each[0].law != group.on.law):
         named = f"{pairs.title} on {group.first.dataset}{'' if pairs.chance is None else ', as odds,'}"
         kappa, params = estimate_in(row, "kappa"), row["params"]
         if kappa.value is None:
             yield f"{named} against {pairs.x_title}: {row['n_points']} models, and constants need 5."
             continue
-        without = [f"{value:.3g} if {name[-1]} had none" for name, value in params["kappa_without_errors"].items()]
+        status = Status(row["status"] or Status.ok)
         yield (
-            f"{named} goes as (x − E_x)^κ of {pairs.x_title} with κ = {interval_of(kappa)}"
-            f"{', by errors that no data give: ' if without else ''}{', '.join(without)}; models lie "
-            f"{params['scatter'] or 0.0:.2%} off the curve."
+            f"{named} goes as (x − E_x)^κ of {pairs.x_title}, κ = {interval_of(kappa)}; models lie "
+            f"{params['scatter'] or 0.0:.2%} off the curve{'' if status is Status.ok else f' ({status.label})'}."
         )
+        if without := [f"{each:.3g} if {name[-1]} had none" for name, each in params["kappa_without_errors"].items()]:
+            yield f"{pairs.title}: κ rests on errors that no data give; it is {', '.join(without)}."
         if params["shared"] is not None:
             yield said_of_families(pairs, params["shared"]["p"])
     if group.alone:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rbpx.display.given import said_of_given
-from rbpx.display.section import of_ten
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
@@ -66,18 +67,30 @@ def sentences(laws: Laws, rows: Sequence[Record]) -> Iterator[str]:
     words = AXES[laws.group.axis]
     if laws.group.n_sizes < 3:
         are, names = "is" if len(laws.group.runs) == 1 else "are", ", ".join(run.size for run in laws.group.runs)
-        yield f"There {are} {number_of(laws.group.n_sizes, words.point)} ({names}); a law needs at least 3."
+        points = number_of(laws.group.n_sizes, words.point)
+        yield f"There {are} {points} ({names}); a law needs at least 3: measure or import more."
         return
-    lower, none = list[str](), list[str]()
-    for row in filter(None, headline(rows)):
+    lower, none, fitted = list[str](), list[str](), [row for row in rows if row["alpha"] is not None]
+    for row in [row for row in headline(rows) if row is not None] or fitted[:2]:
         name, status = law_title(row["law"], row["k"]), Status(row["status"] or Status.ok)
         if status in _NO_LAW:
-            none.append(f"no law of {name} here ({status.label})")
+            none.append(f"{name} ({status.label})")
         else:
-            lower.append(f"{name} is {of_ten(row['alpha'])}")
-    stands = sum(row["status"] == Status.ok.value for row in rows)
+            alpha = interval_of(estimate_in(row, "alpha")).replace(" (", ", ").rstrip(")")
+            doubt = "" if status is Status.ok else f"; {status.label}"
+            lower.append(f"{name} is {of_ten(row['alpha'])} (α {alpha}{doubt})")
     told = [f"{words.at_tenfold} {' and '.join(lower)}"] if lower else []
-    told += [*none, f"{stands} of these {len(rows)} laws pass{'es' if stands == 1 else ''} every check"]
+    told += (
+        [f"{' and '.join(none)} {'is no power law' if len(none) == 1 else 'are no power laws'} here"] if none else []
+    )
+    told += [] if fitted else ["no law has numbers here"]
+    n, stands = len(rows), sum(row["status"] == Status.ok.value for row in rows)
+    counted = {
+        0: f"none of {n} laws passes",
+        1: f"1 of {n} laws passes",
+        n: f"{'both' if n == 2 else f'all {n}'} laws pass",
+    }
+    told += [f"{counted.get(stands, f'{stands} of {n} laws pass')} every check"] if n > 1 else []
     yield f"{told[0][0].upper()}{'; '.join(told)[1:]}."
     for law in laws.laws:
         yield from said_of_given(law_title(law.law, law.k), law.fit.pinned)

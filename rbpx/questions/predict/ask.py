@@ -34,7 +34,7 @@ from rbpx.runs.group import Group, grouped
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.frontier import frontier, said_of_points
 from rbpx.runs.points.one_run import said_of_one_run
-from rbpx.runs.points.sizes import known_points
+from rbpx.runs.points.sizes import law_points
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -54,7 +54,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         return from_losses(connection, group, request)
     if isinstance(group, TrainingGroup):
         return over_surface(connection, group, request)
-    series, targets = known_points(connection, group, request, set(request.laws.names)), targets_of(group, request)
+    (_, _, series), targets = law_points(connection, group, request), targets_of(group, request)
     series, cells = frontier(series) if request.frontier else (series, ())
     found = [foresee(group, each, request, targets) for each in series]
     found.sort(key=lambda of: math.inf if (error := tested(of.of("backtest"))["mean_error"]) is None else error)

@@ -34,7 +34,7 @@ from rbpx.store.store import Record
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fit the law at every k, log-spaced up to V unless the request names others, and say what its regime of k adds."""
-    points = known_points(connection, group, request if request.k.by_number else request.but(k="log"), {"rbp"})
+    points = known_points(connection, group, request, {"rbp"}, "log")
     laws = [doubted(group, law) for law in fit_all(points, request.method[0], compares=False)] if points else []
     both = list(zip(points, laws, strict=True))
     noise: list[Record] = [{"predicted": None} for _ in both]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.config.keys.laws import DEFAULT_K
+from rbpx.config.keys.laws import DEFAULT_K, USUAL_K
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.laws.intervals.estimate import Replicates
@@ -316,11 +316,30 @@ def known_points(
     group: Group,
     request: Request,
     laws: Collection[str],
-    k: Sequence[int] | Literal["log"] = DEFAULT_K,
+    k: Sequence[int] | Literal["log"],
 ) -> list[Points]:
     """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
     k_grid = request.k.grid(group.vocab_size, k) if group.is_measured else []
     return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
+
+
+def law_points(
+    connection: duckdb.DuckDBPyConnection, group: Group, request: Request
+) -> tuple[list[int], list[Evidence], list[Points]]:
+    """What the laws in size that are asked for are fitted to, without a choice the usual ones.
+
+    Returns:
+        The k of RBP_k, the evidence of each run (none of imported ones), and the points.
+    """
+    laws = set(request.laws.names)
+    if group.is_measured:
+        k_grid = request.k.grid(group.vocab_size, USUAL_K if request.is_usual else DEFAULT_K)
+        evidence = weigh_group(connection, group, request, k_grid, laws)
+        return k_grid, evidence, size_points(group, evidence, request, k_grid, laws)
+    k_grid, points = group.stated_k(request), _imported_points(group, request, laws)
+    if request.is_usual:
+        k_grid = [k for k in k_grid if k in USUAL_K] or k_grid[: len(USUAL_K)]
+    return k_grid, [], [each for each in points if each.k is None or each.k in k_grid]
 
 
 def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:
@@ -330,6 +349,7 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
     """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
     asked = [("rbp", k) for k in group.stated_k(request)]
+    told = () if any(run.imported for run in group.runs) else LAWS[:2]  # that they are not known
     points = []
     for law, k in [*asked, *((law, None) for law in ("cross_entropy", *IMPORTED, *LAWS[2:]))]:
         runs = tuple(run for run in group.runs if run.stated(law, k) is not None)
@@ -337,6 +357,6 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
             y_N = np.array([run.stated(law, k) for run in runs], dtype=np.float64)
             y_N = neg_ln(y_N) if law == "rbp" else 1 - y_N if law == "accuracy" else y_N
             points.append(Points(law, k, runs, y_N, None))
-        elif law in laws and (request.laws.by_name or law in LAWS[:2]):
+        elif law in laws and (request.laws.by_name or law in told):
             points.append(_unknown(group, k, Status.not_known, law))
     return points
