@@ -97,7 +97,7 @@ def _section(name: str, result: Result) -> Section:
     return Section(
         name,
         ", ".join(filter(None, [analysis(name).title, _title(name, result) if analysis(name).across else ""])),
-        (*result.notes, *result.sentences, *of_schedules),
+        (*result.sentences, *result.notes, *of_schedules),
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
         tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items()),
