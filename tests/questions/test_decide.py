@@ -31,13 +31,25 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
 
 
 def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
-    told = asked.words
-    assert re.search(r"At 1e\+22 FLOPs train \S+ \(\S+ to \S+\) parameters on", told)
-    assert re.search(r"; such a run would show cross-entropy of \S+ \(\S+ to \S+\)\.", told)
-    assert "To serve 10T tokens at the loss of the best run of 1e+22 FLOPs train" in told
-    assert "No model gets below" in told
-    assert re.search(r"Of the largest runs \d of \d lie where smaller ones say", told)
-    assert "To narrow ln y of the best run at C = 1e+22, 1e+25" in told
+    (best, _), (served,), told = asked.of_kind("best"), asked.of_kind("served"), asked.results[0].sentences
+    held = [row["held"] for row in asked.of_kind("largest")]
+    assert told[0].startswith(f"Train {served['S'] / 1e9:.3g}B parameters on {served['D'] / 1e12:.3g}T tokens to serve")
+    assert f"at the loss of the best run of 1e+22 FLOPs, which saves {100 * served['saved']:.1f}% of all" in told[0]
+    assert f"Train {best['S'] / 1e9:.3g}B parameters on {best['D'] / 1e9:.3g}B tokens: loss {best['y']:.3f}" in told[1]
+    assert f"({best['y_lo']:.3f} to {best['y_hi']:.3f}), the best of 1e+22 FLOPs, 14 times the largest run's" in told[1]
+    assert (held, told[1][-36:]) == ([True], "; smaller runs foretold the largest.")
+    assert "No size near those of the runs is the best of 1e+25 FLOPs" in told[2]
+    assert "To narrow ln y of the best run at C = 1e+22, 1e+25" in asked.words
+    assert "No model gets below" in asked.words
+
+
+def test_one_table_says_what_smaller_models_lose_within_a_hundred_columns(asked: Asked) -> None:
+    (best, _), told = asked.of_kind("best"), asked.table(100, details=False)
+    assert told.startswith(asked.results[0].sentences[0])
+    assert re.search(rf" half the size  +{best['S'] / 2e9:.3g}B .* {best['y'] * (1 + best['half']):.3f} ", told)
+    assert re.search(rf" a fifth of the size .* \+{100 * best['fivefold']:.1f}% ", told)
+    assert "To narrow" not in told
+    assert max(map(len, told.split("What else")[1].split("C: training")[0].splitlines())) <= 100
 
 
 def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
@@ -71,8 +83,8 @@ def test_to_serve_tokens_it_names_the_size_of_the_law_and_how_well_that_is_known
 
 def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) -> None:
     told = ask(drawn(tmp_path / "store", *straight(9), 0.003, 1), "decide", resamples=40).words
-    assert "No size is best: size and tokens vary together" in told
-    assert "FLOPs train" not in told
+    assert "No size is best yet: size and tokens vary together" in told
+    assert "parameters on" not in told
     assert "To narrow" not in told
     assert "No model gets below" not in told
 

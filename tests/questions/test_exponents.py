@@ -32,6 +32,12 @@ def test_the_24_pairs_of_table_2() -> None:
     assert mean["difference"] == pytest.approx(np.mean([row["difference"] for row in pairs]))
     assert mean["difference_lo"] < 0 < mean["difference_hi"]
     assert mean["drift_lo"] > 0
+    told, mean_of = asked.table(100, details=False), np.mean([row["difference"] for row in pairs])
+    assert told.startswith(
+        "alpha of -ln RBP_1 and of cross-entropy cannot be told apart; they differ by "
+        f"{mean_of:.4f} (95 %: {mean['difference_lo']:.4f} to {mean['difference_hi']:.4f})"
+    )
+    assert max(map(len, told.partition("\n\n")[2].split("k = 1 - CE:")[0].splitlines())) <= 100
 
 
 def test_a_drawn_family_has_the_exponents_of_its_tokens(tmp_path: Path) -> None:

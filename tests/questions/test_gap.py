@@ -171,10 +171,12 @@ def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_pat
         assert significant == (about["verdict"] in ("closes", "opens"))
         assert (about["closed_beyond"] or 1) <= 10 or "beyond" in about["reasons"]
     assert any(about["p"] < 0.05 < about["p_adjusted"] for about in found)
-    n_bent = sum(about["curvature_p"] < 0.05 for about in found)
-    assert asked.words.startswith("olmo, revision 10xC (olmo): Gaps")
-    assert "adjusted for all 10 gaps asked for" in asked.words
-    assert f"{n_bent} of 10 bend at 0.05" in asked.words
+    counts = [sum(about["verdict"] == verdict for about in found) for verdict in ("opens", "closes")]
+    clearest, told = min(found, key=lambda about: about["p"]), asked.table(100, details=False)
+    ratio, lo, hi = (clearest[f"ratio{end}"] for end in ("", "_lo", "_hi"))
+    assert told.startswith(f"Of 10 gaps {counts[0]} open and {counts[1]} close with size (p below 0.05 after Holm over")
+    assert f": cross-entropy {ratio:.3f} times ({lo:.3f} to {hi:.3f}), a gap that" in told
+    assert max(map(len, told.partition("\n\n")[2].split("ratio: L")[0].splitlines())) <= 100
 
 
 def _olmo(source: Path, texts: Sequence[str]) -> str:

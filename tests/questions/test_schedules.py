@@ -204,7 +204,7 @@ def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_i
     bring(ladder_with_states(tmp_path / "a.csv", columns), store)
     (group,) = groups(store, "decide")
     assert group.is_mixed
-    first = ask(store, "decide", resamples=20).results[0].sentences[0]
+    first = ask(store, "decide", resamples=20).results[0].notes[0]
     assert "6 of 18 points are states before the end of their training" in first
     (last,) = groups(store, "decide", checkpoints="last")
     assert not last.is_mixed

@@ -93,7 +93,15 @@ def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) ->
             assert best["S_lo"] is None or best["S_lo"] < best["S"] < best["S_hi"]
 
 
-def test_the_table_names_the_best_form_and_the_best_size(asked: Asked) -> None:
+def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_best_size(asked: Asked) -> None:
+    row, told = asked.rows[0], asked.table(100, details=False)
+    alpha, beta = (
+        f"{row[name]:.3f} ({row[f'{name}_lo']:.3f} to {row[f'{name}_hi']:.3f})" for name in ("alpha", "beta")
+    )
+    error = np.mean([abs(test["predicted"][0] / test["measured"] - 1) for test in row["params"]["held_out"]])
+    assert told.startswith(f"-ln RBP_1 falls as S^-{alpha} and D^-{beta} towards E = ")
+    assert f"told apart, and smaller runs foretell the largest to {error:.1%}." in told
+    assert max(map(len, told.partition("\n\n")[2].split("chinchilla: y")[0].splitlines())) <= 100
     for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "The best of a budget", "D/S"):
         assert said in asked.words
 
@@ -109,8 +117,8 @@ def test_the_table_names_the_best_form_and_the_best_size(asked: Asked) -> None:
             [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
             "size and tokens vary together (sd of ln D about a power of S",
         ),
-        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes:"),
-        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "only 2 numbers of tokens:"),
+        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes, "),
+        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "only 2 numbers of tokens, "),
     ],
 )
 def test_a_design_that_cannot_tell_size_from_tokens_says_why(

@@ -10,7 +10,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import in_digits, law_title, rough, short, spoken
+from rbpx.display.vocabulary import in_digits, percent, rough, short, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
@@ -58,30 +58,30 @@ class Decision(NamedTuple):
         return [row for row in self.rows if row["kind"] in kinds]
 
 
-_RUNS: Final = {"best": "best", "asked": "asked for", "served": "best with serving"}
-BEST: Final = View[Record](
+_THREE: Final = partial(spoken, digits=3)
+_RUNS: Final = {"served": "best with serving", "best": "best", "asked": "asked for"}
+_LESS: Final = {"half": (2, "half the size"), "fivefold": (5, "a fifth of the size")}
+CHOICES: Final = View[Record](
     "best",
-    text("law", "law", lambda row: law_title(row["law"], row["k"]), spare=1),
-    text("run", "kind", lambda row: _RUNS[row["kind"]], spare=4),
-    magnitude("C", "C", lambda row: row.get("C"), "FLOPs, 6 S D of training"),
-    with_ends("S", "S", None, short),
-    with_ends("D", "D", None, short, ends_spare=3),
-    with_ends("expected y", "y", None, in_digits(4), "what a new run of this size would show"),
-    share("half S", "half", None, 2, "larger y with half the size and twice the tokens", 2),
-    share("D x 5", "fivefold", None, 2, "the same with five times the tokens", 2),
-    share("saved", "saved", None, 1, "of all FLOPs, beside serving the best run of C", 5),
+    text("run", "run"),
+    with_ends("S", "S", None, _THREE, ends_spare=3),
+    with_ends("D", "D", None, _THREE, ends_spare=5),
+    magnitude("C", "C", means="training FLOPs, 6 S D"),
+    with_ends("loss", "y", None, in_digits(4), "of a new run, 95 % of which lie in the interval", ends_spare=1),
+    with_ends("more loss", "more", None, percent, "than the best run of as many FLOPs", ends_spare=2),
+    share("saved", "saved", None, 1, "of the FLOPs of training and serving, beside the best run", 4),
     state(),
 )
 NEXT: Final = View[Record](
     "next",
-    whole("run", "rank", means="a run that is named twice is to be trained with two seeds"),
+    whole("run", "rank"),
     magnitude("S", "S"),
     magnitude("D", "D"),
     magnitude("C = 6 S D", "C"),
-    decimal("sd before", "sd_before"),
-    decimal("sd after", "sd_after", means="of what is narrowed, over forms, misfit and scatter"),
-    share("narrower by", "narrowed"),
-    written("per 1e18 FLOPs", "per_flop", lambda row: row["per_flop"] * 1e18, rough, spare=1),
+    share("narrower by", "narrowed", means="standard deviation, given the runs above"),
+    decimal("sd before", "sd_before", spare=1),
+    decimal("sd after", "sd_after", spare=1),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row["per_flop"] * 1e18, rough, spare=3),
     text("plan", "plan", means="most per_flop, or the best use of a budget", spare=2),
 )
 
@@ -97,7 +97,10 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     decisions = [_decide(group, each, plain_of.get((each.law, each.k)), request) for each in quantities]
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
-    return Result([group], rows, [*_tables(group, decisions)], [*_sentences(group, decisions)], drawn)
+    asks, notes = request.next is not None, [*said_of_runs(group, quantities)]
+    titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
+    said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, asks)]
+    return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
 
 
 def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: Request) -> Decision:
@@ -199,60 +202,102 @@ def _next(
         yield from [of_plan | {"rank": n, **run} for n, run in enumerate(plan.runs, 1)] or [of_plan]
 
 
-def _tables(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Table]:
-    """The best of each budget, then for each quantity the runs to train next."""
-    if rows := [row for each in decisions for row in each.of_kind(*_RUNS)]:
-        note = "Over forms, bends and misfit; 95 % intervals."
-        yield BEST.table("What to train", alike(rows), group.title, note=note)
+def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> Iterator[Table]:
+    """Of each quantity what else costs what, and the runs to train next."""
     for n, of in enumerate(decisions, 1):
+        quantity = f": {of.trained.title}" if len(decisions) > 1 else ""
+        if rows := [*_choices(of)]:
+            yield CHOICES.table(f"What else costs what{quantity}", alike(rows), group.title, brief=not asks)
         if rows := [row for row in of.of_kind("next") if "S" in row]:
-            table = NEXT.table(f"To narrow {rows[0]['target']} of {of.trained.title}", rows, group.title)
+            table = NEXT.table(f"To narrow {rows[0]['target']}{quantity}", rows, group.title, brief=asks)
             yield replace(table, name=f"next-{n}")
 
 
-def _sentences(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[str]:
-    """What the runs say, one decision after the other; before all, what would change every number."""
-    yield from said_of_runs(group, [each.trained for each in decisions])
-    for of in decisions:
-        for said in _said(of):
-            yield f"{of.trained.title}: {said}" if len(decisions) > 1 else said[0].upper() + said[1:]
+def _choices(of: Decision) -> Iterator[Record]:
+    """The best of each budget and what was asked for; of the first budget smaller models that train for longer too."""
+    for row in of.of_kind(*_RUNS):
+        at, (S, D) = {**row, "run": _RUNS[row["kind"]]}, (row["S"], row["D"])
+        yield at if S is None else at | {"C": 6 * S * D}
+        for key, (times, name) in _LESS.items() if row in of.of_kind("best")[:1] and S is not None else ():
+            if (more := row[key]) is not None:
+                longest = float((of.trained.runs.D_N / of.trained.runs.S_N).max())
+                doubts = in_order([*map(Status, row["reasons"]), *_beyond(1.0, D / S * times**2 / longest)])
+                less = {"S": S / times, "D": D * times, "y": row["y"] and row["y"] * (1 + more), "C": row["C"]}
+                less |= {"more": more, "more_lo": row[f"{key}_lo"], "more_hi": row[f"{key}_hi"], "reasons": doubts}
+                yield {"run": name} | less
 
 
-def _said(of: Decision) -> Iterator[str]:
-    (about,), title = of.of_kind("runs"), of.trained.title
+def _said(of: Decision, asks: bool) -> Iterator[str]:
+    """The answer, then what else the runs say; where runs to train next are asked for, these are the answer."""
+    (about,), following = of.of_kind("runs"), [*_said_of_next(of)]
+    yield from following if asks else ()
     if Status.collinear_design.value in about["reasons"]:
-        yield "no size is best: size and tokens vary together; train some sizes longer or shorter (next=3 says which)."
-    for row in of.of_kind("best", "served"):
-        yield f"{_start(row)} {_best(row, title)}."
+        design, D = of.fits[0].design, float(of.trained.runs.D_N.max())
+        said, which = "size and tokens vary together", f"longer or shorter{'' if asks else '; next=3 says which'}"
+        if design is not None and design.n_D == 1:
+            said, which = f"all runs have {spoken(D)} training tokens", "on a third and on three times as many"
+        yield f"No size is best yet: {said}, so what more of either brings is unknown. Train some sizes {which}."
+    elif not any(fit.surface is not None for fit in of.fits):
+        yield f"No size is best yet: {Status(about['status']).remedy}"
+    yield from (_best(of, row) for kind in ("served", "best") for row in of.of_kind(kind))
+    yield from () if asks else following
     if about["E"] is not None:
-        yield f"no model gets below {_between(about, 'E', in_digits(4))}."
+        yield f"No model gets below {_between(about, 'E', in_digits(4))}."
     yield from _said_of_worth(of)
-    if largest := sorted(of.of_kind("largest"), key=lambda row: -abs(row["in_sd"])):
-        inside, row = sum(row["held"] is True for row in largest), largest[0]
-        off = ""
-        if abs(row["in_sd"]) > farthest_of(len(largest)):
-            off = f"; that of {spoken(row['S'])} parameters on {spoken(row['D'])} tokens is {rough(abs(row['in_sd']))} "
-            off += f"standard deviations {'worse' if row['in_sd'] > 0 else 'better'}"
-        yield f"of the largest runs {inside} of {len(largest)} lie where smaller ones say{off}."
-    for row in of.of_kind("next"):
-        if "S" not in row:
-            yield "no run within what there is narrows that by 2 %."
+    largest = max(of.of_kind("largest"), key=lambda row: abs(row["in_sd"]), default=None)
+    if largest is not None and abs(largest["in_sd"]) > farthest_of(len(of.of_kind("largest"))):
+        yield (
+            f"The run of {spoken(largest['S'])} parameters on {spoken(largest['D'])} tokens is "
+            f"{rough(abs(largest['in_sd']))} standard deviations {'worse' if largest['in_sd'] > 0 else 'better'} than "
+            "smaller ones say."
+        )
 
 
-def _start(row: Record) -> str:
-    if row["kind"] == "best":
-        return f"at {short(row['C'])} FLOPs"
-    served = f"{spoken(row['T'])} tokens"
-    if row["within"]:
-        return f"at {short(row['C'])} FLOPs for training and for serving {served}"
-    return f"to serve {served} at the loss of the best run of {short(row['C'])} FLOPs"
-
-
-def _best(row: Record, title: str) -> str:
+def _best(of: Decision, row: Record) -> str:
+    """The best run of a budget, what it would show, and how far to trust that."""
+    serves, most = row["kind"] == "served", float(of.trained.runs.along(Axis.C).max())
+    budget = f"{short(row['C'])} FLOPs"
+    if serves:
+        budget += f" for training and for serving {spoken(row['T'])} tokens" if row["within"] else ""
+    elif row["C"] > 1.01 * most:
+        budget += f", {rough(row['C'] / most)} times the largest run's"
     if row["S"] is None:
-        return "no size is the best of those near the runs"
-    shows = "" if row["y"] is None else f"; such a run would show {title} of {_between(row, 'y', in_digits(4))}"
-    return f"train {_between(row, 'S')} parameters on {_between(row, 'D')} tokens{shows}"
+        return f"No size near those of the runs is the best of {budget}: {Status(row['status']).remedy}"
+    said = f"Train {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens"
+    if serves and not row["within"]:
+        saved = "" if row["saved"] is None else f", which saves {row['saved']:.1%} of all FLOPs"
+        said += f" to serve {spoken(row['T'])} at the loss of the best run of {budget}{saved}"
+    else:
+        loss = "loss" if of.trained.law == "cross_entropy" else of.trained.title
+        said += f": {loss} {_between(row, 'y', in_digits(4))}, the best of {budget}"
+    if row["S_lo"] is not None and row["S_hi"] is not None:
+        said += f"; the best size is {spoken(row['S_lo'])} to {spoken(row['S_hi'])}"
+    return f"{said}; {_trust(of, row)}."
+
+
+def _trust(of: Decision, row: Record) -> str:
+    held = [each["held"] is True for each in of.of_kind("largest")]
+    if Status.beyond in row["reasons"]:
+        return "far from the runs, so nothing tests it"
+    if len(held) == 1:
+        return f"smaller runs {'foretold' if all(held) else 'did not foretell'} the largest"
+    return f"smaller runs foretold {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"
+
+
+def _said_of_next(of: Decision) -> Iterator[str]:
+    """The first run of each plan, and what all of it narrows."""
+    for row in of.of_kind("next"):
+        target = row["target"]
+        plan = [each for each in of.of_kind("next") if each["plan"] == row["plan"]]
+        if "S" not in row:
+            yield f"No run narrows {target} by 2 %."
+        elif row["rank"] == 1:
+            n, all_of_them = len(plan), 1 - plan[-1]["sd_after"] / row["sd_before"]
+            yield (
+                f"Train next {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens ({short(row['C'])} FLOPs): "
+                f"the standard deviation of {target} falls by {row['narrowed']:.0%}"
+                f"{f', after {n} runs by {all_of_them:.0%}' if n > 1 else ''}."
+            )
 
 
 def _between(row: Record, name: str, how: Any = spoken) -> str:
@@ -262,7 +307,7 @@ def _between(row: Record, name: str, how: Any = spoken) -> str:
 
 def _said_of_worth(of: Decision) -> Iterator[str]:
     """What the variant is worth beside models without one, and from how much compute on."""
-    worth, variant = of.of_kind("worth"), f"variant {of.trained.members[0].variant}"
+    worth, variant = of.of_kind("worth"), f"Variant {of.trained.members[0].variant}"
     if len(worth) == 1:
         yield f"{variant} cannot be compared with runs without a variant: {Status(worth[0]['status']).label}."
     elif worth:

@@ -21,7 +21,7 @@ from rbpx.runs.select.trainings import TrainingGroup
 if TYPE_CHECKING:
     from rbpx.questions.decide.ask import Decision
 
-_LINE, _ASKED, _LEADING, _RUN = "best of each C", "asked for", "best run so far", "run"
+_LINE, _ASKED, _LEADING, _RUN = "best of each C", "to train", "best run so far", "run"
 _BUDGETS: Final = 13  # from the least compute of the runs to the most, or to what is asked for
 _SAME: Final = 1.01  # of C: runs that are so close spend the same
 

@@ -22,6 +22,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import read_table
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.numeric import Floats, line
+from rbpx.laws.power.intervals import ALPHA
 from rbpx.laws.power.law import fit_power_law
 from rbpx.questions.exponents import pooled
 from rbpx.questions.exponents.classes import of_classes
@@ -161,25 +162,27 @@ def _result(pairs: Sequence[Pair], laws: Sequence[pooled.PooledLaw] = (), of_all
     if pairs:
         view = _view(sorted({k for pair in pairs for k in pair.ks}))
         shown = [row | {"dataset": pair.title} for pair in pairs for row in pair.rows]
-        tables.append(view.table("Exponents of the laws in S", shown))
+        tables.append(view.table("Exponents of the laws in S", shown, brief=lambda row: row["kind"] == "pair"))
         mean = {name: _mean(pairs, name) for name in ("difference", "drift")}
         status = Status.ok if mean["difference"].leaves_out_0 else Status.no_trend
         run_ids = [run_id for pair in pairs for group in pair.groups for run_id in group.run_ids]
         about: Record = {"n_pairs": len(pairs), "status": status.value, "run_ids": run_ids}
         rows.append({"kind": "mean", "family": None, "dataset": None, **by_name(**mean), **about})
-        unclear = "" if status is Status.ok else ", which cannot be told from 0"
+        apart, why = "" if status is Status.ok else " cannot be told apart; they", ""
         if mean["difference"].ends is None:
-            unclear = "" if of_all else ", since slopes of one family do not say how its models scatter"
+            apart, why = "", "" if of_all else ", since slopes of one family do not say how its models scatter"
+        p = [law.fits[0]["exponents"]["p"] for law in laws if law.fits[0].get("exponents")]
+        agree = f"; families on one text agree in {sum(each >= ALPHA for each in p)} of {len(p)} laws" if p else ""
         said.append(
-            f"Mean over {number_of(len(pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
-            f"{interval_of(mean['difference'], 4)}{unclear}; α changes by {interval_of(mean['drift'], 4)} per unit of "
-            "ln k."
+            f"α of −ln RBP_1 and of cross-entropy{apart} differ by {interval_of(mean['difference'], 4)}{why}, the mean "
+            f"over {number_of(len(pairs), 'pair')} of family and text; for each unit of ln k α changes by "
+            f"{interval_of(mean['drift'], 4)}{agree}."
         )
     fits = [row for law in laws for row in pooled.fit_records(law)]
     return Result(
         [] if of_all is None else [of_all],
         [*rows, *({"kind": "pooled", **row} for row in fits)],
-        [*tables, *([pooled.table(laws)] if laws else [])],
+        [*tables, *([pooled.table(laws, brief=not pairs)] if laws else [])],
         [*said, *map(pooled.sentence, laws)],
         partial(pooled.figures, laws, [row["fit_id"] for row in fits]),
         fits,
@@ -201,16 +204,15 @@ def _view(ks: Sequence[int]) -> View[Record]:
         text("text", "dataset"),
         text("family", "family"),
         text(
-            "tokens", "tokens", None, "improving: tokens whose ids `learning` finds to get better with size; they were "
-            "chosen on the same text, so their exponents are a little too large", 1,
+            "tokens", "tokens", None, "improving: those whose ids get better with size by `learning`, chosen on the "
+            "same text, so that their exponents are a little too large", 1,
         ),
         share("share", "share", digits=0, spare=2),
         decimal("CE", "alpha_cross_entropy", digits=3),
         [decimal(f"k = {k:,}", f"alpha_{k}", digits=3, spare={1: 0, _UP_TO: 3}.get(k, 5)) for k in ks],
         with_ends(
             "k = 1 − CE", "difference",
-            means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio; 95 % over documents and "
-            "models, for the mean over families and texts too; what models of a size have in common counts once",
+            means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio",
         ),
         with_ends(
             "for each ln k", "drift", means=f"change of α per unit of ln k, up to k = {_UP_TO}", spare=4, ends_spare=6

@@ -111,9 +111,10 @@ def sentence(law: PooledLaw) -> str:
     return f"{law.title}: α = {interval_of(estimate_in(fit, 'alpha'))}; {'; '.join(said)}."
 
 
-def table(laws: Sequence[PooledLaw]) -> Table:
-    """Every law of every text, of the families and with one exponent."""
-    return LAWS.table("one exponent", chain.from_iterable(map(_rows, laws)), families(laws[0].groups).title_of_family)
+def table(laws: Sequence[PooledLaw], brief: bool) -> Table:
+    """Every law of every text, of the families and with one exponent; a terminal shows the latter, if any."""
+    rows, about = chain.from_iterable(map(_rows, laws)), families(laws[0].groups).title_of_family
+    return LAWS.table("one exponent", rows, about, brief=brief and (lambda row: row["family"] == _FORMS[Method.ols][0]))
 
 
 def _rows(law: PooledLaw) -> Iterator[Record]:
@@ -132,7 +133,7 @@ LAWS: Final = View[Record](
     text("text", "dataset"),
     text("law", "law"),
     text("family", "family"),
-    exponent(means="interval over models and documents; what families have in common at a size counts once"),
+    exponent(),
     with_ends("E", "E", None, decimals(3), spare=1, ends_spare=4),
     written("sd", "residual_sd", None, rough, "of ln y about the law", spare=6),
     decimal("ρ", "mean_correlation", None, 2, "correlation of the residuals at the same sizes", spare=2),

@@ -1,17 +1,16 @@
 """Answers how the gap between two texts, or two slices of one, changes with size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
+from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, headline, number
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import ALPHA
 from rbpx.laws.prediction.verdict import Form
@@ -37,15 +36,18 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
     losses, group = [each for pair in pairs for each in pair], pairs[0][0].a.group
     fits = [_row(each) for each in losses]
     shown = [row | row["params"] | _named(each) for row, each in zip(fits, losses, strict=True)]
-    said = [_sentence(min(pair, key=lambda loss: loss.law != "cross_entropy")) for pair in pairs[:MOST_PAIRS]]
-    about, what = (group.title, "slice") if losses[0].a.where else (group.title_of_family, "text")
-    bends, x = [loss.gap.bends for loss in losses if loss.gap.curvature_p is not None], group.axis.value
-    note = (
-        f"L_A / L_B = G·({x} / {x}_ref)^δ, A the harder {what}; ties {group.ties.value}. p Holm is adjusted for all "
-        f"{tested} gaps asked for; {sum(bends)} of {len(bends)} bend at {ALPHA:g}, each tested by itself."
-    )
-    table = PAIRS.table("Gaps", shown, about, group.axis, note)
+    about = group.title if losses[0].a.where else group.title_of_family
+    first = {each.name for each in _main(losses)}
+    is_brief = len(losses) <= _MOST_ROWS or (lambda row: row["loss"] in first)
+    table = PAIRS.table("Gaps", shown, about, group.axis, brief=is_brief)
+    said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:MOST_PAIRS])]
     return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)
+
+
+def _main(losses: Sequence[LossGap]) -> list[LossGap]:
+    """Those of cross-entropy and of -ln RBP at the smallest k."""
+    k = min((each.k for each in losses if each.k is not None), default=None)
+    return sorted((each for each in losses if each.k in (None, k)), key=lambda each: headline(each.law, each.k))
 
 
 def _named(loss: LossGap) -> Record:
@@ -71,14 +73,45 @@ def _row(loss: LossGap) -> Record:
     return record_of(a.group, "gap", gap.fit, run_ids, Method.ols, dataset_b=b.group.first.dataset, **more)
 
 
-def _sentence(loss: LossGap) -> str:
-    """What the gap of a pair does."""
-    gap = loss.gap
-    return (
-        f"{loss.name}: {loss.a.name} is harder than {loss.b.name}, by a factor of {interval_of(gap.ratio)}; δ = "
-        f"{interval_of(gap.delta)}, p after Holm {_p_value(gap.p_adjusted)}: the gap "
-        f"{gap.verdict or 'is unknown'}{'' if gap.verdict is None else ' ' + AXES[loss.a.group.axis].grows}."
-    )
+def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
+    """How many gaps of several pairs open or close, and the clearest of them."""
+    judged = [each for each in losses if each.gap.p_adjusted is not None]
+    if len({frozenset((each.a.name, each.b.name)) for each in judged}) > 1:
+        opens, closes = (sum(each.gap.verdict == verdict for each in judged) for verdict in ("opens", "closes"))
+        clearest = min(judged, key=lambda each: (each.gap.p_adjusted, each.gap.p))
+        yield (
+            f"Of {len(judged)} gaps {opens} open and {closes} close {AXES[losses[0].a.group.axis].grows} (p below "
+            f"{ALPHA:g} after Holm over {tested}). The clearest: {_sentence([clearest])}"
+        )
+
+
+def _sentence(losses: Sequence[LossGap]) -> str:
+    """How many times higher losses are on the harder text, and what becomes of that."""
+    said, named = list[str](), ""
+    for each in losses:
+        gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "
+        by = f" as {axis.value}^{_between(gap.delta)}{' on average' if gap.bends else ''}"
+        what = _BECOMES.get(gap.verdict or "", "without a trend") + (by if gap.verdict in ("closes", "opens") else "")
+        said.append(
+            f"{'' if sides == named else sides}{each.name} {_between(gap.ratio, ' times')}, "
+            f"{what.format(grows=AXES[axis].grows)}"
+        )
+        named = sides
+    return f"{'; '.join(said)}."
+
+
+def _between(of: Estimate, unit: str = "") -> str:
+    return f"{number(of.value, 3)}{unit}{'' if of.ends is None else f' ({number(of.lo, 3)} to {number(of.hi, 3)})'}"
+
+
+_MOST_ROWS: Final = 16
+_BECOMES: Final = {
+    "closes": "a gap that closes {grows}",
+    "opens": "a gap that opens {grows}",
+    "may close": "a gap that may close {grows}",
+    "may open": "a gap that may open {grows}",
+    "turns": "a gap that turns round between the sizes",
+}
 
 
 def _p_value(p: float | None) -> str:
@@ -94,9 +127,9 @@ PAIRS: Final = View[Record](
     text("A / B", "pair"),
     text("loss", "loss"),
     with_ends(
-        "ratio", "ratio", None, decimals(3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=3
+        "ratio", "ratio", None, decimals(3), "L_A / L_B at the geometric mean of {x}, A the harder", ends_spare=3
     ),
-    with_ends("δ", "delta", means="exponent of the ratio; with an offset, its mean slope", ends_spare=2),
+    with_ends("δ", "delta", means="exponent of the ratio in {x}, or its mean slope", ends_spare=2),
     written("p", "p", None, _p_value, "of δ = 0", 6),
     written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 3),
     written("p bend", "curvature_p", None, _p_value, "of a straight line against a parabola", 5),

@@ -1,6 +1,7 @@
 """Answers how quantities depend on size and tokens: the constants of each form, and the best of each budget."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -24,7 +25,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import decimals, in_digits, law_title, rough, short, significant
+from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, number, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.surface.design import Design
@@ -46,15 +47,16 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     """Fit every form to every quantity of a group: a row for each, then the best of sweeps, and runs that lie off."""
     laws = analyse(connection, group, request)
     fits = [form.row for law in laws for form in law.forms]
-    cells = [cell for law in laws for cell in law.trained.cells]
-    rows, outside = with_cells(group, alike(fits), cells), outlier_rows(group, [law.trained for law in laws])
+    cells, quantities = [cell for law in laws for cell in law.trained.cells], [law.trained for law in laws]
+    rows, outside = with_cells(group, alike(fits), cells), outlier_rows(group, quantities)
     return Result(
         [group],
         alike([*({"kind": "law"} | row for row in rows), *outside]) if outside else rows,
-        [*_tables(group, laws, cells)],
-        [*_sentences(group, laws)],
+        [*_tables(group, laws, cells, request)],
+        [*_sentences(laws)],
         partial(figures, group, laws),
         fits,
+        notes=[*said_of_runs(group, quantities)],
     )
 
 
@@ -65,16 +67,13 @@ SURFACES: Final = View[Record](
     "surfaces",
     LAW,
     text("form", "form"),
-    with_ends("α", "alpha", means="exponent of S; intervals are over trainings and documents"),
-    with_ends("β", "beta", means="exponent of D", ends_spare=1),
+    with_ends("α", "alpha", means="exponent of size S"),
+    with_ends("β", "beta", means="exponent of training tokens D", ends_spare=1),
     with_ends("E", "E", spare=1, ends_spare=5),
     with_ends("A", "A", None, in_digits(4), spare=7),
     with_ends("B", "B", None, in_digits(4), spare=8),
     with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=9),
-    share(
-        "held out", "held_out_error",
-        means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
-    ),
+    share("held out", "held_out_error", means="mean |error| of the largest runs, foretold from the others", spare=2),
     whole("points", "n_points", spare=4),
     whole("trainings", "n_runs", spare=11),
     whole("sizes", "n_S", spare=6),
@@ -82,8 +81,7 @@ SURFACES: Final = View[Record](
     ends("least_D_per_S greatest_D_per_S", None, short, "D/S", spare=5),
     written(
         "sd of D", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
-        "standard deviation of ln D about its line on ln S, or of ln S about its line on ln D where that is less; "
-        "below 0.1 one follows the other", 6,
+        "of ln D about its line on ln S, or the other way round; below 0.1 one follows the other", 6,
     ),
     magnitude("condition", "condition", None, "condition number of the scaled derivatives of ln y", 9),
     written("objective", "objective", None, lambda value: significant(value, 6), spare=10),
@@ -108,20 +106,26 @@ OPTIMA: Final = View[Record](
 )
 
 
-def _tables(group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept]) -> Iterator[Table]:
+def _tables(
+    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept], request: Request
+) -> Iterator[Table]:
     """The surfaces of a group and how their points lie, then the best of each budget."""
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
-    rows = [_by_exponents(form) for _, form in named]
-    if rows:
-        forms = dict.fromkeys(row["form"] for row in rows)
-        note = " ".join(f"{name}: {FORMS[name].equation} ({FORMS[name].source})." for name in forms)
-        yield SURFACES.table("Surfaces in size and tokens", rows, about, note=note)
+    if rows := [_by_exponents(form) for _, form in named]:
+        of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
+        brief = partial(_is_brief, request.laws.by_name)
+        told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
+        yield SURFACES.table("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
-        yield frontier_table(cells, about)
+        yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
         C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
-        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about)
+        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
+
+
+def _is_brief(by_name: bool, row: Record) -> bool:
+    return by_name or row["law"] in ("rbp", "cross_entropy")
 
 
 def _by_exponents(form: FormFit) -> Record:
@@ -145,14 +149,33 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
         yield named | best | by_parabola | {"S_with_head": head["S"]}
 
 
-def _sentences(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[str]:
-    """What a point is, which runs lie off, and of each quantity which form fits best and how the best size grows."""
-    yield from said_of_runs(group, [law.trained for law in laws])
+def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
+    """The answer for cross-entropy or the first law; then of each quantity which form fits best, and what was given."""
+    if laws:
+        yield _answer(min(laws, key=lambda law: headline(law.trained.law, law.trained.k)))
     for law in laws:
-        together = _why_collinear(law.best.fit.design)
-        said = "; ".join([each for each in (together, *_verdict(law)) if each])
+        said = "; ".join(_verdict(law))
         yield from [f"{law.trained.title}: {said}."] if said else []
         yield from said_of_given(law.trained.title, law.best.fit.pinned)
+
+
+def _answer(law: SurfaceLaw) -> str:
+    """The exponents of size and tokens, whether they can be told apart, and how held-out runs do."""
+    row, fit, title = _by_exponents(law.best), law.best.fit, law.trained.title
+    if fit.surface is None:
+        return f"No surface of {title}: {Status(row['status']).remedy}"
+    alpha, beta, E = (_between(row, name) for name in ("alpha", "beta", "E"))
+    if why := _why_collinear(fit.design):
+        mixed = "" if row["alpha_lo"] is None else f"; α = {alpha} of {title} is of both together"
+        return f"The effects of size and of tokens cannot be told apart: {why}{mixed}."
+    towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
+    tested = "no larger run tests it" if error is None else f"smaller runs foretell the largest to {error:.1%}"
+    return f"{title} falls as S^-{alpha} and D^-{beta}{towards}; size and tokens can be told apart, and {tested}."
+
+
+def _between(row: Record, name: str) -> str:
+    value, lo, hi = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
+    return number(value, 3) if lo is None else f"{number(value, 3)} ({number(lo, 3)} to {number(hi, 3)})"
 
 
 def _verdict(law: SurfaceLaw) -> Iterator[str]:
@@ -186,7 +209,7 @@ def _why_collinear(design: Design | None) -> str | None:
     few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
     few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
     if few:
-        return f"only {' and '.join(few)}: a surface needs 3 of each"
+        return f"the runs have only {' and '.join(few)}, and a surface needs 3 of each"
     return f"size and tokens vary together (sd of ln D about a power of S {rough(design.sd)})"
 
 
