@@ -13,7 +13,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.questions.missing import no_groups, no_runs
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
-from rbpx.runs.documents import document_ranks_kept, with_documents
+from rbpx.runs.documents import with_documents
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
@@ -235,7 +235,7 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
 
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
     """Ask several questions about one group, in any process."""
-    with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
+    with evidence_kept() if len(calls) > 1 else nullcontext():
         return [_attempted(_analyse, *call) for call in calls]
 
 
