@@ -13,7 +13,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.questions.missing import no_groups, no_runs
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
-from rbpx.runs.documents import document_ranks_kept, with_documents
+from rbpx.runs.documents import with_documents
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
@@ -79,7 +79,7 @@ def answer_all(
     names: Sequence[str],
     grids: Sequence[Grid],
     required: Container[str],
-    is_asked: Callable[[Group], bool] = lambda group: True,
+    is_asked: Callable[[str, Group], bool] = lambda name, group: True,
 ) -> dict[str, list[Result] | RbpxError]:
     """Ask several questions as `answer` does; an error of one is returned as its answer.
 
@@ -89,7 +89,7 @@ def answer_all(
         names: the questions.
         grids: what to look at.
         required: the questions for which having no law at all is an error.
-        is_asked: whether to look at a group that the grids select.
+        is_asked: whether a question looks at a group that the grids select.
     """
     asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
     results = _found([call for each in asked.values() if not isinstance(each, RbpxError) for call in each[0]])
@@ -114,7 +114,7 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
         return problem
 
 
-def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[Group], bool]) -> tuple[list[Call], bool]:
+def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], bool]:
     """What a question asks of the groups that grids select, and whether the tokens of any of them are known."""
     across, calls, tokens_known = analysis(name).across, list[Call](), False
     for alike in _alike(grids) if across else [[grid] for grid in grids]:
@@ -123,7 +123,7 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[Group], bool]) 
         with connected(request) as connection:
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(analysis(name), group) and is_asked(group)]
+            groups = [group for group in groups if _suits(analysis(name), group) and is_asked(name, group)]
         if are_elsewhere():
             request = request.but(store=str(store.root.resolve()))
         calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
@@ -235,7 +235,7 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
 
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
     """Ask several questions about one group, in any process."""
-    with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
+    with evidence_kept() if len(calls) > 1 else nullcontext():
         return [_attempted(_analyse, *call) for call in calls]
 
 

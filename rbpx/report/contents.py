@@ -22,6 +22,7 @@ from rbpx.report.across import figures_across
 from rbpx.report.overview import facts, facts_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_processes
+from rbpx.runs.select.ways import varies_in_both
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store, now
 from rbpx.version import __version__
@@ -197,7 +198,12 @@ def _find_all(
     if asked == []:
         return {name: [] for name in names}, {}
     texts = None if asked is None else {_text_of(group) for group in asked}
-    found = answer_all(names, grids, set(names) - {"fit"}, lambda group: texts is None or _text_of(group) in texts)
+
+    def is_asked(name: str, group: Group) -> bool:
+        is_of_texts = texts is None or _text_of(group) in texts
+        return is_of_texts and (name != "surface" or varies_in_both(group))  # else nothing tells size from tokens
+
+    found = answer_all(names, grids, set(names) - {"fit"}, is_asked)
     answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
     reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
     without = found.get("fit")

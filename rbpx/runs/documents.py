@@ -10,9 +10,6 @@ Shapes: N runs, D documents, U units (documents, or texts that several of them w
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -28,12 +25,8 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
-from rbpx.store.sql import ask
+from rbpx.store.sql import ask, ask_once
 from rbpx.ties import Ties
-
-_MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
-
-_KEPT: ContextVar[dict[tuple[str, Ties], pa.Table]] = ContextVar("kept document ranks")
 
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
@@ -66,28 +59,9 @@ def text_ranks(
     return doc_T, rank_T
 
 
-@contextmanager
-def document_ranks_kept() -> Iterator[None]:
-    """Count each run once for all that asks within the context, as long as the counts fit into 256 MiB.
-
-    All that asks has to ask one store.
-    """
-    token = _KEPT.set({})
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
-
-
 def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
     """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
-    kept, key = _KEPT.get({}), (run_id, ties)  # outside of `document_ranks_kept` an empty one that is discarded
-    if key in kept:
-        return kept[key]
-    counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
-    if sum(each.nbytes for each in kept.values()) + counts.nbytes <= _MOST_BYTES:
-        kept[key] = counts
-    return counts
+    return ask_once(connection, "document_ranks", run_id=run_id, ties=ties.value)
 
 
 _LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
@@ -203,7 +177,7 @@ def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order:
     """
     if not group.is_measured:
         return group
-    rows = ask(connection, "document_units", run_id=group.runs[0].run_ids[0])
+    rows = ask_once(connection, "document_units", run_id=group.runs[0].run_ids[0])
     if len(rows) != group.n_documents:
         return group
     names, is_scored_D = rows["text"].to_pylist(), rows["has_tokens"].to_numpy(zero_copy_only=False)

@@ -45,7 +45,9 @@ class SqlLimits:
 
 _LIMITS: Final = SqlLimits()
 _Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
-_shared: ContextVar[tuple[ExitStack, _Connections] | None] = ContextVar("shared", default=None)
+_Answers = dict[tuple[int, str, str], pa.Table]
+_shared: ContextVar[tuple[ExitStack, _Connections, _Answers] | None] = ContextVar("shared", default=None)
+_MOST_BYTES: Final = 256 * _MIB  # of answers that are kept
 
 
 @contextmanager
@@ -83,7 +85,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> No
 
 @contextmanager
 def connected_once() -> Iterator[None]:
-    """While the block lasts, questions share a connection (`shared`), and so the runs that the first of them found.
+    """While the block lasts, questions share a connection (`shared`), and what one of them was told (`ask_once`).
 
     Within another such block this one does nothing.
     """
@@ -91,7 +93,7 @@ def connected_once() -> Iterator[None]:
         yield
         return
     with ExitStack() as stack:
-        before = _shared.set((stack, {}))
+        before = _shared.set((stack, {}, {}))
         try:
             yield
         finally:
@@ -101,7 +103,7 @@ def connected_once() -> Iterator[None]:
 @contextmanager
 def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
     """As `connect` without fits; to make one anew for each question of a report takes seconds for thousands of runs."""
-    stack, connections = _shared.get() or (None, {})
+    stack, connections, _ = _shared.get() or (None, {}, {})
     if stack is None:
         with connect(store, with_fits=False, limits=limits) as connection:
             yield connection
@@ -125,6 +127,18 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
         raise unread(problem) or untold(problem) or problem from None
+
+
+def ask_once(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
+    """As `ask`, for what several questions ask: while they share a connection, 256 MiB of answers are kept."""
+    *_, answers = _shared.get() or (None, {}, {})  # outside of `connected_once` none, and what is put there is lost
+    key = (id(connection), name, repr(sorted(parameters.items())))
+    if key in answers:
+        return answers[key]
+    answer = ask(connection, name, **parameters)
+    if sum(each.nbytes for each in answers.values()) + answer.nbytes <= _MOST_BYTES:
+        answers[key] = answer
+    return answer
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:

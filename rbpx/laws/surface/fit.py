@@ -138,6 +138,7 @@ def fit_surface(
     seed: int = 0,
     given: Mapping[str, float] = NOTHING,
     over: float = 1.0,
+    collinear: bool = True,
 ) -> Surface:
     """Fit a form to the points of runs.
 
@@ -151,6 +152,7 @@ def fit_surface(
         given: constants of the form that are held; none where `over` is not 1.
         over: by what the loss of points above the surface is divided; it is then raised to the level of well-tuned runs
             (`rbpx.laws.tuned`), and its intervals are theirs.
+        collinear: whether to fit also where size and tokens vary together, so that no form is determined.
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
@@ -183,6 +185,8 @@ def fit_surface(
         return without(Status.too_few_sizes)
     if np.ptp(y_N) == 0:
         return without(Status.no_variation)
+    if not collinear and design is not None and design.is_collinear:
+        return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)
     held, origin = equation.held(given), equation.reference(given)

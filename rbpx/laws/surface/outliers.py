@@ -27,6 +27,7 @@ from scipy.special import ndtri, stdtr
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.surface.averaged import forms_to_mix, predict_over_forms
+from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceNumbers
@@ -61,6 +62,8 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     Args:
         runs: the points.
     """
+    if not runs.n_groups or judge(runs.S_N, runs.D_N).is_collinear:
+        return ()
     suspects = _suspects(runs)
     out_N = np.isin(runs.group_N, list(suspects))
     if not out_N.any():

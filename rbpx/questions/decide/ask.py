@@ -25,8 +25,8 @@ from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested_quantities
-from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed
+from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested
+from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status, first_of, in_order
@@ -88,13 +88,15 @@ NEXT: Final = View[Record](
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
     """Decide what to train next, by cross-entropy unless quantities are named; nothing enters `fits`."""
-    quantities = tested_quantities(connection, group, request)
+    quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     plain = plain_beside(connection, request, group)
-    beside = [] if plain is None else tested_quantities(connection, plain, request)
+    beside = [] if plain is None else trained_quantities(connection, plain, request)
     plain_of = {(each.law, each.k): each for each in beside}
-    decisions = [_decide(group, each, plain_of.get((each.law, each.k)), request) for each in quantities]
+    decisions = [
+        _decide(group, tested(each, request), plain_of.get((each.law, each.k)), request) for each in quantities
+    ]
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
     asks, notes = request.next is not None, [*said_of_runs(group, quantities)]
@@ -108,17 +110,18 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     runs, seed, points = trained.runs, request.seed, request.points_to_predict()
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     forms, n_replicates = forms_to_mix(runs), min(request.resamples, MOST_REPLICATES)
-    fits = [fit_surface(runs, form, n_replicates=n_replicates, **options) for form in forms]
+    asks_next = request.next is not None
+    fits = [fit_surface(runs, form, n_replicates=n_replicates, collinear=asks_next, **options) for form in forms]
     form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
     foretold = backtest_budgets(runs, forms, **options)
     reasons = doubts_of_points(group, trained, form)
     named = {**group.names(), "law": trained.law, "k": trained.k, "form": form.form}
-    is_fitted = any(fit.surface is not None for fit in fits)
-    tells_apart = is_fitted and Status.collinear_design not in reasons
+    is_fitted, is_line = any(fit.surface is not None for fit in fits), Status.collinear_design in reasons
+    tells_apart = is_fitted and not is_line
     E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
     rows = [_row("runs", named, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
     last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
-    if not is_fitted:
+    if not is_fitted and set(form.reasons) != {Status.collinear_design}:
         return Decision(trained, fits, foretold, rows + last)
     most = float(runs.along(Axis.C).max())
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
@@ -142,6 +145,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
         rows.append(_row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y))
+    plain = plain and tested(plain, request)
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
         worth = fit_shift(plain.runs, runs, Axis.C, **options)
         start, end = worth.apart or (None, None)

@@ -1,9 +1,9 @@
 """The exponents among the tokens whose ids get better with size, and among all others."""
 
-import math
 from collections.abc import Iterator
 
 import duckdb
+import numpy as np
 import pyarrow.compute as pc
 
 from rbpx.config.request import Request
@@ -11,7 +11,7 @@ from rbpx.laws.intervals.estimate import by_name, student_t
 from rbpx.laws.power.law import fit_power_law
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import size_points, weigh
-from rbpx.store.sql import ask
+from rbpx.store.sql import ask, ask_once
 from rbpx.store.store import Record
 
 LOSSES = ("rbp", "cross_entropy")
@@ -23,9 +23,10 @@ def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
     `share` is theirs of all tokens; `difference` the exponent of their -ln RBP_1 minus that of their cross-entropy,
     with an interval over documents and models.
     """
-    ln_S, run_ids = [math.log(run.non_embedding_params) for run in group.runs], [run.run_id for run in group.runs]
+    run_ids = [run.run_id for run in group.runs]
+    ln_S = np.log([run.non_embedding_params for run in group.runs]).tolist()
     asked = {"run_ids": run_ids, "ln_sizes": ln_S, "ties": group.ties.value}
-    rows = ask(connection, "improvements", k=1, **asked).to_pylist()
+    rows = ask_once(connection, "improvements", k=1, **asked).to_pylist()
     named = [row["token_id"] for row in rows if _improves(row)]
     if not named or len(named) == len(rows):
         return

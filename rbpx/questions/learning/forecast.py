@@ -86,7 +86,8 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
     hit_MT = tokens.rank_MT <= k
     miss_M = ~hit_MT[:, now]
     is_hit_M, document_M = hit_MT[miss_M, last], numbered(tokens.doc_M[miss_M])
-    asked = {name: _logits(tokens, hit_MT, known, (before, now, now)) for name, known in LEARNERS.items()}
+    features = _Features(tokens, hit_MT)
+    asked = {name: _logits(features, known, (before, now, now)) for name, known in LEARNERS.items()}
     longer = (x_T[last] - x_T[now]) / (x_T[now] - x_T[before])
     logits = {name: _over_gap(z_M, longer) for name, (status, z_M) in asked.items() if status is Status.ok}
     learners = {
@@ -96,7 +97,7 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
     best = min(logits, key=lambda name: learners[name]["log_loss_nats"], default=None)
     reached, expected, likeliest = [], None, list[Record]()
     if best is not None:
-        expected, likeliest = _next(tokens, hit_MT, best, now, top)
+        expected, likeliest = _next(features, best, now, top)
         for at in range(now + 1, last + 1):
             share = (x_T[at] - x_T[now]) / (x_T[last] - x_T[now])
             row = {"kind": "reached", "x": float(np.exp(x_T[at]))}
@@ -115,30 +116,41 @@ def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
     return least + int(np.abs(x_T[at] - x_T[least:at] - DECADE).argmin()) if at > least else None
 
 
-def _logits(
-    tokens: Tokens, hit_MT: NDArray[np.bool_], known: Sequence[str], points: tuple[int, int, int]
-) -> tuple[Status, Floats]:
+class _Features:
+    """What is known of the misses at each point, each score made once for all models.
+
+    Attributes:
+        tokens: at all points.
+        hit_MT: whether each is a hit.
+    """
+
+    def __init__(self, tokens: Tokens, hit_MT: NDArray[np.bool_]) -> None:
+        self.tokens, self.hit_MT, self._scores = tokens, hit_MT, dict[tuple[str, int], Floats]()
+
+    def of(self, known: Sequence[str], at: int) -> Floats:
+        """One and the normal scores of some features among the misses at a point, [M, F]."""
+        is_miss_M = ~self.hit_MT[:, at]
+        for name in known:
+            if (name, at) not in self._scores:
+                value_M = _KNOWN[name](self.tokens, at)[is_miss_M]
+                self._scores[name, at] = ndtri((rankdata(value_M) - 0.5) / len(value_M))
+        return np.column_stack([np.ones(is_miss_M.sum()), *(self._scores[name, at] for name in known)])
+
+
+def _logits(features: _Features, known: Sequence[str], points: tuple[int, int, int]) -> tuple[Status, Floats]:
     """The logits of the misses at the last of three points, by which misses at the first were hits at the second."""
-    taught, then, now = points
+    (taught, then, now), hit_MT = points, features.hit_MT
     is_taught_M, is_asked_M, none = ~hit_MT[:, taught], ~hit_MT[:, now], np.empty(0)
     if _SIGMOID in known and taught + 1 < FEWEST - 2:
         return Status.not_identified, none
     if not is_taught_M.any() or not is_asked_M.any():
         return Status.one_outcome, none
-    taught_MF, asked_MF = (
-        np.column_stack([np.ones(of_M.sum()), *(_score(_KNOWN[name](tokens, at)[of_M]) for name in known)])
-        for at, of_M in ((taught, is_taught_M), (now, is_asked_M))
-    )
+    taught_MF, asked_MF = (features.of(known, at) for at in (taught, now))
     varies_F = np.concatenate([[True], np.ptp(taught_MF[:, 1:], axis=0) > 0])
     found = learn(blocks_of(taught_MF[:, None, varies_F], hit_MT[is_taught_M, then]))
     if found.status is not Status.ok:
         return found.status, none
     return Status.ok, np.clip(asked_MF[:, varies_F] @ found.theta_F, -_CLIP, _CLIP)
-
-
-def _score(value_M: NDArray[np.generic]) -> Floats:
-    """Normal scores of values among themselves."""
-    return np.asarray(ndtri((rankdata(value_M) - 0.5) / len(value_M)))
 
 
 def _over_gap(z_M: Floats, ratio: float) -> Floats:
@@ -170,16 +182,15 @@ def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], d
     return flat(row)
 
 
-def _next(
-    tokens: Tokens, hit_MT: NDArray[np.bool_], name: str, now: int, top: int
-) -> tuple[float | None, list[Record]]:
+def _next(features: _Features, name: str, now: int, top: int) -> tuple[float | None, list[Record]]:
     """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade.
 
     There are none where the base rate is the best that is known. Of each: chance, of being a hit ten times x on; time,
     x at which it is as likely as not to be one, with ends between which 95 % of such times would lie.
     """
+    tokens, hit_MT = features.tokens, features.hit_MT
     x_T, last = tokens.x_T, len(tokens.x_T) - 1
-    status, z_M = _logits(tokens, hit_MT, LEARNERS[name], (now, last, last))
+    status, z_M = _logits(features, LEARNERS[name], (now, last, last))
     if status is not Status.ok:
         return None, []
     z_M = _over_gap(z_M, DECADE / (x_T[last] - x_T[now]))

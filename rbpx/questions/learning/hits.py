@@ -39,8 +39,8 @@ def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
     """
     hit_MT = tokens.rank_MT <= k
     times, (M, T) = times_of(hit_MT.T), hit_MT.shape
-    n_CC = np.zeros((T + 1, T + 1))
-    np.add.at(n_CC, (np.minimum(times.first_M, times.lasting_M), times.lasting_M), 1)
+    cell_M = np.minimum(times.first_M, times.lasting_M) * (T + 1) + times.lasting_M
+    n_CC = np.bincount(cell_M, minlength=(T + 1) ** 2).reshape(T + 1, T + 1).astype(np.float64)
     cells_MC = times.lasting_M[:, None] == np.arange(T + 1)
     share_XC, rbp_XT = (np.vstack(tokens.means(each)) for each in (cells_MC, hit_MT))
     by_XC, between_C, x = share_XC.cumsum(axis=1), turnbull(n_CC).cumsum(), np.exp(tokens.x_T).tolist()

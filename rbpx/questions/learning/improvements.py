@@ -11,7 +11,7 @@ import duckdb
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Run
-from rbpx.store.sql import ask
+from rbpx.store.sql import ask_once
 from rbpx.store.store import Record
 from rbpx.ties import Ties
 
@@ -45,7 +45,9 @@ def improvements(
         as a whole has no fall.
     """
     run_ids = [run.run_id for run in runs]
-    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=x_T.tolist(), k=k, ties=ties.value).to_pylist()
+    rows = ask_once(
+        connection, "improvements", run_ids=run_ids, ln_sizes=x_T.tolist(), k=k, ties=ties.value
+    ).to_pylist()
     found, texts = list[Record](), {row["token_id"]: row["text"] for row in rows}
     for row in rows:
         slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")

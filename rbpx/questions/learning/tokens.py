@@ -4,6 +4,7 @@ Shapes: M tokens, T runs in order, D documents, B replicates, X whatever columns
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 import duckdb
@@ -91,12 +92,18 @@ def points_of(group: Group) -> list[Run]:
 
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
     """The tokens that all runs scored, the same ids at the same places of the text."""
-    T, run_ids = len(runs), [run.run_id for run in runs]
-    table = ask(connection, "learning_tokens", run_ids=run_ids, ties=group.ties.value)
-    key, nth, nats, rank, byte = (table[name].to_numpy() for name in ("key", "nth", "nats", "rank", "first_byte"))
-    begin_M = np.flatnonzero(key[: max(len(key) - T + 1, 0)] == key[T - 1 :])  # as often there as there are runs
-    at_MT = begin_M[:, None] + np.arange(T)
+    columns, found = ("key", "nats", "rank", "first_byte"), []
+    for run in runs:
+        table = ask(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
+        of_run = [table[name].to_numpy() for name in columns]
+        if not np.all(of_run[0][1:] > of_run[0][:-1]):  # measured runs mostly come in order
+            order = np.argsort(of_run[0])
+            of_run = [each[order] for each in of_run]
+        found.append(of_run)
+    last_M = found[-1][0]
+    key_M = reduce(lambda kept, of: kept if np.array_equal(kept, of[0]) else np.intersect1d(kept, of[0]), found, last_M)
+    _, *of_common = zip(*([each[np.searchsorted(of[0], key_M)] for each in of] for of in found), strict=True)
+    nats_MT, rank_MT, byte_MT = (np.stack(each, axis=1) for each in of_common)
     x_T = np.log([float(run.x or 0.0) for run in runs])
-    n_left_out = int((nth == T).sum()) - len(begin_M)
     drawn = group.weights(request), group.n_resampled
-    return Tokens(x_T, key[begin_M], byte[begin_M + T - 1], nats[at_MT], rank[at_MT], *drawn, n_left_out)
+    return Tokens(x_T, key_M, byte_MT[:, -1], nats_MT, rank_MT, *drawn, len(last_M) - len(key_M))

@@ -23,17 +23,18 @@ _COUNTS: Final = {True: "What follows counts it, by outliers=keep.", False: "out
 
 
 def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
-    """Every quantity that is asked for, without the runs that lie outside what the others allow, unless these are kept.
+    """Every quantity that is asked for, `tested`."""
+    return [tested(each, request) for each in trained_quantities(connection, group, request)]
+
+
+def tested(trained: Trained, request: Request) -> Trained:
+    """A quantity without the runs that lie outside what the others allow, unless these are kept.
 
     The law of well-tuned runs (`over`) expects such runs, so nothing is tested for it.
     """
-    quantities = trained_quantities(connection, group, request)
-    return (
-        quantities if request.over != 1 else [_tested(each, request.outliers is Outliers.keep) for each in quantities]
-    )
-
-
-def _tested(trained: Trained, keeps: bool) -> Trained:
+    if request.over != 1:
+        return trained
+    keeps = request.outliers is Outliers.keep
     runs, rows, sign = trained.runs, list[Record](), trained.sign
     found = outliers(runs)
     for each in found:

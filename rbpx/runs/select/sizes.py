@@ -20,7 +20,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import IMPORTED, SizeBy
 from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run, grouped
 from rbpx.store.schema import varied
-from rbpx.store.sql import ask
+from rbpx.store.sql import ask_once
 from rbpx.ties import Ties, rule_of
 from rbpx.typed import typed
 
@@ -281,7 +281,7 @@ def _measured(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
 ) -> list[Run]:
     narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
-    rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+    rows = ask_once(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
     return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
 
 
@@ -289,7 +289,7 @@ def _imported(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
     choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
-    rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
+    rows = ask_once(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     knobs = varied(rows[0]) if rows else []
     names = (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)

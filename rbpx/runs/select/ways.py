@@ -17,9 +17,9 @@ from rbpx.laws.surface.design import judge
 from rbpx.runs.group import Group
 from rbpx.runs.select.along import select_along
 from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
-from rbpx.runs.select.trainings import TrainingGroup, select_trainings
+from rbpx.runs.select.trainings import select_trainings
 
-__all__ = ["in_size", "in_size_and_tokens", "whole_trainings"]
+__all__ = ["in_size", "in_size_and_tokens", "varies_in_both", "whole_trainings"]
 
 Cells = Sequence[str] | None
 _LAW: Final = 3  # sizes of a law in S
@@ -107,7 +107,7 @@ def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, 
     """
     if request.axis not in _IN_BOTH or request.E is not None:
         return in_size(connection, request, cells, best_of_budget=False)
-    surfaces = [group for group in select_trainings(connection, request, cells) if _varies(group)]
+    surfaces = [group for group in select_trainings(connection, request, cells) if varies_in_both(group)]
     try:
         return [*surfaces, *in_size(connection, request, cells, best_of_budget=False)]
     except RbpxError:
@@ -116,7 +116,8 @@ def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, 
     return surfaces
 
 
-def _varies(group: TrainingGroup) -> bool:
+def varies_in_both(group: Group) -> bool:
+    """Whether the size and the tokens of runs vary apart, as a surface needs."""
     S = np.array([run.non_embedding_params for run in group.runs], np.float64)
     D = np.array([tokens_of(run) for run in group.runs], np.float64)
     return bool(np.all(S > 0) and np.all(D > 0)) and not judge(S, D).is_collinear
