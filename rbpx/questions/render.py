@@ -98,13 +98,17 @@ def _section(name: str, result: Result) -> Section:
     names = [table.name for table in tables]  # those of one name are about several groups
     tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
     of_schedules = [line for group in result.groups for line in group.of_schedules]
+    doubts: dict[Status, list[str]] = {}
+    for table in tables:
+        for status, of in table.doubts().items():
+            doubts.setdefault(status, []).extend(of)
     return Section(
         name,
         ", ".join(filter(None, [analysis(name).title, _title(name, result) if analysis(name).across else ""])),
         (*result.notes, *result.sentences, *of_schedules),
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
-        tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items()),
+        tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in doubts.items()),
         tuple(result.passages),
     )
 

@@ -4,10 +4,13 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 """
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked, Verb
-from rbpx.errors import RbpxError
+from rbpx.display.section import interval
+from rbpx.display.vocabulary import number, short
+from rbpx.errors import RbpxError, number_of
 from rbpx.typed import typed
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ VERB = Verb(
 def perform(asked: Asked) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
+    from rbpx.questions.render import worded
     from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(asked.request.store)
@@ -32,12 +36,29 @@ def perform(asked: Asked) -> None:
     (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
-    records += [f | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    fits = [worded(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    for told in [*map(_said_of_run, records), *map(_said_of_fit, fits)]:
+        print(told, file=sys.stderr)
+    records += fits
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
         raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={store.name}; see {typed('status')}")
     print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
+
+
+def _said_of_run(run: "Record") -> str:
+    about = f"{run['family']} {run['size']} on {run['dataset']}, cross-entropy {number(run['cross_entropy_nats'])}"
+    return f"run {run['run_id']}: {about} over {number_of(run['n_tokens'], 'token')}"
+
+
+def _said_of_fit(fit: "Record") -> str:
+    at_k = "" if fit["k"] is None else f" at k = {fit['k']:,}"
+    about = f"{fit['law']}{at_k} of {fit['family']} on {fit['dataset']}"
+    alpha = f", alpha {interval(fit['alpha'], fit['alpha_lo'], fit['alpha_hi'])}" if fit["alpha"] is not None else ""
+    again = (fit["reproduced"] or {}).get("largest_relative_difference")
+    differs = f"; fitted again its constants differ by {short(again)} at most" if again is not None else ""
+    return f"fit {fit['fit_id']}: {about}{alpha}, {fit.get('status_word', fit['status'])}{differs}"
 
 
 def reproduced(fit: "Record") -> "Record | None":
