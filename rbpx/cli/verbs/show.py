@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.display.section import interval
-from rbpx.display.vocabulary import number, short
-from rbpx.errors import RbpxError, number_of
+from rbpx.display.vocabulary import short
+from rbpx.errors import RbpxError
 from rbpx.typed import typed
 
 if TYPE_CHECKING:
@@ -37,19 +37,14 @@ def perform(asked: Asked) -> None:
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
     fits = [worded(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
-    for told in [*map(_said_of_run, records), *map(_said_of_fit, fits)]:
-        print(told, file=sys.stderr)
+    for fit in fits:
+        print(_said_of_fit(fit), file=sys.stderr)
     records += fits
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
         raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={store.name}; see {typed('status')}")
     print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
-
-
-def _said_of_run(run: "Record") -> str:
-    about = f"{run['family']} {run['size']} on {run['dataset']}, cross-entropy {number(run['cross_entropy_nats'])}"
-    return f"run {run['run_id']}: {about} over {number_of(run['n_tokens'], 'token')}"
 
 
 def _said_of_fit(fit: "Record") -> str:
