@@ -7,7 +7,7 @@ import json
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from rbpx.config.options import did_you_mean
 from rbpx.display.vocabulary import plain_signs
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from rbpx.display.view import Table
 
 Found = TypeVar("Found")
+_SPARED: Final = 2  # columns that are wanted less are left out in a notebook, which print() shows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +77,7 @@ class Answer(Generic[Found]):
 
         found: dict[str, list[pd.DataFrame]] = {}
         for each in render.tables(self._answered):
-            frame = pd.DataFrame.from_records(each.records())
+            frame = pd.DataFrame.from_records([render.worded(row) for row in each.records()])
             frame.insert(0, "about", each.about)
             found.setdefault(each.name, []).append(frame)
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
@@ -129,9 +131,27 @@ class Answer(Generic[Found]):
         return first_drawn(each for each in every if each.name == figure)
 
     def _repr_html_(self) -> str:
-        """The rows and messages as HTML, which a notebook shows for a cell that ends with an answer."""
-        paragraphs = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
-        return paragraphs + str(self.frame().to_html(max_rows=40, index=False, na_rep="–"))
+        """The answer and its main table as HTML, which a notebook shows for a cell that ends with an answer."""
+        said, shown = list(self.messages), [("", self.frame())]
+        if self.verb in analyses():
+            tables = [table.briefly().without_empty().narrowed(_SPARED) for table in render.tables(self._answered)]
+            tables = [table for table in tables if table.rows and not table.is_wide]
+            doubts = sorted({status for table in tables for status in table.shown_doubts()})
+            said = [each[0] for each in render.sentences(self.verb, self._answered) if each] + said
+            said += [f"{status.label}: {status.remedy}" for status in doubts]
+            shown = [(": ".join(filter(None, (of.about, of.title))), _texts(of)) for of in tables]
+        html = [f"<p>{escape(each)}</p>" for each in said]
+        for title, frame in shown:
+            html.append(f"<p><b>{escape(title)}</b></p>{frame.to_html(max_rows=40, index=False, na_rep='–')}")
+        return "".join(html)
+
+
+def _texts(table: Table) -> pd.DataFrame:
+    """What people read in a table."""
+    import pandas as pd
+
+    headings = [column.heading for column in table.columns]
+    return pd.DataFrame([[cell.text for cell in row] for row in table.rows], columns=headings)
 
 
 def _flat(value: Any) -> Any:

@@ -30,6 +30,12 @@ def tables(results: Sequence[Result]) -> list[Table]:
     return [table for result in results for table in result.tables]
 
 
+def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
+    """The sentences of each result, the answer first; of several each says what it is about."""
+    titles = [f"{_title(name, result)}: " if len(results) > 1 else "" for result in results]
+    return [[title + each for each in result.sentences] for title, result in zip(titles, results, strict=True)]
+
+
 def show(name: str, results: Sequence[Result], details: bool = False) -> None:
     """Print the answer of each result, its main table, what stands there, and what to do about it.
 
@@ -38,11 +44,9 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
         results: what it answers.
         details: whether to print all of its sentences and tables, as wide as the terminal.
     """
-    screen, every = console(), tables(results)
+    screen, every, told = console(), tables(results), sentences(name, results)
     found = every if details else [table.briefly() for table in every]
     titles = [_title(name, result) for result in results]
-    about = [f"{title}: " if len(results) > 1 else "" for title in titles]
-    told = [[of + each for each in result.sentences] for of, result in zip(about, results, strict=True)]
     answers = [each[0] for each in told if each]
     left = len(answers) - _MOST_ANSWERS if not details else 0
     print_under(screen, [*answers[: _MOST_ANSWERS if left > 0 else None], *([f"and {left} more"] if left > 0 else [])])
@@ -99,13 +103,17 @@ def _section(name: str, result: Result) -> Section:
     names = [table.name for table in tables]  # those of one name are about several groups
     tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
     of_schedules = [line for group in result.groups for line in group.of_schedules]
+    doubts: dict[Status, list[str]] = {}
+    for table in tables:
+        for status, of in table.doubts().items():
+            doubts.setdefault(status, []).extend(of)
     return Section(
         name,
         ", ".join(filter(None, [analysis(name).title, _title(name, result) if analysis(name).across else ""])),
         (*result.sentences, *result.notes, *of_schedules),
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
-        tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items()),
+        tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in doubts.items()),
         tuple(result.passages),
     )
 
@@ -172,7 +180,7 @@ def rows_of(results: Sequence[Result]) -> list[Record]:
 
 def detailed_rows(results: Sequence[Result]) -> list[Record]:
     """The same as they are printed."""
-    return [_worded({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
+    return [worded({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
 def plain_rows(results: Sequence[Result]) -> list[Record]:
@@ -190,13 +198,13 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     nested = {key for of in inner for key in of}
     lifted = [key for key in shown if key not in columns and key in nested]
     return [
-        _worded({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
+        worded({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
         | {key: plain(of.get(key)) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
 
 
-def _worded(row: Record) -> Record:
+def worded(row: Record) -> Record:
     """A row with the word for its status, which tables have."""
     return row | {"status_word": Status(row["status"]).label} if row.get("status") in list(Status) else row
 

@@ -75,8 +75,16 @@ def test_results_hold_the_rows_the_tables_and_the_words(laws: Any, capsys: pytes
     assert [row["alpha"] for each in laws.results for row in each.rows] == [row["alpha"] for row in laws.records]
     assert all(each.sentences and each.tables and next(iter(each.figures())) for each in laws.results)
     laws.show()
-    assert "-ln RBP_1" in capsys.readouterr().out
-    assert "alpha" in laws._repr_html_()
+    shown, html = capsys.readouterr().out, laws._repr_html_()
+    assert "-ln RBP_1" in shown
+    assert all(each.sentences[0] in html for each in laws.results)
+    assert "<th>α</th>" in html
+    (words,) = {row["status_word"] for row in laws.records}
+    assert words in shown
+    assert words in html
+    for frame in (laws.frame(), laws.tables()["laws"]):
+        assert set(frame["status_word"]) == {words}
+    assert laws.frame()["R2"].tolist() == [row["r2"] for row in laws.records]
 
 
 def test_a_list_of_datasets_is_a_sweep(store: Path, own: Path, laws: Any) -> None:

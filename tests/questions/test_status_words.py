@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rbpx.display import view
+from rbpx.questions import render
+from rbpx.questions.result import Result
 from rbpx.status import Status
 from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported
@@ -57,6 +60,28 @@ def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked) -> No
         assert re.search(rf"\b{WORDS[value]}\b", said)
         assert WORDS[value] == value or not re.search(rf"\b{value}\b", said)
     assert "The exponent cannot be told from 0" in said
+
+
+def test_rows_for_programs_and_what_is_kept_have_the_word_that_the_table_has(fitted: Asked) -> None:
+    lines = [line for line in fitted.table(details=False).splitlines() if line.startswith(" cross-entropy ")]
+    shown = {re.split(r"\s{2,}", line.strip())[-1] for line in lines}
+    plain = render.plain_rows(fitted.results)
+    assert {row["status_word"] for row in plain} == shown == {WORDS[row["status"]] for row in plain}
+    assert [row["status_word"] for row in render.detailed_rows(fitted.results)] == [row["status_word"] for row in plain]
+
+
+def test_a_terminal_shows_the_answer_first_and_all_with_details() -> None:
+    names = [view.text(name, name, spare=at) for at, name in enumerate("abcdef")]
+    rows = [dict.fromkeys("abcdef", f"{at} {'x' * 28}") for at in range(3)]
+    table = view.View[dict[str, str]]("made", names).table("Made", rows, brief=lambda row: row["a"].startswith("1"))
+    asked = Asked("fit", [], [Result([], tables=[table], sentences=["It is 1.", "More is known."])], [])
+    brief, every = asked.table(200, details=False).splitlines(), asked.table(200).splitlines()
+    assert brief[0] == "It is 1."
+    assert max(map(len, brief)) <= 100 < max(map(len, every))
+    assert [line[1] for line in brief if "xx" in line] == ["1"]
+    assert [line[1] for line in every if "xx" in line] == ["0", "1", "2"]
+    assert brief[-1] == "More: .show(details=True)."
+    assert "More is known." in every
 
 
 def test_predict_answers_once_and_inside_its_interval(store: Path) -> None:

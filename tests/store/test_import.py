@@ -80,6 +80,9 @@ def test_every_row_becomes_an_observation_with_its_values(results: Path, store: 
     answer = bring(results, store, cwd)
     assert answer.stderr == (
         f"imported 4 observations of 2 models on 1 dataset at 2 k from {results} into {store} as them\n"
+        "toy on wiki: rbp of 2 models, S 1B to 2B\n"
+        "toy on wiki: cross_entropy_nats of 2 models, S 1B to 2B\n"
+        "next: python -m rbpx fit source=them ties=mid\n"
     )
     common = {"source": "them", "family": "toy", "revision": None, "dataset": "wiki", "text_hash": None}
     common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
@@ -148,7 +151,7 @@ def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, t
     file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,10,wiki,5,0.4,0.9")
     answer = bring(file, store, cwd, *IMPORT, 'columns={k: TOP, rbp: "hit rate"}')
     assert [(row["k"], row["rbp"]) for row in imported(store)] == [(5, 0.4)]
-    assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp"
+    assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp"
 
 
 def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -156,7 +159,7 @@ def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Pat
     file = write(tmp_path / "many.csv", header, "toy,1b,10,wiki,5,0.412345,0.3,0.4123,2")
     answer = bring(file, store, cwd)
     assert [row["rbp"] for row in imported(store)] == [0.4123]
-    assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
+    assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
 
 
 def test_ties_may_stand_in_the_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -448,7 +451,7 @@ def test_removing_a_source_leaves_the_others_and_the_runs(results: Path, own_sto
 def test_what_was_measured_can_be_imported_elsewhere(drawn: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "observations.csv"
     here("export", "observations", "--store", drawn, "--output", file, cwd=cwd, check=0)
-    ignored, _ = bring(file, store, cwd, "source=elsewhere").stderr.splitlines()
+    _, ignored, *_ = bring(file, store, cwd, "source=elsewhere").stderr.splitlines()
     assert ignored == f"ignored columns of {file}: source, run_id"
     with connect(Store(drawn)) as connection:
         ours = ask_user(connection, "SELECT * EXCLUDE (run_id) FROM observations").to_pylist()

@@ -25,11 +25,8 @@ from rbpx.measure.shards import divide
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
 
-_TOKENS: Final = "~ until a run with the same tokenizer has counted them; none where the text is not on this machine"
-_FITS: Final = (
-    "what makes it fit into the memory free now; bfloat16: add dtype=bfloat16; split: device=split spreads it over "
-    "GPUs, main memory and disk; no: lower tokens_per_batch, or use another machine"
-)
+_TOKENS: Final = "~ until a run with the same tokenizer has counted them"
+_FITS: Final = "what fits into free memory: dtype=float32, dtype=bfloat16, device=split, or no: lower tokens_per_batch"
 _NAMED: Final = {"protocol": ("", "paper"), "dtype": ("", "float32"), "revision": ("revision ", None)}
 _SHARDS: Final = 16  # where their number is not given, or as many as there are cells
 _OF_PLAN: Final = ("format", "shard", "calibrate", "output")
@@ -67,8 +64,10 @@ def show(results: Sequence[Planned], format: Format) -> None:
     for row in rows:
         sections.setdefault(_heading(row), []).append(row)
     tables = [_COSTS.table("What the grid would cost", of, about) for about, of in sections.items()]
-    notes = print_tables(screen, tables)
-    print_under(screen, (), (), [*_notes(planned), *notes])
+    answer, *notes = _notes(planned)
+    print_under(screen, [answer, ""])
+    means = print_tables(screen, tables)
+    print_under(screen, (), (), [*notes, *means])
 
 
 def _heading(row: Any) -> str:

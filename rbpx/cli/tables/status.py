@@ -36,6 +36,7 @@ _NARROWED: Final = {
     "revisions": "revision",
 }
 _TEXT: Final = ("family", "dataset", "protocol", "dtype")
+_DONE: Final = re.compile(rf"{UNKNOWN}|(\d+ )?done")
 _place: Final = itemgetter(*_TEXT)
 _RUNS: Final = View[Any](
     "runs",
@@ -86,7 +87,7 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     pace = sum(row["tokens_per_s"] or 0.0 for row in rows if row["state"] == State.running.value)
     counted = f"{number_of(len(rows), 'cell')}{states and ': '}{states}{f'; {pace:,.0f} tokens/s' if pace else ''}"
     table, lines = states_table(rows)
-    _print([table], [*lines, counted, *lines_of(rows)])
+    _print(counted, [table], [*lines, *lines_of(rows)])
 
 
 def _print_store(store: Store, requests: Sequence[Request]) -> bool:
@@ -114,13 +115,27 @@ def _print_store(store: Store, requests: Sequence[Request]) -> bool:
         rows += beats + [{"state": "failed"} | failure for failure in failures]
         table, lines = states_table(sorted(rows, key=itemgetter("family")))
         texts = [list(runs) for _, runs in groupby(sorted(rows[: len(done)], key=_place), _place)]
-        measured = _RUNS.table(f"store {store.name}", ({**runs[0], "runs": runs} for runs in texts))
-        _print([measured, _IMPORTS.table("imported", imports), table], [*lines, *lines_of(rows)])
+        measured = _RUNS.table("measured", ({**runs[0], "runs": runs} for runs in texts))
+        states = [table] if any(_DONE.fullmatch(cell.text) is None for row in table.rows for cell in row[2:]) else []
+        shown = [measured, _IMPORTS.table("imported", imports), *states]
+        _print(_holdings(store, runs, imports, rows), shown, [*lines, *lines_of(rows)])
     return bool(runs or imports or failures or heartbeats)
 
 
-def _print(tables: Sequence[Table], lines: Sequence[str]) -> None:
+def _holdings(store: Store, runs: Sequence[Record], imports: Sequence[Record], rows: Sequence[Record]) -> str:
+    """What a store holds, in a line; empty where it holds nothing."""
+    models, texts = {(run["family"], run["size"]) for run in runs}, {run["dataset"] for run in runs}
+    states = Counter(row["state"] for row in rows if row["state"] != State.done.value)
+    of_runs = f"{number_of(len(runs), 'run')} of {number_of(len(models), 'model')} on {number_of(len(texts), 'text')}"
+    n_imported = number_of(sum(one["n_observations"] for one in imports), "imported observation")
+    parts = [*([of_runs] if runs else []), *([n_imported] if imports else [])]
+    parts += [f"{n} {state}" for state, n in states.items()]
+    return f"{store.name}: {', '.join(parts)}" if parts else ""
+
+
+def _print(answer: str, tables: Sequence[Table], lines: Sequence[str]) -> None:
     screen = console()
+    print_under(screen, [answer, ""] if answer else [])
     print_tables(screen, tables)
     print_under(screen, (), (), lines)
 
@@ -169,7 +184,7 @@ def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
     for (family, size), row in cells.items():
         absent = (State.missing.value if (family, heading) in used else UNKNOWN for heading in headings)
         states = [_counted(row[heading]) or word for heading, word in zip(headings, absent, strict=True)]
-        if len(cells) <= _MOST_ROWS or not all(re.fullmatch(rf"{UNKNOWN}|(\d+ )?done", word) for word in states):
+        if len(cells) <= _MOST_ROWS or not all(_DONE.fullmatch(word) for word in states):
             shown.append([family, size, *states])
     n_done = len(cells) - len(shown)
     done = f"{n_done:,} of {len(cells):,} models are done on all texts of their families, and not shown."

@@ -18,6 +18,7 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,8 +27,9 @@ from rbpx.config.options import Format
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, ends, text, whole
-from rbpx.display.vocabulary import short
+from rbpx.display.vocabulary import short, spoken
 from rbpx.errors import RbpxError, number_of
+from rbpx.ties import Ties
 from rbpx.typed import typed
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from rbpx.store.imports.table import Imported
     from rbpx.store.store import Store
 
+_MOST: Final = 4  # families, texts and quantities that are said one by one
 _PREVIEW: Final = View[Any](
     "preview",
     [text(name, name) for name in ("family", "dataset", "quantity")],
@@ -96,6 +99,8 @@ def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Impor
 
     imported = import_file(store, path, request, request.dry_run)
     _report(imported, store, request, str(path), request.dry_run)
+    for line in () if request.dry_run else _recognised(imported, request):
+        print(line, file=sys.stderr)
     return imported
 
 
@@ -165,8 +170,6 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
         lines.append(f"{axis} of {file} is at most {most:,g} {nouns}; if it counts {many}, write {most:g}{letter}")
     counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
-    for line in lines:
-        print(line, file=sys.stderr)
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
     n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
     brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
@@ -174,6 +177,32 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     known = "nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already"
     already = f" ({known})" if n_known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]:
+    """What was recognised in a file, and what to ask of it."""
+    from rbpx.store.imports.preview import n_different, preview
+
+    read = imported.judged.read
+    rows = preview(read, imported.judged.new)
+    for row in rows[:_MOST]:
+        ends = {axis: [spoken(row[f"{axis}_{end}"], 3) for end in ("min", "max")] for axis in ("S", "D", "C")}
+        spans = [
+            f"{axis} {' to '.join(dict.fromkeys(of))}" for axis, of in ends.items() if row[f"{axis}_min"] is not None
+        ]
+        of_models = f"{row['quantity']} of {number_of(row['models'], 'model')}"
+        yield f"{row['family']} on {row['dataset']}: {', '.join([of_models, *spans])}"
+    if len(rows) > _MOST:
+        yield f"and {len(rows) - _MOST} more"
+    sizes = n_different(read, "family", "non_embedding_params")
+    crossed = n_different(read, "family", "non_embedding_params", "training_tokens") > sizes
+    quantities = {row["quantity"] for row in rows}
+    verb = "attempts" if quantities == {"n_correct"} else "decide" if crossed else "fit"
+    ties = read["ties"].drop_null().unique().to_pylist()
+    own = {"ties": ties[0]} if len(ties) == 1 and ties[0] != Ties.pessimistic.value else {}
+    yield f"next: {typed(verb, source=request.source, **own)}"
 
 
 def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None:

@@ -4,9 +4,12 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 """
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.display.section import interval
+from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
 from rbpx.typed import typed
 
@@ -24,6 +27,7 @@ VERB = Verb(
 def perform(asked: Asked) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
+    from rbpx.questions.render import worded
     from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(asked.request.store)
@@ -32,12 +36,24 @@ def perform(asked: Asked) -> None:
     (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
-    records += [f | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    fits = [worded(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    for fit in fits:
+        print(_said_of_fit(fit), file=sys.stderr)
+    records += fits
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
         raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={store.name}; see {typed('status')}")
     print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
+
+
+def _said_of_fit(fit: "Record") -> str:
+    at_k = "" if fit["k"] is None else f" at k = {fit['k']:,}"
+    about = f"{fit['law']}{at_k} of {fit['family']} on {fit['dataset']}"
+    alpha = f", alpha {interval(fit['alpha'], fit['alpha_lo'], fit['alpha_hi'])}" if fit["alpha"] is not None else ""
+    again = (fit["reproduced"] or {}).get("largest_relative_difference")
+    differs = f"; fitted again its constants differ by {short(again)} at most" if again is not None else ""
+    return f"fit {fit['fit_id']}: {about}{alpha}, {fit.get('status_word', fit['status'])}{differs}"
 
 
 def reproduced(fit: "Record") -> "Record | None":

@@ -10,7 +10,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.given import said_of_given
-from rbpx.display.view import Table, View, error, magnitude, text
+from rbpx.display.view import Column, Table, View, error, magnitude, text
 from rbpx.display.vocabulary import short
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import OnText
@@ -59,8 +59,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     found = [foresee(group, each, request, targets) for each in series]
     found.sort(key=lambda of: math.inf if (error := tested(of.of("backtest"))["mean_error"]) is None else error)
     fits, rows = [fit for of in found for fit in of.fits], alike([row for of in found for row in of.rows])
-    asked = {S: at for at, S in enumerate(targets)}
-    answers = sorted((row for of in found for row in _answers(of)), key=lambda row: asked.get(row.get("S"), 0))
+    answers = sorted((row for of in found for row in _answers(of)), key=_at)
     registered = (said_by(of.rows, of.fit, len(of.fit["run_ids"]), [of.law.fit.S, of.law.fit.y]) for of in found)
     return Result(
         [group],
@@ -71,6 +70,10 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         fits,
         then=registering(request, group, registered),
     )
+
+
+def _at(row: Record) -> float:
+    return row.get("S") or 0.0
 
 
 def _answers(of: Foresight) -> list[Record]:
@@ -84,7 +87,7 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> 
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
     shown = [row for row in rows if row["method"] not in [*Shape]]  # no form within the combined
     laws = grouped(shown, lambda row: (row["law"], row["k"], row["method"])).values()
-    told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=lambda row: row.get("S") or 0.0)
+    told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
     yield from prediction_tables("Predictions for new models", told, answers, group.title, [*Shape])
     yield from given_table([row for row in shown if row["kind"] == "constant"], group.title)
     yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
@@ -99,7 +102,9 @@ def _backtest(group: Group, rows: Sequence[Record]) -> Record:
 
 def _backtests(fitted: Sequence[int]) -> View[Record]:
     means = "error of the largest size, predicted from so many of the smallest"
-    errors = [error(f"from {n}", f"error_from_{n}", means=means if n == fitted[0] else "") for n in fitted]
+    errors: list[Column[Record]] = [
+        error(f"from {n}", f"error_from_{n}", means=means if n == fitted[0] else "") for n in fitted
+    ]
     return View("backtest", LAW, text("by", "method"), TESTED[0], errors, TESTED[1])
 
 

@@ -154,8 +154,8 @@ def _inside(row: Record) -> Cell:
 
 LAW: Final[Column[Record]] = text("law", "law", title_of)
 TESTED: Final[Sequence[Column[Record]]] = (
-    share("backtests", "mean_error", means="mean |error| of predictions of what is measured, from what is smaller"),
-    Column("inside", _HELD, _inside, "how many 95 % intervals of backtests contain the measured value"),
+    share("backtests", "mean_error", means="mean |error| of predictions of measured models from smaller ones"),
+    Column("inside", _HELD, _inside, "how many 95 % intervals of backtests contain the measured value", 1),
 )
 S: Final[Column[Record]] = magnitude("S", "S")
 

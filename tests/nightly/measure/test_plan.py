@@ -84,7 +84,8 @@ def test_a_sweep_ends_with_one_table_that_fits_a_terminal(measured: Measured, cw
     words = ["-m", "model=opt,gpt2", "dtype=float32,bfloat16", "tokens_per_batch=4096,512", "dataset=pydoc"]
     words += ["--store", measured.store]
     table_text = here("plan", *words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout
-    table, _, notes = table_text.partition("cells, 0 done")
+    notes, _, table = table_text.partition("Times from")[0].partition("\n")
+    assert "cells, 0 done" in notes
     assert table_text.count("What the grid would cost") == 1
     assert max(len(line) for line in table.splitlines()) <= 80
     headings = [line.strip() for line in table.splitlines() if re.match(r" \w+ on \w+", line)]
