@@ -66,7 +66,9 @@ LEVELS: Final = View[Record](
     "levels",
     WINDOWS,
     decimal("p", "share", digits=1),
-    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough, "by the law; outside the sizes over forms"),
+    with_ends(
+        "{x}", "{x}_at_share", lambda row: _size(row), rough, "within the sizes by the law, over forms outside them"
+    ),
     state(),
 )
 

@@ -93,7 +93,7 @@ LAWS: Final = View[Record](
     with_ends("α", "alpha"),
     with_ends(
         "bias", "bias", lambda row: Estimate(**(value_of(row, "bias_against_tokens") or {})), signed,
-        "of α against the law of the tokens", ends_spare=2,
+        "of α against the law of the tokens", spare=1, ends_spare=2,
     ),
     with_ends("r", "r", spare=1, ends_spare=3),
     state(),
