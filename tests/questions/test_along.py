@@ -139,7 +139,7 @@ def test_tables_of_laws_along_compute_are_printed(tmp_path: Path) -> None:
     for verb, says in (
         ("klaw", "C times"),
         ("regimes", "-ln RBP_k = c · C^-alpha"),
-        ("entropy", "Laws of the terms in C"),
+        ("entropy", "Laws of cross-entropy and its terms in C"),
     ):
         assert says in ask(store, verb, axis="C", k=[1, 2, 5], resamples=30).table()
 

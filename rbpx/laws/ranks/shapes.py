@@ -68,11 +68,8 @@ def derive(shares: Shares, places: Places) -> Floats:
 
 
 _NAMES: Final = {
-    "lognormal_full": "lognormal",
-    "power_law_cutoff": "truncated power law",
-    "zipf_mandelbrot": "Zipf-Mandelbrot",
-    "weibull": "Weibull",
-    "lognormal_inflated": "inflated lognormal",
+    **{"lognormal_full": "lognormal", "lognormal_inflated": "inflated lognormal", "weibull": "Weibull"},
+    **{"power_law_cutoff": "truncated power law", "zipf_mandelbrot": "Zipf-Mandelbrot"},
 }
 
 

@@ -3,7 +3,6 @@
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -66,7 +65,9 @@ LEVELS: Final = View[Record](
     "levels",
     WINDOWS,
     decimal("p", "share", digits=1),
-    with_ends("{x}", "{x}_at_share", lambda row: _size(row), rough, "by the law; outside the sizes over forms"),
+    with_ends(
+        "{x}", "{x}_at_share", lambda row: _size(row), rough, "within the sizes by the law, over forms outside them"
+    ),
     state(),
 )
 
@@ -106,21 +107,16 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
         laws += of.laws[len(of.fits) :]
     if len(found) == 1:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
-    known = [row for row in laws if row["alpha"] is not None]
-    brief = [row for row in known if row["n"] not in (1, None)] or [row for row in known if row["kind"] == POOLED]
     title = "Laws of windows of N tokens in a row"
-    yield LAWS.table(title, laws, *about, brief=lambda row: any(row is each for each in brief))
+    yield LAWS.table(title, laws, *about, brief=lambda row: (row["n"] or 1) > 1 and row["alpha"] is not None)
     if len(found) == 1:
         yield LEVELS.table("Where p reaches a level", levels, *about, brief=False)
 
 
 def _carried(of: Emergence) -> list[Record]:
     """Windows of several tokens of the largest model that are right often enough for a sentence, or are imported."""
-
-    def hits(row: Record) -> float:
-        return (row["p"] or 0.0) * (math.inf if row["n_windows"] is None else row["n_windows"])
-
-    return [row for row in of.windows[-1] if row["n"] > 1 and hits(row) >= _FEWEST and row["p_independent"] > 0]
+    several = [row for row in of.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
+    return [row for row in several if row["n_windows"] is None or row["p"] * row["n_windows"] >= _FEWEST]
 
 
 def _sentence(size: str, of: Emergence) -> str:

@@ -1,9 +1,8 @@
 """Answers what outcomes say of tokens: what passed, the laws and RBP_k recovered from it, and the hits learned."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +49,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     shown = [row | unranked if row["learner"] == "constant" else row for row in learned]
     table = LEARNERS.table(title, shown, group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
-    says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens}), *_learned(learned, k_grid[0])]
+    says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens})]
     return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], says, fits=fits)
 
 
@@ -93,7 +92,7 @@ LAWS: Final = View[Record](
     with_ends("α", "alpha"),
     with_ends(
         "bias", "bias", lambda row: Estimate(**(value_of(row, "bias_against_tokens") or {})), signed,
-        "of α against the law of the tokens", ends_spare=2,
+        "of α against the law of the tokens", spare=1, ends_spare=2,
     ),
     with_ends("r", "r", spare=1, ends_spare=3),
     state(),
@@ -129,13 +128,9 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
     """The laws beside those of the tokens, and the sequences with the share of hits that each law implies."""
     laws = [row for row in rows if row["kind"] == "law"]
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
-    brief = _of_all(laws)
-    yield LAWS.table(
-        "−ln RBP_k = C · S^−α from the outcomes",
-        by_k,
-        about,
-        brief=lambda row: row["kind"] != "law" or any(row is each for each in brief),
-    )
+    lengths = {row["n"] for row in laws}
+    title = "−ln RBP_k = C · S^−α from the outcomes"
+    yield LAWS.table(title, by_k, about, brief=lambda row: _is_of_all(row, lengths))
     rbp = {
         (row["k"], row["n"], row["size"]): row for row in rows if row["kind"] == "rbp" and row["correction"] == "none"
     }
@@ -143,43 +138,27 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
     yield SHARES.table("Sequences of N tokens", cells, about, brief=False)
 
 
-def _of_all(laws: Sequence[Record]) -> list[Record]:
-    """The laws of all lengths together, or of the only one, that a benchmark has too, which knows no tokens."""
-    n = None if len({row["n"] for row in laws}) > 1 else laws[0]["n"]
-    return [row for row in laws if row["n"] == n and row["correction"] != Correction.measured]
+def _is_of_all(row: Record, lengths: Collection[int | None]) -> bool:
+    """Whether a law is that of the tokens, or of all lengths, or of the only one, and asks nothing of the tokens."""
+    return row.get("correction") != Correction.measured and (row.get("n") is None or len(lengths) == 1)
 
 
 def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, float | None]) -> Iterator[str]:
     """The exponent that outcomes give at each k, hits correlated where that can be fitted, and that of the tokens."""
-    laws, lengths = ([row for row in rows if row["kind"] == kind] for kind in ("law", "outcomes"))
-    N = sorted({row["n"] for row in lengths})
-    span = f"{N[0]:,} to {N[-1]:,} tokens" if len(N) > 1 else number_of(*N, "token")
+    N = sorted({row["n"] for row in rows if row["kind"] == "outcomes"})
+    laws = [row for row in rows if row["kind"] == "law" and _is_of_all(row, N)]
+    of = f"sequences of {N[0]:,} to {N[-1]:,} tokens" if len(N) > 1 else f"sequences of {number_of(N[0], 'token')}"
     for k in dict.fromkeys(row["k"] for row in laws):
-        of_k = _of_all([row for row in laws if row["k"] == k])
+        of_k = [row for row in laws if row["k"] == k]
         law = min(of_k, key=lambda row: (row["alpha"] is None, row["status"] != Status.ok, row["correction"] == "none"))
         quantity, status, own = f"−ln RBP_{'k' if k is None else k}", Status(law["status"]), alpha_of_tokens.get(k)
         if law["alpha"] is None:
-            yield f"Sequences of {span}, right or wrong as a whole, give no law of {quantity}. {status.remedy}"
+            yield f"No law of {quantity} follows from {of}, right or wrong as a whole. {status.remedy}"
             continue
-        r = estimate_in(law, "r").value
-        yield (
-            f"From sequences of {span}, right or wrong as a whole, α of {quantity} is "
-            f"{interval_of(estimate_in(law, 'alpha'), 4)}, with hits "
-            f"{f'correlated by {r:.3f}' if law['correction'] == 'free' else 'independent'}"
-            f"{'' if own is None else f'; from the tokens themselves it is {number(own)}'}"
-            f"{'' if status is Status.ok else f': {status.label}'}."
-        )
-
-
-def _learned(learners: Sequence[Record], k: int) -> Iterator[str]:
-    """How well hits are told that were learned from the longest sequences, and from the true hits."""
-    known = [row for row in learners if row["k"] == k and row["auc"] is not None]
-    of = [row for row in known if row["learner"] == "outcomes"][-1:]
-    for row, true in product(of, (row for row in known if row["learner"] == "tokens")):
-        yield (
-            f"Hits of {row['size']} at k = {k:,}, learned from sequences of {row['n']} tokens, are told from misses "
-            f"with an AUC of {interval_of(estimate_in(row, 'auc'))}; learned from the true hits {true['auc']:.3f}."
-        )
+        hits = "independent" if law["correction"] == "none" else f"correlated by {law['params']['r']:.3f}"
+        says = f"From {of}, right or wrong as a whole, α of {quantity} is {interval_of(estimate_in(law, 'alpha'), 4)}"
+        says += f", with hits {hits}" + ("" if own is None else f"; from the tokens themselves it is {number(own)}")
+        yield says + ("." if status is Status.ok else f": {status.label}.")
 
 
 QUESTION = of_each(answer, of_file=of_file, select=partial(in_size, along=False))

@@ -2,9 +2,9 @@
 
 Fits the published lognormal (ranks from 2 up, arXiv 2510.20387, appendix D) and seven distributions over 1..V
 to the ranks of each run by maximum likelihood: lognormal, power law, truncated power law, Zipf-Mandelbrot,
-Weibull, negative binomial, and a lognormal with extra mass at rank 1. Shows how far each is behind the best,
-mu and sigma against S, and the laws that a distribution implies for RBP_k and cross-entropy beside the measured
-ones.
+Weibull, negative binomial, and an inflated lognormal, with extra mass at rank 1. Says whether the ranks are lognormal,
+and shows each by AIC; --details has how far each is behind the best, mu and sigma against S, and the laws that a
+distribution implies for RBP_k and cross-entropy beside the measured ones.
 
 From four sizes on, last: whether one distribution, its parameters laws in S, gives all the laws. Each of 14 forms is
 fitted to several sizes at once, and derives -ln RBP_k, H(P) and cross-entropy of a larger one. The form that comes

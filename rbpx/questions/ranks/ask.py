@@ -37,7 +37,7 @@ from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
-from rbpx.status import first_of
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
@@ -134,17 +134,9 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
 
 
 def _sentences(ranks: Ranks) -> Iterator[str]:
-    """The verdict, how many laws that follow are the measured ones, the trends of the published fit, then closure."""
-    yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else _unfitted(ranks.rank_fits)
-    met: dict[str, list[bool]] = {}
-    for row, *_ in ranks.derived:
-        level, more = (estimate_in(row["params"], key).ends for key in ("level", "alpha_more"))
-        if level is not None and more is not None:
-            is_met = level[0] <= 1 <= level[1] and more[0] <= 0 <= more[1]
-            met.setdefault(label(row), []).append(is_met)
-    if met:
-        of = " and ".join(f"{sum(laws)} of {len(laws)} by the {name}" for name, laws in met.items())
-        yield f"Of the laws that follow, exponent and level cannot be told from the measured ones in {of}."
+    """The verdict, the trends of the published fit, then closure."""
+    remedy = first_of(Status(row["status"]) for row in ranks.rank_fits if row["aic"] is None).remedy
+    yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else f"No distribution fits every size. {remedy}"
     for row in ranks.trends:
         name, change = {"lognormal_mu": "μ", "lognormal_sigma": "σ"}[row["law"]], estimate_in(row, "alpha").times(-1)
         yield f"{name} of the published fit changes by {interval_of(change)} for each ln S."
@@ -191,10 +183,6 @@ def _levels(ranks: Ranks) -> str:
         return "no laws follow from the lognormal, which needs 3 sizes and the published fit at each"
     said = " and ".join(of for law, of in missed.items() if law != "error_entropy")
     return f"the laws that follow from the lognormal are off by a factor of {said}"
-
-
-def _unfitted(rank_fits: Sequence[Record]) -> str:
-    return f"No distribution was fitted at every size. {first_of(row['status'] for row in rank_fits).remedy}"
 
 
 QUESTION = of_each(answer, select=partial(in_size, along=False))

@@ -24,7 +24,7 @@ def tables(verb: str, columns: int, store: Path, cwd: Path, *words: str) -> list
     """The lines of the tables; a line of a table has two blanks between its cells, which prose has not."""
     few = ("resamples=25",) if "resamples" in asking(verb).keys else ()
     words = (*words, *few)
-    answer = here(verb, *words, "--store", store, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
+    answer = here(verb, *words, "--details", "--store", store, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
     return [line for line in answer.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]
 
 
@@ -45,9 +45,10 @@ def test_a_table_fits_80_columns_and_says_more_at_160(verb: str, store: Path, cw
 def test_emergence_of_two_texts_fits_a_screen_and_one_k_is_told_in_full(store: Path, cwd: Path) -> None:
     ask = ("emergence", "resamples=25", "--store", store)
     summary, full = (
-        here(*ask, *words, cwd=cwd, check=0).stdout for words in ([], ["k=10", "dataset=file", "dataset.name=one"])
+        here(*ask, *words, cwd=cwd, check=0).stdout
+        for words in ([], ["k=10", "dataset=file", "dataset.name=one", "--details"])
     )
-    assert len(summary.splitlines()) <= 65
-    assert [summary.count(name) for name in (", pooled ", ", C·N ")] == [6, 6]  # of two texts at three k
+    assert len(summary.splitlines()) <= 40
+    assert [full.count(name) for name in (", pooled ", ", C·N ")] == [1, 1]
     assert "Where p reaches a level" in full
     assert "Where p reaches a level" not in summary

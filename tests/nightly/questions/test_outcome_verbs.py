@@ -56,7 +56,8 @@ def test_laws_from_outcomes_are_kept_beside_the_others_and_disturb_none(gathered
 
 
 def test_documents_shorter_than_a_sequence_are_said(gathered: Path, cwd: Path) -> None:
-    printed = here("outcomes", "k=10", "n=[2,500]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
+    words = ("outcomes", "k=10", "n=[2,500]", "resamples=50", "--details", "--store", gathered)
+    printed = here(*words, cwd=cwd, check=0).stdout
     assert "too short: No document has" in printed
     assert "nan" not in printed.lower()
 

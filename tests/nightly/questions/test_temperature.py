@@ -102,7 +102,7 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     assert "python -m rbpx temperature family=mine dataset=file" in (tmp_path / "r.html").read_text(encoding="utf-8")
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
     (result,) = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
-    assert "as measured and" in result.sentences[1]
+    assert "with each size at its T the exponent of cross-entropy is" in result.sentences[0]
     assert [figure.name for figure in result.figures()] == ["temperature", "laws"]
 
 
@@ -110,8 +110,7 @@ def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(o
     answer = here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
     lines = answer.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and line.startswith(" ")] == []  # sentences wrap, tables do not
-    assert "mine on file, window 64: Temperatures" in lines
-    assert "mine on file, window 64: Laws of cross-entropy" in lines
+    assert "mine on file, window 64: The temperature T* with the least cross-entropy, nats" in lines
     run_id = runs_by_size(own_store)["s"]["run_id"]
     here("store", "rm", run_id, "--store", own_store, cwd=cwd, check=0)
     assert {path.stem for path in (own_store / "temperatures").glob("[!_]*")} == set(run_folders(own_store))
