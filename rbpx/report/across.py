@@ -34,7 +34,8 @@ def figures_across(fits: Sequence[Result]) -> tuple[Figure | Undrawn, ...]:
         ({_HUE: hue, "group": title}, *both)
         for hue, title, both in zip(_hue(groups), titles_of(groups), firsts, strict=True)
     ]
-    return _laws(named, groups[0].axis if groups else Axis.S, origin), _exponents(named, origin)
+    of = title_of_rbp(firsts)
+    return _laws(named, of, groups[0].axis if groups else Axis.S, origin), _exponents(named, of, origin)
 
 
 _Named = tuple[Record, Record | None, Record | None]
@@ -50,12 +51,11 @@ def _hue(groups: Sequence[Group]) -> list[str]:
     return ["all"] * len(groups)
 
 
-def _laws(named: Sequence[_Named], axis: Axis, origin: Origin) -> Figure | Undrawn:
+def _laws(named: Sequence[_Named], of: str, axis: Axis, origin: Origin) -> Figure | Undrawn:
     name, title = "laws-across", "The laws of all groups"
     rows = [names | {"S": S, "y": y} for names, law, _ in named if law is not None for S, y in _curve(law)]
     if not rows:
         return Undrawn(name, title, "No group has a law of RBP_k, which needs three points.")
-    of = title_of_rbp([(rbp, ce) for _, rbp, ce in named])
     view = View[Record](
         name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal(of, "y", digits=5)
     )
@@ -76,9 +76,8 @@ def _curve(law: Record) -> list[tuple[float, float]]:
     return list(zip(places.tolist(), values.tolist(), strict=True))
 
 
-def _exponents(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
+def _exponents(named: Sequence[_Named], of: str, origin: Origin) -> Figure | Undrawn:
     name, title = "exponents-across", "The exponents of all groups"
-    of = f"α of {title_of_rbp([(rbp, ce) for _, rbp, ce in named])}"
     rows = [
         names | {f"alpha_{its}{end}": law[f"alpha{end}"] for its, law in (("rbp", rbp), ("ce", ce)) for end in _ENDS}
         for names, rbp, ce in named
@@ -97,13 +96,13 @@ def _exponents(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
         name,
         text("colour", _HUE),
         text("group", "group"),
-        with_ends(of, "alpha_rbp"),
+        with_ends(f"α of {of}", "alpha_rbp"),
         with_ends("α of cross-entropy", "alpha_ce"),
     )
     return drawn(
         view.table(title, rows),
-        Chart(Scale("alpha_rbp", of), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
-        f"Exponents of {len(rows)} groups; {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",
+        Chart(Scale("alpha_rbp", f"α of {of}"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
+        f"Exponents of {len(rows)} groups; that of {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",
         "A point for each group. Bars: 95 % intervals over documents and models.",
         origin,
     )

@@ -30,7 +30,6 @@ from rbpx.version import __version__
 _SECTIONS: Final = 10  # % of the time of a report
 _FIRST: Final = "decide"  # what a page begins with where it says what to train
 _OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups, however many
-_ANSWERS: Final = ("fit", "predict", "ranks")  # the questions whose answers stand beside the tiles of a group
 _MANY: Final = 12  # groups: nobody reads the sections of more
 MOST_OPEN: Final = 3  # groups whose sections are open
 
@@ -54,11 +53,6 @@ class Part:
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     missing: tuple[str, ...] = ()
-
-    @property
-    def answers(self) -> list[Section]:
-        """The sections whose answers stand beside its facts."""
-        return [section for section in self.sections if section.name in _ANSWERS and section.sentences]
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,16 +296,19 @@ def _taken(results: list[Result], group: Group) -> Result | None:
 
 def _part(name: str, title: str, group: Group, own: dict[str, Result | None], reasons: dict[str, str]) -> Part:
     told = {each: result for each, result in own.items() if result is not None}
-    missing = _missing({each: _reason(each, group, reasons) for each in own if each not in told})
     tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
     sections = tuple(render.section(each, [result]) for each, result in told.items())
+    missing = _missing({each: _reason(each, group, reasons) for each in own if each not in told})
     return Part(name, title, about(group), tuple(tiles), sections, missing)
 
 
 def _missing(reasons: dict[str, str]) -> tuple[str, ...]:
     """Why there are no sections of some questions, one line a reason."""
     named = grouped(reasons, lambda name: reasons[name])
-    return tuple(f"{', '.join(analysis(name).title for name in names)}: {why}" for why, names in named.items())
+    return tuple(
+        f"{', '.join(analysis(name).title for name in names)}: {why[:1].upper()}{why[1:]}"
+        for why, names in named.items()
+    )
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -322,11 +319,7 @@ def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
     if len(group.runs) < described.sizes:
         there = f"there {'is' if len(group.runs) == 1 else 'are'} {number_of(len(group.runs), 'size')}"
         return f"This needs {number_of(described.sizes, 'size')}, and {there}: measure more sizes."
-    return _sentence(reasons[name])
-
-
-def _sentence(reason: str) -> str:
-    return reason[:1].upper() + reason[1:]
+    return reasons[name]
 
 
 def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
@@ -336,7 +329,7 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[S
         results = [each for each in answers[name] if not _is_told(each)]
         calls += [(name, found) for found in grouped(results, lambda each: each.groups[0].first.family).values()]
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
-            missing[name] = _sentence(reasons[name])
+            missing[name] = reasons[name]
     return tuple(in_processes(render.section, calls)), _missing(missing)
 
 

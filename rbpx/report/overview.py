@@ -30,14 +30,13 @@ def facts(name: str, result: Result) -> tuple[Fact, ...]:
 
 def _of_laws(result: Result) -> Iterator[Fact]:
     """Exponents of RBP and cross-entropy, and the error of their backtest."""
-    first, _ = laws = headline(result.rows)
-    for law in filter(None, laws):
+    laws = [law for law in headline(result.rows) if law is not None]
+    for law in laws:
         beside = f"{_between(law['alpha_lo'], law['alpha_hi'])}\nR² {number(law['r2'], 3)}{_doubt(law)}"
         yield Fact(f"α of {law_title(law['law'], law['k'])}", number(law["alpha"], 3), beside)
-    if first is not None and first["backtest_error"] is not None:
-        (group,) = result.groups
-        beside = f"of {law_title('rbp', first['k'])} at {largest(group)},\npredicted from the smaller ones"
-        yield Fact("error of the prediction", percent(first["backtest_error"]), beside)
+    for law in [law for law in laws if law["backtest_error"] is not None][:1]:
+        beside = f"of {law_title(law['law'], law['k'])} at {largest(result.groups[0])}, from the smaller ones"
+        yield Fact("error of the prediction", percent(law["backtest_error"]), beside)
 
 
 def _of_regimes(result: Result) -> Iterator[Fact]:

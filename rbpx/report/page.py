@@ -15,16 +15,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rbpx.display.chart.colours import config, variables
-from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.figure import Figure
 from rbpx.display.section import GRADES
 from rbpx.display.view import Cell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
-from rbpx.report.contents import MOST_OPEN, Report
+from rbpx.report.contents import MOST_OPEN, Part, Report
 
-__all__ = ["MARK", "page"]
+__all__ = ["page"]
 
-MARK: Final = '<meta name="generator" content="rbpx'  # by which a report is recognised
 _HERE: Final = Path(__file__).resolve().parent
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
 
@@ -34,7 +33,6 @@ def page(report: Report) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
     environment.filters["cell"] = _cell
     environment.filters["typeset"] = _typeset
     charts: dict[str, Any] = {}  # of all figures that the page has a place for, by their anchors
@@ -43,18 +41,23 @@ def page(report: Report) -> str:
         charts[anchor] = figure.spec
         return anchor
 
+    def glimpse(part: Part) -> list[Figure]:
+        """The figure that the card of a group has, where groups are few; its section has the others."""
+        drawn = [figure for section in part.sections[:1] for figure in section.figures if isinstance(figure, Figure)]
+        return drawn[:1] if len(report.parts) <= MOST_OPEN else []
+
     environment.filters["placed"] = placed
     return environment.get_template("page.html.jinja").render(
         report=report,
+        glimpse=glimpse,
         most_open=MOST_OPEN,
-        unfolded=len(report.parts) <= MOST_OPEN,
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((_HERE / "page.js").read_text(encoding="utf-8")),
         vega=_packed(_vega()) if report.has_contents else "",
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         grades=GRADES,
-        charts=lambda: _packed(json.dumps(charts, separators=(",", ":"))),  # at the end of the page, where all are placed
+        charts=lambda: _packed(json.dumps(charts, separators=(",", ":"))),  # at its end, where all are placed
     )
 
 

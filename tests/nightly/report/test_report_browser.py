@@ -29,6 +29,7 @@ def page_file(place: Path) -> Path:
 @pytest.fixture
 def visit(browser: Any, page_file: Path) -> Iterator[Visit]:
     visit = Visit(browser, page_file)
+    visit.page.evaluate(f"document.querySelector('.sheet:has(#{LAWS})').open = true")
     yield visit
     visit.context.close()
 
