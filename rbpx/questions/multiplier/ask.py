@@ -131,15 +131,11 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
 
 def _said(row: Record) -> str:
     """What a variant is worth, and over a surface whether that changes with scale, and whether one number says it."""
-    base, variant, title, m = (
-        row["base"],
-        row["variant"],
-        law_title(row["law"], row["k"]),
-        estimate_in(row, "multiplier"),
-    )
+    base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
+    m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:
-        return f"{title} of {variant} and {base} cannot be compared. {Status(row['status']).remedy}"
-    said = f"By {title} {variant} is worth {_ends(m)} times the {_WORTH[row['axis']]} of {base}"
+        return f"{on} cannot be compared with {base} by {title}. {Status(row['status']).remedy}"
+    said = f"{on} is worth {_ends(m)} times the {_WORTH[row['axis']]} of {base} by {title}"
     if m.ends is not None:
         shows = "no difference shows" if m.ends[0] <= 1 <= m.ends[1] else "it pays" if m.ends[0] > 1 else "it costs"
         said += f", so {shows}"
