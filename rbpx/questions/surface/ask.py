@@ -25,7 +25,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, number, rough, short, significant
+from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.surface.design import Design
@@ -164,18 +164,13 @@ def _answer(law: SurfaceLaw) -> str:
     row, fit, title = _by_exponents(law.best), law.best.fit, law.trained.title
     if fit.surface is None:
         return f"No surface of {title}: {Status(row['status']).remedy}"
-    alpha, beta, E = (_between(row, name) for name in ("alpha", "beta", "E"))
+    alpha, beta, E = (interval(*(row[f"{name}{end}"] for end in ("", "_lo", "_hi"))) for name in ("alpha", "beta", "E"))
     if why := _why_collinear(fit.design):
         mixed = "" if row["alpha_lo"] is None else f"; α = {alpha} of {title} is of both together"
         return f"The effects of size and of tokens cannot be told apart: {why}{mixed}."
     towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
     tested = "no larger run tests it" if error is None else f"smaller runs foretell the largest to {error:.1%}"
     return f"{title} falls as S^-{alpha} and D^-{beta}{towards}; size and tokens can be told apart, and {tested}."
-
-
-def _between(row: Record, name: str) -> str:
-    value, lo, hi = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
-    return number(value, 3) if lo is None else f"{number(value, 3)} ({number(lo, 3)} to {number(hi, 3)})"
 
 
 def _verdict(law: SurfaceLaw) -> Iterator[str]:
