@@ -118,7 +118,7 @@ def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, t
     assert points(asked) == expected
     told, E = asked.table(100, details=False), 1.7 + 400 / 60e6**0.34
     assert told.startswith(
-        "cross-entropy falls with training tokens in 1 of 1 training; at size one as D^-0.280 (95 %: "
+        "cross-entropy falls with training tokens in 1 of 1 training; at size 60000000 as D^-0.280 ("
     )
     assert f"towards E = {E:.3f} (95 %: " in told
     assert max(map(len, told.partition("\n\n")[2].split("Points: 10")[0].splitlines())) <= 100

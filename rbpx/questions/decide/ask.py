@@ -97,7 +97,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     decisions = [_decide(group, each, plain_of.get((each.law, each.k)), request) for each in quantities]
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
-    asks, notes = request.next is not None, [*said_of_runs(group, quantities)]
+    asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
     said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, asks)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
