@@ -113,7 +113,7 @@ def _tables(
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
         of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
-        brief = partial(_is_brief, request.laws.by_name)
+        brief = request.laws.by_name or (lambda row: row["law"] in ("rbp", "cross_entropy"))
         told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
         yield SURFACES.table("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
@@ -122,10 +122,6 @@ def _tables(
     if best := [row for law in laws for row in _best(law)]:
         C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
         yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
-
-
-def _is_brief(by_name: bool, row: Record) -> bool:
-    return by_name or row["law"] in ("rbp", "cross_entropy")
 
 
 def _by_exponents(form: FormFit) -> Record:

@@ -87,36 +87,34 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
         if any(_name(run) == name for run in trained.members)
     ]
     fits = [each.fit for each in found if each.fit is not None]
-    kinds, few = sorted({_kind(each.trained) for each in found}), len({each.name for each in found}) <= _FEW
-    main = kinds[: _MOST_LAWS if few else 1]
-    is_brief = [_kind(each.trained) in main and each.law is not None for each in found]
-    shown = [_shown(each) | {"is_brief": brief} for each, brief in zip(found, is_brief, strict=True)]
-    table = LAWS.table("Laws in training tokens, y = E + B·D^−β", shown, group.title, brief=lambda row: row["is_brief"])
+    kinds, few = sorted({_kind(each.rows[0]) for each in found}), len({each.name for each in found}) <= _FEW
+    main, title = kinds[: _MOST_LAWS if few else 1], "Laws in training tokens, y = E + B·D^−β"
+    table = LAWS.table(title, map(_shown, found), group.title, brief=lambda of: "beta" in of and _kind(of) in main)
     return Result(
         [group],
         alike([row for each in found for row in each.rows]),
         [table] if found else [],
-        [_answer([each for each in found if _kind(each.trained) == kinds[0]])] if found else [],
+        [_answer([each for each in found if _kind(each.rows[0]) == kinds[0]])] if found else [],
         partial(figures, group, found, [row["fit_id"] for row in fits]),
         fits,
         notes=[*_notes(group, found)],
     )
 
 
-def _kind(trained: Trained) -> tuple[int, int, str]:
-    return (*headline(trained.law, trained.k), trained.law)
+def _kind(row: Record) -> tuple[int, int, str]:
+    return (*headline(row["law"], row["k"]), row["law"])
 
 
 def _answer(found: Sequence[Trajectory]) -> str:
     """The law of the largest training that has one, and how many have."""
     title, n = found[0].trained.title, number_of(len(found), "training")
-    laws = [each for each in found if each.law is not None]
+    laws = [(each.rows[0], law) for each in found if (law := each.law) is not None and law.alpha.value is not None]
     most, status = max(each.rows[0]["n_points"] for each in found), Status(found[0].rows[0]["status"])
     if not laws:
         why = f"{_NEEDED} points after a warm-up, and they have at most {most}: take more checkpoints."
         why = f"It needs {why}" if most < _NEEDED else status.remedy
         return f"None of {n} has a law of {title} in training tokens. {why}"
-    row, law = max(((each.rows[0], each.law) for each in laws), key=lambda each: each[0]["S"])
+    row, law = max(laws, key=lambda each: each[0]["S"])
     return (
         f"{title} falls with training tokens in {len(laws)} of {n}; at size {row['size']} as "
         f"D^-{interval_of(law.alpha)} towards E = {interval_of(law.E)}, from {spoken(row['D_first'])} tokens on."
@@ -182,7 +180,7 @@ def _notes(group: TrainingGroup, found: Sequence[Trajectory]) -> Iterator[str]:
 
 def figures(group: TrainingGroup, found: Sequence[Trajectory], fit_ids: Sequence[str]) -> Iterator[Figure]:
     """Draw cross-entropy and -ln RBP at the smallest k along training."""
-    by_kind = grouped(found, lambda each: _kind(each.trained))
+    by_kind = grouped(found, lambda each: _kind(each.rows[0]))
     for kind in sorted(by_kind)[:_MOST_LAWS]:
         yield _figure(spread(by_kind[kind], MOST_SERIES), from_fits(fit_ids, group))
 
