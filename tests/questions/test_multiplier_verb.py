@@ -52,7 +52,7 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
     within = [row["multiplier"] for row in at if row["status"] == "ok"]
     assert overall["multiplier"] == pytest.approx(np.exp(np.mean(np.log(within))), rel=1e-9)
     assert overall["multiplier_lo"] < 2 < overall["multiplier_hi"]
-    (shared,) = [row for row in rows if (row["kind"], row["offset"]) == ("overall", "shared")]
+    (shared,) = [row for row in found.of_kind("overall") if row["offset"] == "shared"]
     m, lo, hi = (f"{shared[f'multiplier{end}']:#.3g}" for end in ("", "_lo", "_hi"))
     assert told.startswith(
         f"On synthetic better is worth {m} ({lo} to {hi}) times the size of plain by -ln RBP_10, so "
