@@ -149,11 +149,23 @@ def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:
         assert ids == wanted[::-sign][:5]
 
 
+def test_it_answers_how_many_ids_improve_and_what_the_first_carry(measured: Measured, every: Asked) -> None:
+    _, by_hand = occurrences(measured.store)
+    falls = {token_id: sum(nats[0] - nats[-1] for _, nats, _ in each) for token_id, each in by_hand.items()}
+    improve = [row["token_id"] for row in every.of_kind("token") if row["slope_hi"] is not None and row["slope_hi"] < 0]
+    improve = sorted((each for each in improve if falls[each] > 0), key=lambda each: -falls[each])
+    carried, told = sum(falls[each] for each in improve[:5]) / sum(falls.values()), every.table(100, details=False)
+    assert f" {len(improve)} of {len(by_hand):,} improve from xs to l, " in told
+    assert f"the first 5 carry {carried:.0%} of the fall of cross-entropy." in told
+    assert len([line for line in told.splitlines() if "%.." in line]) == 5
+    assert max(map(len, told.partition("\n\n")[2].split("slope: mean")[0].splitlines())) <= 100
+
+
 def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measured, cwd: Path) -> None:
-    printed = here("learning", "least=1", "top=5", "resamples=5", "--store", measured.store, cwd=cwd, check=0).stdout
+    words = ("learning", "least=1", "top=5", "resamples=5", "--details", "--store", measured.store)
+    printed = here(*words, cwd=cwd, check=0).stdout
     assert "What improves, by share" in printed
     assert "What gets worse, the worst first" in printed
-    assert "From xs to l " in printed
     assert "' '" in printed or "'e'" in printed
     assert max(len(line) for line in printed.splitlines() if line.startswith(" ")) <= 80
 

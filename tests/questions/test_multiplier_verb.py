@@ -33,7 +33,8 @@ def asked(store: Path, base: str | None, variant: str | None, **keys: Any) -> As
 
 
 def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
-    rows = asked(store, "plain", "better", k=10, laws=["rbp"]).rows
+    found = asked(store, "plain", "better", k=10, laws=["rbp"])
+    rows, told = found.rows, found.table(100, details=False)
     losses: dict[str, Any] = {family: [] for family in ("plain", "better")}
     for record in cell_records(store):
         if record["dataset"] == "synthetic":
@@ -51,6 +52,12 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
     within = [row["multiplier"] for row in at if row["status"] == "ok"]
     assert overall["multiplier"] == pytest.approx(np.exp(np.mean(np.log(within))), rel=1e-9)
     assert overall["multiplier_lo"] < 2 < overall["multiplier_hi"]
+    (shared,) = [row for row in found.of_kind("overall") if row["offset"] == "shared"]
+    m, lo, hi = (f"{shared[f'multiplier{end}']:#.3g}" for end in ("", "_lo", "_hi"))
+    assert told.startswith(
+        f"On synthetic better is worth {m} ({lo} to {hi}) times the size of plain by -ln RBP_10, so "
+    )
+    assert max(map(len, told.partition("\n\n")[2].split("E: of both")[0].splitlines())) <= 100
 
 
 def test_a_family_against_itself_is_one(store: Path) -> None:

@@ -114,8 +114,14 @@ def held(until: int, decayed: int | None = None) -> list[tuple[int, float | None
 def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, tmp_path: Path) -> None:
     file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000))})
     bring(file, store, tokens_per_step="1M")
-    expected = [("one", float(step), "constant") for step in range(100, 1001, 100)]
-    assert points(ask(store, "trajectory")) == expected
+    expected, asked = [("one", float(step), "constant") for step in range(100, 1001, 100)], ask(store, "trajectory")
+    assert points(asked) == expected
+    told, E = asked.table(100, details=False), 1.7 + 400 / 60e6**0.34
+    assert told.startswith(
+        "cross-entropy falls with training tokens in 1 of 1 training; at size 60000000 as D^-0.280 ("
+    )
+    assert f"towards E = {E:.3f} (95 %: " in told
+    assert max(map(len, told.partition("\n\n")[2].split("Points: 10")[0].splitlines())) <= 100
 
 
 def test_a_decay_is_no_point_beside_many_of_a_constant_rate(store: Path, tmp_path: Path) -> None:

@@ -95,9 +95,8 @@ def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) ->
 
 def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_best_size(asked: Asked) -> None:
     row, told = asked.rows[0], asked.table(100, details=False)
-    alpha, beta = (
-        f"{row[name]:.3f} ({row[f'{name}_lo']:.3f} to {row[f'{name}_hi']:.3f})" for name in ("alpha", "beta")
-    )
+    numbers = [[row[f"{name}{end}"] for end in ("", "_lo", "_hi")] for name in ("alpha", "beta")]
+    alpha, beta = (f"{value:.3f} (95 %: {lo:.3f} to {hi:.3f})" for value, lo, hi in numbers)
     error = np.mean([abs(test["predicted"][0] / test["measured"] - 1) for test in row["params"]["held_out"]])
     assert told.startswith(f"-ln RBP_1 falls as S^-{alpha} and D^-{beta} towards E = ")
     assert f"told apart, and smaller runs foretell the largest to {error:.1%}." in told

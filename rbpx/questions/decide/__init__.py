@@ -1,9 +1,10 @@
 """What a store of runs says about the next one.
 
-For a family whose runs have size and tokens: the best size and tokens of a budget with what they would show, what a
-smaller model or longer training loses, the irreducible part, what a variant is worth beside the runs without one and
-from how much compute on, how the largest runs stand to what smaller ones announced, and the runs to train next. All of
-it is over forms, bends and misfit, as predict S= D= is. The status `beyond` says that no run lies near a number.
+For a family whose runs have size and tokens: the best size and tokens of a budget with the loss of such a run, and
+whether smaller runs foretold the largest; in a table what smaller models that train for longer lose. Details and pages
+have the irreducible part, what a variant is worth beside the runs without one and from how much compute on, and the
+runs to train next. All of it is over forms, bends and misfit, as predict S= D= is; intervals are 95 %. The status
+`beyond` says that no run lies near a number.
 
 flops= is the budget that is to be spent (by default ten times the most compute of the runs), budgets= asks for others,
 inference_tokens= for the least of training and serving together that reaches the same loss (with inference_within=true

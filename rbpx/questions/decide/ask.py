@@ -99,7 +99,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     ]
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
-    asks, notes = request.next is not None, [*said_of_runs(group, quantities)]
+    asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
     said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, asks)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
@@ -233,7 +233,7 @@ def _choices(of: Decision) -> Iterator[Record]:
 
 def _said(of: Decision, asks: bool) -> Iterator[str]:
     """The answer, then what else the runs say; where runs to train next are asked for, these are the answer."""
-    (about,), following = of.of_kind("runs"), [*_said_of_next(of)]
+    (about,), following = of.of_kind("runs"), [*_said_of_next(of, asks)]
     yield from following if asks else ()
     if Status.collinear_design.value in about["reasons"]:
         design, D = of.fits[0].design, float(of.trained.runs.D_N.max())
@@ -288,18 +288,17 @@ def _trust(of: Decision, row: Record) -> str:
     return f"smaller runs foretold {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"
 
 
-def _said_of_next(of: Decision) -> Iterator[str]:
+def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
     """The first run of each plan, and what all of it narrows."""
     for row in of.of_kind("next"):
-        target = row["target"]
         plan = [each for each in of.of_kind("next") if each["plan"] == row["plan"]]
         if "S" not in row:
-            yield f"No run narrows {target} by 2 %."
+            yield from [f"No run narrows {row['target']} by 2 %."] if asks else ()
         elif row["rank"] == 1:
             n, all_of_them = len(plan), 1 - plan[-1]["sd_after"] / row["sd_before"]
             yield (
                 f"Train next {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens ({short(row['C'])} FLOPs): "
-                f"the standard deviation of {target} falls by {row['narrowed']:.0%}"
+                f"the standard deviation of {row['target']} falls by {row['narrowed']:.0%}"
                 f"{f', after {n} runs by {all_of_them:.0%}' if n > 1 else ''}."
             )
 

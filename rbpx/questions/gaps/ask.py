@@ -8,9 +8,10 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, headline, number
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import ALPHA
 from rbpx.laws.prediction.verdict import Form
@@ -90,18 +91,14 @@ def _sentence(losses: Sequence[LossGap]) -> str:
     said, named = list[str](), ""
     for each in losses:
         gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "
-        by = f" as {axis.value}^{_between(gap.delta)}{' on average' if gap.bends else ''}"
+        by = f" as {axis.value}^{interval_of(gap.delta)}{' on average' if gap.bends else ''}"
         what = _BECOMES.get(gap.verdict or "", "without a trend") + (by if gap.verdict in ("closes", "opens") else "")
         said.append(
-            f"{'' if sides == named else sides}{each.name} {_between(gap.ratio, ' times')}, "
+            f"{'' if sides == named else sides}{each.name} {interval_of(gap.ratio)} times, "
             f"{what.format(grows=AXES[axis].grows)}"
         )
         named = sides
     return f"{'; '.join(said)}."
-
-
-def _between(of: Estimate, unit: str = "") -> str:
-    return f"{number(of.value, 3)}{unit}{'' if of.ends is None else f' ({number(of.lo, 3)} to {number(of.hi, 3)})'}"
 
 
 _MOST_ROWS: Final = 16

@@ -86,7 +86,7 @@ def _result(of_family: Sequence[Found], request: Request) -> Result:
         [found.group for found in of_family],
         alike([row for found in of_family for row in found.rows]),
         [table for found in of_family for table in tables(found, request.top)],
-        [sentence for found in of_family for sentence in sentences(found, request.least)],
+        [*sentences(of_family, request.least)],
         partial(figures, of_family),
     )
 

@@ -46,6 +46,9 @@ class Found(NamedTuple):
         return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
 
 
+CARRYING: Final = 5
+"""Token ids that a terminal shows, those that carry most."""
+
 OFTEN: Final = (History.learned, History.forgotten, History.unstable)
 """The histories of which tokens are named."""
 
@@ -72,12 +75,11 @@ BETTER: Final = View[Record](
     whole("times", "n_tokens"),
     with_ends(
         "slope", "slope", None, _three,
-        "mean of d nats / d ln {x} over the occurrences of a token id; an id is listed where its 95 % interval does "
-        "not contain 0 (chance alone lists 1 in 20 of those without a change) and the nats agree",
+        "mean of d nats / d ln {x} over the occurrences of an id",
     ),
     ends("smallest_nats largest_nats", None, number, "nats", "means at the first and the last point"),
     ends("smallest_rbp largest_rbp", None, decimals(2), "RBP_k", "at the first and the last point", 1),
-    with_ends("share", "share", None, _percents(2), "of the fall in nats; format=json has all ids", ends_spare=4),
+    with_ends("share", "share", None, _percents(2), "of the fall in nats", ends_spare=4),
 )  # fmt: skip
 GROUP: Final = View[Record](
     "group",
@@ -197,22 +199,26 @@ OF_KIND: Final = (
 
 
 def tables(found: Found, top: int) -> Iterator[Table]:
-    """The tables of one group, or of the orders on one text; those without rows are left out."""
-    about, axis, tokens = found.about, found.group.axis, found.of("token")
-    note = f"k = {tokens[0]['k']}; ties {tokens[0]['ties']}." if tokens else ""
+    """The tables of one group, or of the orders on one text; those without rows are left out.
+
+    A terminal shows the token ids that carry most.
+    """
+    about, axis = found.about, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:
-        yield BETTER.table("What improves, by share", improved[:top], about, axis, note)
+        first = [row["token_id"] for row in improved[:CARRYING]]
+        title, is_first = "What improves, by share", lambda row: row["token_id"] in first
+        yield BETTER.table(title, improved[:top], about, axis, brief=is_first)
     if worsened:
         worse = View("worse", BETTER.columns)
-        yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, note)
+        yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, brief=False)
     if groups := found.of("group"):
         note = "" if found.of("kind") else f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
         points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in groups]
-        yield GROUP.table("Points and tokens", points, about, axis, note)
+        yield GROUP.table("Points and tokens", points, about, axis, note, brief=False)
     for kind, title, view in OF_KIND:
         rows = found.of(kind)
         if kind == "history":  # of the smallest k
             rows = [row for row in rows if row["k"] == rows[0]["k"] and row["history"] in {each.name for each in OFTEN}]
         if rows:
-            yield view.table(title.format(**rows[0]), rows, about, axis)
+            yield view.table(title.format(**rows[0]), rows, about, axis, brief=False)

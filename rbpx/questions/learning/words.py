@@ -1,21 +1,30 @@
 """Says in sentences when tokens are learned, what rebuilds the slope, who carries it, and in which order."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.vocabulary import short
+from rbpx.display.vocabulary import short, spoken
 from rbpx.laws.names import Axis
-from rbpx.questions.learning.tables import Found
+from rbpx.questions.learning.tables import CARRYING, Found
+from rbpx.status import Status
 from rbpx.store.store import Record
 
+_MOST: Final = 3  # texts in the answer
 
-def sentences(found: Found, least: int) -> Iterator[str]:
-    """What was found of one group, or of the orders on one text."""
-    if found.of("tokens"):
-        yield _improvements(found, least)
-    if found.of("kind"):
-        yield _losses(found)
+
+def sentences(of_family: Sequence[Found], least: int) -> Iterator[str]:
+    """How many token ids of each text improve and what carries the fall; then more of each, and of their orders."""
+    if parts := [_improvements(found) for found in of_family if found.of("group")]:
+        left = [f"and {len(parts) - _MOST} more"] if len(parts) > _MOST else []
+        yield f"Of token ids that are scored {least} times or more, {'; '.join([*parts[:_MOST], *left])}."
+    for found in of_family:
+        of = f"{found.group.title_of_text}: " if len(parts) > 1 else ""
+        yield from (f"{of}{said}" for said in _more(found))
+
+
+def _more(found: Found) -> Iterator[str]:
     for slope in found.of("slope_now"):
         yield _carriers(found, slope)
     for forecast in found.of("forecast"):
@@ -38,30 +47,20 @@ def _said(row: Record, key: str, digits: int = 3) -> str:
     return interval_of(estimate_in(row, key), digits)
 
 
-def _improvements(found: Found, least: int) -> str:
-    """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
-    tokens, rarer = found.of("token"), found.of("rarer")
-    better, worse, unclear = (len(found.of("token", trend=trend)) for trend in ("improves", "worsens", "unclear"))
-    made_up = "the text as a whole is not predicted better, so nothing has a share"
-    if all(row["share"] is not None for row in (*tokens, *rarer)):
-        made_up = f"rarer ones make up {sum(row['share'] for row in rarer):.2%} of the improvement"
-    first, last = (run.size if found.group.axis is Axis.S else short(run.x) for run in (found.runs[0], found.runs[-1]))
+def _improvements(found: Found) -> str:
+    """How many token ids improve or get worse, and how much of the fall the first of them carry."""
+    (group,), tokens, text = found.of("group"), found.of("token"), found.group.title_of_text
+    if not found.of("tokens"):
+        return f"none can be followed on {text}: {Status(group['status']).remedy.rstrip('.')}"
+    better, worse = found.of("token", trend="improves"), found.of("token", trend="worsens")
+    made_up = "; the text as a whole is not predicted better, so nothing has a share"
+    if all(row["share"] is not None for row in (*tokens, *found.of("rarer"))):
+        carried = sum(row["share"] for row in better[:CARRYING])
+        made_up = f", and the first {len(better[:CARRYING])} carry {carried:.0%} of the fall of cross-entropy"
+    first, last = (run.size if found.group.axis is Axis.S else spoken(run.x) for run in (found.runs[0], found.runs[-1]))
     return (
-        f"{len(tokens):,} token ids are scored at least {least} times; {made_up}. From {first} to {last} {better:,} "
-        f"improve, {worse:,} get worse, {unclear:,} show no measurable change."
-    )
-
-
-def _losses(found: Found) -> str:
-    """Whether single tokens are learned in steps."""
-    kinds = {row["name"]: row["share"] for row in found.of("kind")}
-    measured, drawn = found.of("world")
-    return (
-        f"{kinds['learned']:.0%} of the tokens are learned between the first and the last point, the losses of "
-        f"{kinds['turns']:.0%} are not monotone, and those of {kinds['never']:.0%} hardly change. At points left out "
-        f"single sigmoids rebuild the slope with R² = {_said(measured, 'r2_sigmoid', 2)}, a line between neighbours "
-        f"with {_said(measured, 'r2_line', 2)}; in a drawn world without a step sigmoids reach "
-        f"{_said(drawn, 'r2_sigmoid', 2)}."
+        f"on {text} {len(better):,} of {len(tokens):,} improve from {first} to {last}, {len(worse):,} "
+        f"get worse{made_up}"
     )
 
 

@@ -9,7 +9,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.view import Column, View, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals, law_title, short, significant, spoken
+from rbpx.display.vocabulary import decimals, headline, law_title, short, significant, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -117,30 +117,35 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     """The tables of what was compared; of several choices of E the first has one of its models."""
     overall = [row for row in rows if row["kind"] == "overall"]
     if not overall:
-        return Result([base], sentences=notes)
-    names = overall[0]
+        return Result([base], sentences=["There is no quantity that both have."], notes=notes)
+    names, main = overall[0], [row for row in overall if row["offset"] == overall[0]["offset"]]
     at = [row for row in rows if (row["kind"], row["offset"]) == ("at", names["offset"])]
     of = f", revision {names['revision']}" if names.get("revision") else ""
     size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
-    tables = [OVERALL.table("Multipliers overall", overall, about, axis)]
-    tables += [MODELS.table("Multipliers one by one", at, about, axis)] if at else []
-    return Result([base], rows, tables, [*notes, *map(_said, overall if names["offset"] == "surface" else ())])
+    tables = [OVERALL.table("Multipliers overall", overall, about, axis, brief=lambda row: row in main)]
+    tables += [MODELS.table("Multipliers one by one", at, about, axis, brief=False)] if at else []
+    said = map(_said, sorted(main, key=lambda row: headline(row["law"], row["k"])))
+    return Result([base], rows, tables, [*said], notes=notes)
 
 
 def _said(row: Record) -> str:
-    """What a variant is worth over a surface, whether that changes with scale, and whether one number says it."""
+    """What a variant is worth, and over a surface whether that changes with scale, and whether one number says it."""
     base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
-    m, slope = (estimate_in(row, name) for name in ("multiplier", "slope"))
-    if "n_base" not in row or m.ends is None or slope.ends is None:
-        return f"{title}: {variant} and {base} cannot be compared over sizes and tokens: {Status(row['status']).label}."
-    none = ", so no difference shows" if m.ends[0] <= 1 <= m.ends[1] else ""
+    m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
+    if m.value is None:
+        return f"{on} cannot be compared with {base} by {title}. {Status(row['status']).remedy}"
+    said = f"{on} is worth {_ends(m)} times the {_WORTH[row['axis']]} of {base} by {title}"
+    if m.ends is not None:
+        shows = "no difference shows" if m.ends[0] <= 1 <= m.ends[1] else "it pays" if m.ends[0] > 1 else "it costs"
+        said += f", so {shows}"
+    if row["offset"] != "surface":
+        return f"{said}."
     S, D = (f"{spoken(row[f'{axis}_from'])} to {spoken(row[f'{axis}_to'])}" for axis in "SD")
-    said = (
-        f"{title}: {variant} is worth {_ends(m)} times the {row['axis']} of {base}{none}; compared from {S} "
-        f"parameters and {D} tokens, by {row['n_base']} runs of {base} and {row['n_variant']} of {variant}"
-    )
-    if slope.leaves_out_0:
+    said += f"; compared from {S} parameters and {D} tokens, by {row['n_base']} runs of {base} and "
+    said += f"{row['n_variant']} of {variant}"
+    slope = estimate_in(row, "slope")
+    if slope.ends is not None and slope.leaves_out_0:
         way, ten = "grows" if slope.ends[0] > 0 else "shrinks", _ends(slope.through(lambda each: 10**each))
         said += f"; the multiplier {way} with scale, by a factor of {ten} for ten times the compute"
     if Status.families_differ in row["reasons"]:
@@ -149,9 +154,10 @@ def _said(row: Record) -> str:
 
 
 def _ends(of: Estimate) -> str:
-    return f"{_THREE(of.value)} ({_THREE(of.lo)} to {_THREE(of.hi)})"
+    return _THREE(of.value) + ("" if of.ends is None else f" ({_THREE(of.lo)} to {_THREE(of.hi)})")
 
 
+_WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
 _THREE: Final = partial(significant, digits=3)
 _QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
 OVERALL: Final = View[Record](
@@ -160,16 +166,15 @@ OVERALL: Final = View[Record](
     text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", 2),
     with_ends(
         "multiplier", "multiplier", None, _THREE,
-        "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays: over S and D at the "
-        "middle compute, else the geometric mean over losses of the variant's models between measured losses of both",
+        "{x} that the base needs for the same loss over that of the variant, which pays above 1",
     ),
     with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0", spare=1),
     ends("loss_from loss_to", None, decimals(3), "for losses", spare=5),
     written("α of base", "alpha_base", None, _THREE, spare=4),
     written("α of variant", "alpha_variant", None, _THREE, spare=3),
     written(
-        "p", "p", None, partial(significant, digits=2), "of a given E beside one that both share; over S and D of one "
-        "surface for both beside constants of their own", spare=6,
+        "p", "p", None, partial(significant, digits=2), "of a given E, or of one surface for both beside constants of "
+        "their own", spare=6,
     ),
     state(),
 )  # fmt: skip

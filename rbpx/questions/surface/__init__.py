@@ -2,7 +2,8 @@
 
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any
 k, cross-entropy, error-entropy, whatever laws= names. form= chooses y = E + A S^-alpha + B D^-beta (chinchilla),
-kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on held-out largest runs.
+kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on held-out largest runs. alpha
+is the exponent of size, beta that of tokens. A terminal shows -ln RBP_k and cross-entropy, --details every quantity.
 
 Intervals are over trainings, each with all its checkpoints, and over documents where those are known. Beside the
 constants stand the best S and D for each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and

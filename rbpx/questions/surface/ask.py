@@ -25,7 +25,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, number, rough, short, significant
+from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.surface.design import Design
@@ -67,8 +67,8 @@ SURFACES: Final = View[Record](
     "surfaces",
     LAW,
     text("form", "form"),
-    with_ends("α", "alpha", means="exponent of size S"),
-    with_ends("β", "beta", means="exponent of training tokens D", ends_spare=1),
+    with_ends("α", "alpha"),
+    with_ends("β", "beta", ends_spare=1),
     with_ends("E", "E", spare=1, ends_spare=5),
     with_ends("A", "A", None, in_digits(4), spare=7),
     with_ends("B", "B", None, in_digits(4), spare=8),
@@ -113,7 +113,7 @@ def _tables(
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
         of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
-        brief = partial(_is_brief, request.laws.by_name)
+        brief = request.laws.by_name or (lambda row: row["law"] in ("rbp", "cross_entropy"))
         told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
         yield SURFACES.table("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
@@ -122,10 +122,6 @@ def _tables(
     if best := [row for law in laws for row in _best(law)]:
         C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
         yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
-
-
-def _is_brief(by_name: bool, row: Record) -> bool:
-    return by_name or row["law"] in ("rbp", "cross_entropy")
 
 
 def _by_exponents(form: FormFit) -> Record:
@@ -164,18 +160,13 @@ def _answer(law: SurfaceLaw) -> str:
     row, fit, title = _by_exponents(law.best), law.best.fit, law.trained.title
     if fit.surface is None:
         return f"No surface of {title}: {Status(row['status']).remedy}"
-    alpha, beta, E = (_between(row, name) for name in ("alpha", "beta", "E"))
+    alpha, beta, E = (interval(*(row[f"{name}{end}"] for end in ("", "_lo", "_hi"))) for name in ("alpha", "beta", "E"))
     if why := _why_collinear(fit.design):
         mixed = "" if row["alpha_lo"] is None else f"; α = {alpha} of {title} is of both together"
         return f"The effects of size and of tokens cannot be told apart: {why}{mixed}."
     towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
     tested = "no larger run tests it" if error is None else f"smaller runs foretell the largest to {error:.1%}"
     return f"{title} falls as S^-{alpha} and D^-{beta}{towards}; size and tokens can be told apart, and {tested}."
-
-
-def _between(row: Record, name: str) -> str:
-    value, lo, hi = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
-    return number(value, 3) if lo is None else f"{number(value, 3)} ({number(lo, 3)} to {number(hi, 3)})"
 
 
 def _verdict(law: SurfaceLaw) -> Iterator[str]:

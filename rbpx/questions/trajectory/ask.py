@@ -12,8 +12,9 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Rows, Scale, drawn, line, points, scale_of, spread
+from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, ends, magnitude, state, text, whole, with_ends
-from rbpx.display.vocabulary import headline, law_title, short, significant
+from rbpx.display.vocabulary import headline, law_title, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
@@ -35,10 +36,8 @@ from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # that are drawn
 _STEPS: Final = 40
-_NOTE: Final = (
-    "y = E + B·D^−β from the first D that follows it (F tests at 1 %, or warm_up=); intervals assume that checkpoints "
-    "scatter independently."
-)
+_FEW: Final = 4  # trainings, of which a terminal shows two laws each
+_NEEDED: Final = 5  # points of a law
 
 LAWS: Final = View[Record](
     "laws",
@@ -88,13 +87,37 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
         if any(_name(run) == name for run in trained.members)
     ]
     fits = [each.fit for each in found if each.fit is not None]
+    kinds, few = sorted({_kind(each.rows[0]) for each in found}), len({each.name for each in found}) <= _FEW
+    main, title = kinds[: _MOST_LAWS if few else 1], "Laws in training tokens, y = E + B·D^−β"
+    table = LAWS.table(title, map(_shown, found), group.title, brief=lambda of: "beta" in of and _kind(of) in main)
     return Result(
         [group],
         alike([row for each in found for row in each.rows]),
-        [LAWS.table("Laws in training tokens", map(_shown, found), group.title, note=_NOTE)] if found else [],
-        [*_sentences(group, list({each.name: each for each in reversed(found)}.values())[::-1])],
+        [table] if found else [],
+        [_answer([each for each in found if _kind(each.rows[0]) == kinds[0]])] if found else [],
         partial(figures, group, found, [row["fit_id"] for row in fits]),
         fits,
+        notes=[*_notes(group, found)],
+    )
+
+
+def _kind(row: Record) -> tuple[int, int, str]:
+    return (*headline(row["law"], row["k"]), row["law"])
+
+
+def _answer(found: Sequence[Trajectory]) -> str:
+    """The law of the largest training that has one, and how many have."""
+    title, n = found[0].trained.title, number_of(len(found), "training")
+    laws = [(each.rows[0], law) for each in found if (law := each.law) is not None and law.alpha.value is not None]
+    most, status = max(each.rows[0]["n_points"] for each in found), Status(found[0].rows[0]["status"])
+    if not laws:
+        why = f"{_NEEDED} points after a warm-up, and they have at most {most}: take more checkpoints."
+        why = f"It needs {why}" if most < _NEEDED else status.remedy
+        return f"None of {n} has a law of {title} in training tokens. {why}"
+    row, law = max(laws, key=lambda each: each[0]["S"])
+    return (
+        f"{title} falls with training tokens in {len(laws)} of {n}; at size {row['size']} as "
+        f"D^-{interval_of(law.alpha)} towards E = {interval_of(law.E)}, from {spoken(row['D_first'])} tokens on."
     )
 
 
@@ -145,19 +168,19 @@ def _shown(each: Trajectory) -> Record:
     return row | ends | ({} if each.law is None else by_name(E=each.law.E))
 
 
-def _sentences(group: TrainingGroup, trainings: Sequence[Trajectory]) -> Iterator[str]:
-    """How many trainings have several points, and what is left out."""
-    left_out = f"; left out: {number_of(group.n_other, 'finished model')}" if group.n_other else ""
-    yield f"{number_of(len(trainings), 'training')} with several points{left_out}."
-    scheduled = [each.states for each in trainings if "place" in each.rows[1]]
-    if scheduled:
+def _notes(group: TrainingGroup, found: Sequence[Trajectory]) -> Iterator[str]:
+    """What is left out."""
+    if group.n_other:
+        yield f"Left out: {number_of(group.n_other, 'finished model')}."
+    trainings = {each.name: each for each in reversed(found)}.values()
+    if scheduled := [each.states for each in trainings if "place" in each.rows[1]]:
         counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[Place]())
         yield from said_of_places([run for each in scheduled for run in each.runs], counts)
 
 
 def figures(group: TrainingGroup, found: Sequence[Trajectory], fit_ids: Sequence[str]) -> Iterator[Figure]:
     """Draw cross-entropy and -ln RBP at the smallest k along training."""
-    by_kind = grouped(found, lambda each: headline(each.trained.law, each.trained.k))
+    by_kind = grouped(found, lambda each: _kind(each.rows[0]))
     for kind in sorted(by_kind)[:_MOST_LAWS]:
         yield _figure(spread(by_kind[kind], MOST_SERIES), from_fits(fit_ids, group))
 
