@@ -369,9 +369,9 @@ class View(Generic[Row]):
             if axis is not Axis.S or not column.beside_S
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
-        shown = tuple(at for at, row in enumerate(rows) if brief(row)) if callable(brief) else () if not brief else None
+        some = tuple(at for at, row in enumerate(rows) if (brief(row) if callable(brief) else brief))
         heads = tuple(column.without_rows() for column in columns)
-        return Table(self.name, title, heads, cells, note, about, brief=shown)
+        return Table(self.name, title, heads, cells, note, about, brief=some if len(some) < len(rows) else None)
 
 
 def _one_by_one(columns: "Columns[Row]") -> Iterator[Column[Row]]:
