@@ -186,7 +186,7 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     elif tail["alpha"] is not None:
         trust = "" if tail["status"] == Status.ok else f", {Status(tail['status']).label}"
         far = f" beyond k = {short(tail['b'])}" if tail["b"] > last["k"] else ""
-        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} ({_ends(tail, 'alpha')}{trust})"
+        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} (95 %: {_ends(tail, 'alpha')}{trust})"
     yield f"{said}."
     if group.axis is Axis.S and group.has_trainings:
         yield (
