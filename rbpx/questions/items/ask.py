@@ -159,7 +159,7 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
 
     for kind, view, title, brief in (
         ("items", SCORES, "Scores of items", is_brief),
-        ("exact_match", MATCHES, "Exact match at k", is_brief if asks_k else False),
+        ("exact_match", MATCHES, "Exact match at k", lambda row: asks_k and row["run_id"] in largest),
         ("law", LAWS, "The law of emergence on items", False),
     ):
         yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
