@@ -9,11 +9,12 @@ from typing import Final
 from rbpx.cli.registry import Verb, about, asking, names, verbs
 from rbpx.config.keys.key import keys_of
 from rbpx.config.keys.runs import IN_GROUPS
+from rbpx.config.keys.shown import LOOKS
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
 from rbpx.errors import RbpxError
 from rbpx.files.visible import visible_line
-from rbpx.questions.registry import THEMES, Analysis
+from rbpx.questions.registry import NARROWS, THEMES, Analysis
 
 _WIDTH: Final = 118  # characters
 _INDENT: Final = 18
@@ -28,7 +29,25 @@ _FLAGS: Final = """\
 _STATUS: Final = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
 _FIRST: Final = ("run", "measure", "plan", "fit", "ranks", "predict", "surface", "decide", "compare", "gaps", "view")
 _LAST: Final = ("import", "sql", "status", "report")
-_KNOWN: Final = ("model", "size", "dataset", "store", "format")  # keys that all verbs have
+_BEGIN: Final = """\
+rbpx measures the ranks of the true tokens under language models, and fits how they fall with size.
+
+    python -m rbpx                                  measures a ladder of small models on this machine, prints its laws
+    python -m rbpx model=pythia dataset=humaneval   measures Pythia on HumanEval
+    python -m rbpx fit                              the laws of all that was measured or imported; report draws a page
+
+The rank of a token is its place by probability, 1 the likeliest; RBP_k is the share of tokens with rank k or better.
+S is parameters without embeddings, D training tokens, C training FLOPs. A law is y = C S^-alpha (+ E, an offset)."""
+_KEYS: Final = """\
+model=FAMILY      ladder, gpt2, pythia, qwen2.5, llama-3, ... (--help all); model=hub model.id=ORG/NAME, or a folder
+size=SIZE         all (default), one size, or a list: size='[3k,25k]'
+dataset=NAME      stdlib, pydoc, wikipedia, humaneval, gsm8k, ...; dataset=file dataset.path=FILE is your own text
+store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/
+details=true      all that a question knows (--details); it shows its answer and one table without
+format=table      table, csv, json, html, md, tex, svg, pdf (--format F); output=FILE is where (--output FILE)"""
+_RUNS: Final = (*NARROWS, "checkpoints")  # keys that choose what a question looks at
+_LOOKS: Final = "width=IN          of figures in files, inches; font_size=PT, font=NAME, legend=right: how they look"
+_SHOWN: Final = ("sql_timeout_s", "sql_memory_mib", "store", "details", "format", "spreadsheet", *LOOKS, "output")
 
 
 def help_text(page: str, own: Sequence[Path] = ()) -> str:
@@ -38,7 +57,7 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
         RbpxError: there is no such page.
     """
     if page == "":
-        return _first(own)
+        return _first()
     if page == "all":
         lines = "\n".join(line for theme, of in _by_theme() for line in (f"  {theme}", *map(_verb, of)))
         flags = _indent("\n".join([_MANY, _FLAGS, _PROCESSES, _STATUS]))
@@ -49,28 +68,25 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
     if page not in names():
         raise RbpxError(f"--help {page}: no such page; give all, or a verb: {', '.join(verbs())}")
     lesson = about(page)
-    examples = "\n".join(f"  {line}" for line in lesson.examples)
+    first, *examples = (f"    {line}" for line in lesson.examples)
     paragraphs = [textwrap.fill(text, 100, break_on_hyphens=False) for text in lesson.help.split("\n\n")]
-    parts = [f"rbpx {page}: {lesson.summary}", *paragraphs, f"examples\n{examples}"]
+    parts = [f"rbpx {page}: {lesson.summary}", first, *paragraphs]
+    parts += ["more examples\n" + "\n".join(examples)] if examples else []
     alone = isinstance(lesson, Verb) and page != "report"
-    keys = _keys_of(asking(page), isinstance(lesson, Analysis), own, alone)
-    parts += [f"keys\n{_indent(keys)}"] if keys else []
-    notes = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
-    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(notes))}", "All keys: python -m rbpx --help all"])
+    parts += _keys_of(asking(page), isinstance(lesson, Analysis), own, alone)
+    measures = [_MANY, _PROCESSES] if lesson.primary in ("measure", "audit") else []
+    return "\n\n".join([*parts, "\n".join([*measures, "All keys and flags: python -m rbpx --help all"])])
 
 
-def _first(own: Sequence[Path]) -> str:
+def _first() -> str:
     """The page that a newcomer sees, which fits a terminal."""
     some = [*_FIRST, *_LAST]
     rest = [name for name in verbs() if name not in some]
     more = textwrap.fill(f"    and {', '.join(rest)}", _WIDTH, subsequent_indent="    ")
-    keys = _indent("\n".join(_key(name, False, own) for name in _KNOWN))
     return (
-        "rbpx tells how language models get better with size, token by token.\n\n"
-        "usage: python -m rbpx [VERB] [key=value ...] [-m] [--format F] [--output FILE] [--config-dir DIR]\n\n"
-        "verbs (default: run)\n" + "\n".join(map(_verb, some)) + f"\n{more}\n\n"
-        f"keys that all verbs have\n{keys}\n\n"
-        f"{_MANY}\n\n"
+        f"{_BEGIN}\n\nverbs (default: run)\n" + "\n".join(map(_verb, some)) + f"\n{more}\n\n"
+        f"keys, as key=value\n{_indent(_KEYS)}\n\n"
+        f"{_MANY}\n"
         "python -m rbpx VERB --help explains one verb, python -m rbpx --help all lists everything."
     )
 
@@ -91,13 +107,29 @@ def _keys(own: Sequence[Path]) -> str:
     return "\n".join(_key(name, False, own) for name in every if _explained(name))
 
 
-def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> str:
-    """The keys of one verb, of a question as they narrow what a store holds, or of a verb that asks nothing (alone)."""
+def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> list[str]:
+    """The keys of a verb: its own, those by which a question narrows what a store holds, those of what is shown.
+
+    Args:
+        asked: what it can be asked.
+        narrows: whether it is a question.
+        own: the user's folders.
+        alone: whether it is a verb that asks nothing.
+    """
     if asked.kind is not None:
-        return "\n".join(_line(key.name, key.shown, key.told(narrows)) for key in keys_of(asked.kind).values())
-    order = list(KEYS)
-    names = sorted(filter(_explained, asked.keys), key=lambda name: order.index(name.partition(".")[0]))
-    return "\n".join(_key(name, narrows or asked.primary == "analyse", own, alone) for name in names)
+        lines = {key.name: _line(key.name, key.shown, key.told(narrows)) for key in keys_of(asked.kind).values()}
+    else:
+        order, reads = list(KEYS), narrows or asked.primary == "analyse"
+        names = sorted(filter(_explained, asked.keys), key=lambda name: order.index(name.partition(".")[0]))
+        names = sorted(names, key="seed".__eq__)
+        lines = {name: _key(name, reads, own, alone) for name in names if name != "fresh"}
+    if "width" in lines:
+        lines = {name: line for name, line in lines.items() if name not in LOOKS} | {"width": _LOOKS}
+    groups: dict[str, list[str]] = {"keys": [], "which runs": [], "what is shown": []}
+    for name, line in lines.items():
+        of = "what is shown" if name in _SHOWN else "which runs" if narrows and name in _RUNS else "keys"
+        groups[of].append(line)
+    return [f"{heading}\n{_indent(chr(10).join(of))}" for heading, of in groups.items() if of]
 
 
 def _explained(name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rbpx.display.view import Bounded, Table
-from rbpx.display.vocabulary import number
+from rbpx.display.vocabulary import listed, number
 from rbpx.status import Status
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ class Doubt:
     def text(self) -> str:
         """What has the status, and what to do about it."""
         between = "; " if any("," in each for each in self.of) else ", "
-        names = between.join(self.of[:6]) + (f" and {len(self.of) - 6} more" if len(self.of) > 6 else "")
-        return f"{self.status.label} ({names}): {self.status.remedy}"
+        return f"{self.status.label} ({listed(self.of, 6, between)}): {self.status.remedy}"
 
 
 @dataclass(frozen=True)

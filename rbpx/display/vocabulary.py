@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -216,6 +216,11 @@ def legible(text: str | None, token_id: int, longest: int = 13) -> str:
 def shortened(text: str, longest: int) -> str:
     """A text of at most so many characters, its end left out."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """So many of the names, the first ones, and how many more there are."""
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def headline(law: str, k: int | None) -> tuple[int, int]:

@@ -29,7 +29,7 @@ GONE: Final[Mapping[str, str]] = {
 }
 """What to type in place of a verb that there is no more."""
 _HERE = Path(__file__).resolve().parent
-_NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
+NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
 
@@ -137,14 +137,14 @@ def asking(name: str) -> Asking:
     `checkpoints=` is a key of nearly all.
     """
     described = analysis(name)
-    narrows = (*_NARROWS, "checkpoints") if described.chooses_checkpoints else _NARROWS
+    narrows = (*NARROWS, "checkpoints") if described.chooses_checkpoints else NARROWS
     shows = (*(LOOKS if described.draws else ()), "details", *(() if described.measures else ("fresh",)), *_SHOWS)
     return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
 
 
 def own_keys(name: str) -> tuple[str, ...]:
     """The keys of one question without those that say which runs it looks at."""
-    return tuple(key for key in asking(name).names if key not in _NARROWS)
+    return tuple(key for key in asking(name).names if key not in NARROWS)
 
 
 def report_keys() -> tuple[str, ...]:

@@ -14,6 +14,8 @@ import pytest
 from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
 from rbpx.cli.registry import asking, names
+from rbpx.config.keys.shown import LOOKS
+from rbpx.config.places import options
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
@@ -75,8 +77,10 @@ def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_
         assert max(map(len, page.splitlines())) <= 120, verb
         asked = asking(verb)
         if asked.kind is None:
-            explained = re.findall(r"^  ([A-Za-z_.]+)=", page.partition("\nkeys\n")[2], re.MULTILINE)
-            assert set(explained) == {name for name in asked.keys if "." in name or KEYS[name].help}, verb
+            explained = re.findall(r"^  ([A-Za-z_.]+)=", page, re.MULTILINE)
+            explained += [name for name in LOOKS[1:] if re.search(rf"^  width=.*\b{name}=", page, re.MULTILINE)]
+            known = {name for name in asked.keys if "." in name or KEYS[name].help}
+            assert set(explained) == known - {"fresh"}, verb
             assert len(explained) == len(set(explained)), verb
 
 
@@ -85,6 +89,9 @@ def test_the_first_page_fits_a_terminal_and_the_page_of_all_explains_every_verb_
     assert len(first.splitlines()) <= 40
     assert max(map(len, first.splitlines())) <= 120
     assert [verb for verb in names() if not re.search(rf"\b{verb}\b", first)] == []
+    for group in ("model", "dataset"):
+        (some,) = re.findall(rf"^  {group}=[A-Z]+ +(.*?), \.\.\.", first, re.MULTILINE)
+        assert set(some.split(", ")) <= set(options(group, []))
     assert [verb for verb in names() if not re.search(rf"^ +{verb} ", page, re.MULTILINE)] == []
     known = {name for verb in names() if asking(verb).kind is None for name in asking(verb).keys}
     assert [name for name in known if not re.search(rf"\b{re.escape(name)}=", page)] == []

@@ -463,7 +463,9 @@ def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:
     p_I = np.random.default_rng(0).beta(0.4, 12, 6)
     rows = "\n".join(f"14m,14e6,{item},{10**12},{round(p * 10**12)}" for item, p in enumerate(p_I))
     store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
-    first = ask(store, "attempts", k=[1, 10], resamples=10).of_kind("pass")[0]
+    asked = ask(store, "attempts", k=[1, 10], resamples=10)
+    first, answer = asked.of_kind("pass")[0], asked.table(100, details=False).splitlines()[0]
+    assert answer.startswith(f"14m solves {p_I.mean():.3g} of 6 items at the first attempt, ")
     assert first["passes"] == pytest.approx(p_I.mean())
     of_samples = math.sqrt((p_I * (1 - p_I)).sum() / 10**12) / 6
     assert first["passes_stderr_of_samples"] == pytest.approx(of_samples, rel=1e-3)

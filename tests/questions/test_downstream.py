@@ -72,7 +72,13 @@ def test_the_shipped_checkpoints_are_those_of_the_source() -> None:
 
 
 def test_the_largest_size_is_held_out_and_predicted_within_its_interval(store: Path) -> None:
-    (row,) = downstream(store).of_kind("prediction")
+    asked = downstream(store)
+    (row,) = asked.of_kind("prediction")
+    measured = success(2.2 * 10**-0.425 * math.exp(0.004 * math.sin(45))) + 0.003 * math.cos(35)
+    answer, *rest = asked.table(100, details=False).splitlines()
+    assert answer.startswith(f"m5 is predicted to solve {row['chained_predicted']:.3f} (95 %: ")
+    assert f" of arc_easy, and solves {measured:.3f}; by bits per byte" in answer
+    assert max(len(line) for line in rest if line.startswith(" ")) <= 100
     assert (row["task"], row["feature"], row["size"], row["form"]) == ("arc_easy", "bits_per_byte", "m5", "combined")
     assert (row["n_trainings"], row["n_points"], row["chance"]) == (5, 6, 0.25)
     assert row["chained_predicted"] == pytest.approx(row["actual"], abs=0.03)

@@ -74,6 +74,11 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, tokens: dict[str, A
     assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
     both = {f"{total[name]:.3f}" for name in ("acc", "acc_stderr")}
     assert any(both <= set(line.split()) for line in told.table().splitlines())
+    answer, *rest = told.table(100, details=False).splitlines()
+    assert f" is right on {np.mean(right):.3f} (95 %: " in answer
+    assert "of 36 items of" in answer
+    assert "better than guessing (0.333)" in answer
+    assert max(len(line) for line in rest if line.startswith(" ")) <= 100
     assert sum(tied) > 0
 
 

@@ -150,16 +150,12 @@ def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[
     A terminal shows pass@k at the first k and the last, or at all that were asked for, which beta may foretell.
     """
     axis, asked = group.axis.value, request.k.listed()
-    measured = [row["k"] for row in rows if row["kind"] == "pass"]
+    ends = [row["k"] for row in rows if row["kind"] == "pass"]
     at_T = "" if request.T == 1 else f" at temperature {request.T:g}"
-
-    def is_foretold(row: Record) -> bool:
-        return row["k"] in asked and row["way"] == "beta"
-
     for kind, view, title, brief in (
-        ("pass", PASSES, f"Pass@k{at_T}", lambda row: row["k"] in (asked or (measured[0], measured[-1]))),
+        ("pass", PASSES, f"Pass@k{at_T}", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
         ("exponent", EXPONENTS, "Exponents in k", False),
-        ("forecast", FORECASTS, "Pass@k at more attempts", is_foretold),
+        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == "beta"),
         ("hidden", HIDDEN, "Forecasts with samples hidden", False),
         ("law", LAWS, f"Laws of attempts in {axis}", False),
         ("exchange", WORTH, f"What {STEP} attempts are worth in {axis}", False),
@@ -186,7 +182,7 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     elif tail["alpha"] is not None:
         trust = "" if tail["status"] == Status.ok else f", {Status(tail['status']).label}"
         far = f" beyond k = {short(tail['b'])}" if tail["b"] > last["k"] else ""
-        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} ({_ends(tail, 'alpha')}{trust})"
+        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} (95 %: {_ends(tail, 'alpha')}{trust})"
     yield f"{said}."
     if group.axis is Axis.S and group.has_trainings:
         yield (

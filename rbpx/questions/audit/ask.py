@@ -105,8 +105,7 @@ def _said(texts: Sequence[_Text]) -> Iterator[str]:
     changing = list(dict.fromkeys(way for way, _, _ in beyond))
     still = "; ".join(dict.fromkeys(way for way, _, _ in of_all if way not in changing))
     is_one = all(set(of) == {"ties"} for _, (_, *others) in texts for of, _ in others)
-    another = f"measured, so measure one: {typed('measure', dtype='bfloat16')}"
-    more, titles = f"; no other way was {another}" if is_one else "", "; ".join(group.title for group, _ in texts)
+    more = f"; no other way was measured, so measure one: {typed('measure', dtype='bfloat16')}" if is_one else ""
     if beyond:
         way, of, row = max(beyond, key=lambda each: (_quantity(each[2])[0] == "α", abs(each[2]["value"])))
         others = "; ".join(each for each in changing if each != way)
@@ -115,10 +114,9 @@ def _said(texts: Sequence[_Text]) -> Iterator[str]:
             f"{interval(row['value'], row['lo'], row['hi'], 4)} under {way}"
             f"{f', others under {others}' if others else ''}{f'; none under {still}' if still else ''}{more}."
         )
-    elif of_all:
-        yield f"No number of {titles} differs beyond noise under {still}{more}."
     elif texts:
-        yield f"There is nothing to compare {titles} with: no other way was {another}."
+        titles, under = "; ".join(group.title for group, _ in texts), f" under {still}" if still else ""
+        yield f"No number of {titles} differs beyond noise{under}{more}."
 
 
 def _is_same(row: Record) -> bool:
@@ -163,7 +161,7 @@ DIFFERENCES: Final = View[Record](
 
 def _moves(of: Audit) -> Iterator[Table]:
     """How ranks moved, and the numbers and exponents that shifted; none where nothing did."""
-    if not _is_unmoved(of):
+    if not all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs):
         about, shifted = of.group.title, [row for row in of.rows if row["kind"] == "law" or row["difference"]]
         yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about)
         yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, brief=False)
@@ -184,11 +182,6 @@ def _noise(audits: Sequence[Audit]) -> Iterator[str]:
             said += f", {_quantity(law)} by {interval_of(estimate_in(law, 'difference'), 5)}"
         said += f", and no log-probability by more than {short(nats)} nats"
         yield f"{said}{', its own noise' if of.rows[0]['against'] == 'engine' else ''}."
-
-
-def _is_unmoved(of: Audit) -> bool:
-    """Whether no rank moved, and no log-probability beyond rounding."""
-    return all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs)
 
 
 def _again(of: Audit) -> str:

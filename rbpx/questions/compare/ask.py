@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, share, text, whole, with_ends, written
-from rbpx.display.vocabulary import shortened, signed
+from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
 from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
@@ -198,9 +198,8 @@ def _said(texts: Sequence[Sequence[Record]]) -> str:
         said = f"{a} and {b} cannot be told apart"
     elif all(hi < 0 for _, hi in ends) or all(lo > 0 for lo, _ in ends):
         said = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
-    changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes[:_NAMED]]
-    more = f" and {len(wholes) - _NAMED} more texts" if len(wholes) > _NAMED else ""
-    return f"{said}: bits a byte change by {', '.join(changes)}{more}."
+    changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes]
+    return f"{said}: bits a byte change by {listed(changes, _NAMED)}."
 
 
 def _moves(rows: Sequence[Record]) -> Iterator[str]:

@@ -4,8 +4,8 @@ Step 1 is a law of a feature of the right answer: a surface in size and tokens w
 law in size, averaged over forms. Step 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance
 to 1. Chained is step 2 at the feature that step 1 predicts, for models that neither step has seen: the largest, or
 held_out=; with S= (and D=) for models still to be trained. Features: cross_entropy, bits_per_byte, rbp and
-exact_match at each k=, error_entropy, soft_accuracy; the last table tells which of them predicts best, with intervals
-over items.
+exact_match at each k=, error_entropy, soft_accuracy; a terminal shows the largest models by the one that predicts best,
+--details all features and models, step 1, step 2, and the errors of the features with intervals over items.
 
 In a training with checkpoints, step 1 takes the mean of the last= checkpoints; step 2 drops the share drop= of them
 from the beginning and takes trailing means of smooth= of the rest. anchor= adds one point. Works on measured items, and

@@ -3,7 +3,7 @@
 Source: arXiv 2412.04403 (OLMo ladder).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import decimals, law_title, number, short, signed
+from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream.contest import contest, decisions, judged, overall
 from rbpx.questions.downstream.figures import figures
@@ -75,7 +75,7 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
             PREDICTIONS.table("Success predicted in two steps", predictions, about, brief=lambda row: row in shown),
             FEATURES.table("Which feature predicts best", [*of_tasks, *of_each], about, brief=False),
         ],
-        [*_sentences(shown, [*of_all, *of_tasks])],
+        [_sentence(shown, [*of_all, *of_tasks])],
         partial(figures, list(zip(tasks, best, strict=True))),
     )
 
@@ -89,32 +89,26 @@ def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]
     return [row for row in shown.values() if row["chained_predicted"] is not None] or [*shown.values()]
 
 
-def _sentences(shown: Sequence[Record], judged: Sequence[Record]) -> Iterator[str]:
+def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
     """What the largest model is predicted to solve, by which feature, and how far off that is; or why nothing is."""
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
-    for last in largest[-1:]:
-        tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
-        name = last["size"] or f"A model of S = {short(last['S'])}{tokens}"
-        if last["chained_predicted"] is None:
-            status = Status(last["status"])
-            yield f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
-            continue
-        solves = [
-            f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}"
-            f"{'' if row['actual'] is None else ', and solves ' + number(row['actual'], 3)}"
-            for row in largest[:_NAMED]
-        ]
-        more = f"; and {len(largest) - _NAMED} more tasks" if len(largest) > _NAMED else ""
-        error = "".join(
-            f", the best feature, with a mean error of {number(row['mean_error'], 3)} over "
-            f"{number_of(row['n_models'], 'held-out model')}"
-            for row in judged[:1]
-        )
-        feature = judged[0] if judged else last
-        yield (
-            f"{name} is predicted to solve {'; '.join(solves)}{more}; by {law_title(feature['feature'], feature['k'])}"
-            f"{error}."
-        )
+    last = largest[-1]
+    tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
+    name = last["size"] or f"A model of S = {short(last['S'])}{tokens}"
+    if last["chained_predicted"] is None:
+        status = Status(last["status"])
+        return f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
+    solves = [f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}{_actual(row)}" for row in largest]
+    best, error = (judged or [last])[0], ""
+    if judged:
+        models = number_of(best["n_models"], "held-out model")
+        error = f", the best feature, with a mean error of {number(best['mean_error'], 3)} over {models}"
+    said = f"{name} is predicted to solve {listed(solves, _NAMED, '; ')}"
+    return f"{said}; by {law_title(best['feature'], best['k'])}{error}."
+
+
+def _actual(row: Record) -> str:
+    return "" if row["actual"] is None else f", and solves {number(row['actual'], 3)}"
 
 
 _FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))

@@ -16,7 +16,8 @@ stands what it would be if the tokens of an item were hits independently of each
 with n the tokens of the item. Then come the correlation of two hits of one item, as measured (rho in csv and json),
 and what exact match would be with it (beta-binomial). The law of emergence is fitted to the successes at all sizes,
 each item with its own length, for hits that are independent, correlate as measured, or correlate as fits best.
-slices=category or domain shows the same for each. All intervals are over items.
+slices=category or domain shows the same for each. All intervals are over items. A terminal shows the
+scores, and with k= exact match too; --details adds its laws.
 """
 
 from rbpx.questions.registry import Analysis

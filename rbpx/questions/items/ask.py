@@ -13,7 +13,7 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, decimals, number, short
+from rbpx.display.vocabulary import UNKNOWN, decimals, listed, number, short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
 from rbpx.laws.counts.fit import Correction
@@ -117,14 +117,7 @@ SCORES: Final = View[Record](
     "scores",
     _OF_RUN,
     whole("items", "n_items"),
-    with_ends(
-        "acc",
-        "acc",
-        None,
-        _IN_3,
-        "share of items that are right; acc_norm, acc_bytes: by log-likelihoods over characters, bytes",
-        1,
-    ),
+    with_ends("acc", "acc", None, _IN_3, "share of items that are right; acc_norm, acc_bytes: for their length", 1),
     decimal("chance", "chance", None, 3, spare=2),
     decimal("stderr", "acc_stderr", None, 3, spare=3),
     written("p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "of guessing to do as well", 5),
@@ -164,12 +157,9 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
     def is_brief(row: Record) -> bool:
         return row["run_id"] in largest or (row["slice"] is None and len(groups) < _MANY)
 
-    def is_whole(row: Record) -> bool:
-        return asks_k and row["run_id"] in largest and row["slice"] is None
-
     for kind, view, title, brief in (
         ("items", SCORES, "Scores of items", is_brief),
-        ("exact_match", MATCHES, "Exact match at k", is_whole),
+        ("exact_match", MATCHES, "Exact match at k", lambda row: asks_k and row["run_id"] in largest),
         ("law", LAWS, "The law of emergence on items", False),
     ):
         yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
@@ -199,30 +189,20 @@ def _reading(row: Record, at: int) -> str:
 
 def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
     """What the largest model scores on several tasks, then on each beside guessing and the smallest model."""
-    scores = [[row for row in rows if row["kind"] == "items"] for rows in of_tasks]
-    last = [[row for row in rows if row["slice"] is None][-1] for rows in scores]
-    if len(last) > 1:
-        more = f" and {len(last) - _NAMED} more tasks" if len(last) > _NAMED else ""
-        named = ", ".join(f"{number(row[_key(row)], 3)} on {row['dataset']}" for row in last[:_NAMED])
-        yield f"{last[0]['size']} scores {named}{more} (shares of items, of texts bits a byte)."
-    for (first, *others), row in zip(scores, last, strict=True):
-        key, value = _key(row), interval_of(estimate_in(row, _key(row)))
-        said = f"{row['size']} takes {value} bits a byte of {row['dataset']}"
-        if key == "acc":
-            said = f"{row['size']} is right on {value} of {number_of(row['n_items'], 'item')} of {row['dataset']}"
-        if row["chance"] is not None:
-            said += f", {'' if row['acc_lo'] > row['chance'] else 'no '}better than guessing ({row['chance']:.3f})"
-        slices = sorted(
-            (each[key], each["slice"]) for each in others if each["slice"] and each["run_id"] == row["run_id"]
-        )
-        if slices:
-            said += "; least in {1} ({0:.3f}), most in {3} ({2:.3f})".format(*slices[0], *slices[-1])
-        yield said + (f"; {first['size']}: {number(first[key], 3)}." if first["run_id"] != row["run_id"] else ".")
-
-
-def _key(row: Record) -> str:
-    """What a sentence gives: the share that is right, of texts bits a byte."""
-    return "bits_per_byte" if row["acc"] is None else "acc"
+    wholes = [[row for row in rows if row["kind"] == "items" and row["slice"] is None] for rows in of_tasks]
+    keys = ["bits_per_byte" if rows[0]["acc"] is None else "acc" for rows in wholes]
+    if len(wholes) > 1:
+        scores = [
+            f"{number(rows[-1][key], 3)} on {rows[-1]['dataset']}" for rows, key in zip(wholes, keys, strict=True)
+        ]
+        yield f"{wholes[0][-1]['size']} scores {listed(scores, _NAMED)} (shares of items, of texts bits a byte)."
+    for (first, *_, last), key in zip((rows * 2 for rows in wholes), keys, strict=True):
+        value, items = interval_of(estimate_in(last, key)), number_of(last["n_items"], "item")
+        said = f"is right on {value} of {items}" if key == "acc" else f"takes {value} bits a byte"
+        said = f"{last['size']} {said} of {last['dataset']}"
+        if last["chance"] is not None:
+            said += f", {'' if last['acc_lo'] > last['chance'] else 'no '}better than guessing ({last['chance']:.3f})"
+        yield said + (f"; {first['size']}: {number(first[key], 3)}." if first is not last else ".")
 
 
 QUESTION = Question(answer, select=partial(in_size, along=False))

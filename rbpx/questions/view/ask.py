@@ -121,7 +121,7 @@ def _read(view: Viewed, reading: Reading) -> Read:
 
 def _first(reading: Reading) -> float:
     """The share of the tokens with rank 1."""
-    return sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1)
+    return float(sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1))
 
 
 def _quoted(text: str | None) -> str:
