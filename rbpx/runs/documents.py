@@ -33,7 +33,10 @@ from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
 
-_KEPT: ContextVar[dict[tuple[str, Ties], pa.Table]] = ContextVar("kept document ranks")
+_KEPT: ContextVar[dict[tuple[str, str, Ties], pa.Table]] = ContextVar("kept document ranks")
+_LOGARITHMIC: Final = (round(10 ** (at / 8)) for at in range(45))
+EDGES: Final = tuple(sorted({*range(1, 11), *_LOGARITHMIC, 30, 50, 78, 300, 500, 2500, 3000}))
+"""The k that questions ask for by default, at which `document_hits` counts."""
 
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
@@ -81,10 +84,24 @@ def document_ranks_kept() -> Iterator[None]:
 
 def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
     """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
-    kept, key = _KEPT.get({}), (run_id, ties)  # outside of `document_ranks_kept` an empty one that is discarded
+    return _counted(connection, "document_ranks", run_id, ties)
+
+
+def document_hits(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
+    """The same with ranks rounded up to the next of `EDGES` (beyond them infinite), in half the time.
+
+    The log-probabilities of a document stand at the first rank of it.
+    """
+    if ("document_ranks", run_id, ties) in _KEPT.get({}):
+        return document_ranks(connection, run_id, ties)
+    return _counted(connection, "document_hits", run_id, ties, edges=[float(edge) for edge in EDGES])
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, name: str, run_id: str, ties: Ties, **more: Any) -> pa.Table:
+    kept, key = _KEPT.get({}), (name, run_id, ties)  # outside of `document_ranks_kept` an empty one that is discarded
     if key in kept:
         return kept[key]
-    counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
+    counts = ask(connection, name, run_id=run_id, ties=ties.value, **more)
     if sum(each.nbytes for each in kept.values()) + counts.nbytes <= _MOST_BYTES:
         kept[key] = counts
     return counts
@@ -231,7 +248,7 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDA
     """How far each unit moves ln of the loss, at the mean of the first and the last run and from one to the other."""
     moved = []
     for run in (group.runs[0], group.runs[-1]):
-        counts = document_ranks(connection, run.run_id, group.ties)
+        counts = document_hits(connection, run.run_id, group.ties)
         unit = unit_D[counts["doc_id"].to_numpy()]
         n_U, nats_U = (
             np.bincount(unit, counts[name].to_numpy(), int(unit_D.max()) + 1) for name in ("n_tokens", "sum_logprob")
