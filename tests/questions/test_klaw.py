@@ -13,6 +13,7 @@ from tests.support.asking import ask
 from tests.support.drawn_answers import BETA, LEVEL, K, curved, in_k, power
 from tests.support.draws import fewest
 from tests.support.filled import filled
+from tests.support.synthetic import Truth, write_store
 
 
 @pytest.mark.parametrize("ranks_of", [power, curved])
@@ -67,3 +68,13 @@ def test_resamples_whose_loss_is_0_are_left_out_without_a_warning(tmp_path: Path
     """Of eight short documents some replicates hold hits alone at a large k; NumPy would say so on stderr."""
     asked = ask(filled(tmp_path / "store"), "klaw", resamples=100)
     assert len(asked.rows) == 4
+
+
+def test_the_first_sentence_has_the_slopes_of_the_first_and_the_last_model(tmp_path: Path) -> None:
+    asked = ask(write_store(tmp_path, Truth(scatter=0.01), seed=3), "klaw", resamples=50)
+    of_size = [row for row in asked.rows if row["law"] == "k_law"]
+    told, *lines = asked.table(100, details=False).splitlines()
+    for row in (of_size[0], of_size[-1]):
+        slope = np.polyfit(np.log(row["params"]["k"]), np.log(row["params"]["y"]), 1)[0]
+        assert f"k^-{-slope:.3f} in {row['size']}" in told
+    assert max(len(line) for line in lines if line.startswith(" ")) <= 100

@@ -76,6 +76,18 @@ def test_units_are_those_of_a_loop_over_the_tokens(measured: Measured) -> None:
         assert row["rbp_at_0.01_V"] == pytest.approx(sum(r <= 3.2 for r in rank) / n)
 
 
+def test_the_first_sentence_is_the_loss_of_the_last_model_and_its_median_rank(measured: Measured) -> None:
+    asked = ask(measured.store, "units", resamples=50)
+    *_, (size, run) = runs_by_size(measured.store).items()
+    bits = (
+        -run["logprob"].astype(float).sum() / math.log(2) / manifests(measured.store)[run["run_id"]]["n_bytes_scored"]
+    )
+    told = asked.table(100, details=False)
+    assert told.startswith(f"{size} takes {bits:.3f} (95 %: ")
+    assert f"half of its true tokens rank in the first {np.median(rank_by_hand(run, 'pessimistic')) / 320:.2%}" in told
+    assert max(len(line) for line in told.splitlines() if line.startswith(" ")) <= 100
+
+
 def test_a_run_that_does_not_know_its_bytes_has_no_bits_per_byte(tmp_path: Path) -> None:
     write_store(tmp_path / "store", Truth(S=(1000,)), seed=1)
     for run in Store(tmp_path / "store").run_ids():

@@ -1,6 +1,7 @@
 """Counts of ranks by document, in one order, against a loop; tokens of wrong choices, and damage that SQL meets."""
 
 import functools
+import math
 import operator
 from itertools import product
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError
-from rbpx.runs.documents import document_ranks
+from rbpx.runs.documents import EDGES, document_hits, document_ranks
 from rbpx.store import schema
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
@@ -28,9 +29,17 @@ def test_counts_are_those_of_a_loop_in_the_order_of_documents_and_ranks(tmp_path
             "SELECT doc_id, greater, ties, logprob FROM tokens WHERE run_id = ? ORDER BY doc_id, position", [run_id]
         ).fetchall()
         counts = document_ranks(connection, run_id, ties)
+        hits = document_hits(connection, run_id, ties)
         none = document_ranks(connection, "no such run", ties)
+        assert document_hits(connection, "no such run", ties).schema == hits.schema
     add = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0.5}[ties]
     check(counts, [(doc_id, greater + add * n_ties + 1, logprob) for doc_id, greater, n_ties, logprob in rows])
+    of_hits = {(row["doc_id"], row["rank"]): row["n_tokens"] for row in hits.to_pylist() if row["n_tokens"]}
+    up = [(row["doc_id"], min((e for e in EDGES if e >= row["rank"]), default=math.inf)) for row in counts.to_pylist()]
+    n_tokens = counts["n_tokens"].to_pylist()
+    assert of_hits == {at: sum(n for of, n in zip(up, n_tokens, strict=True) if of == at) for at in up}
+    of_documents = [sum(row["sum_logprob"] for row in of.to_pylist() if row["doc_id"] == 3) for of in (hits, counts)]
+    assert of_documents[0] == pytest.approx(of_documents[1], rel=1e-14)
     assert none.num_rows == 0
     assert none.schema == counts.schema
 

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, halved
 from rbpx.laws.power.pinned import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
@@ -80,7 +79,6 @@ def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None
 
 
 _NUMERATOR_CERTAIN: Final = 1e6
-_LAST_DIGITS: Final = 4 * float(np.finfo(np.float64).eps)  # the least tolerance that brentq takes
 _REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit
 _STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
 
@@ -111,7 +109,7 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
     high = max(F, 1.0)
     while ncfdtr(1, dof, high, F) > 1 - tail:
         high *= 2
-    return float(brentq(lambda nc: ncfdtr(1, dof, nc, F) - (1 - tail), 0.0, high, xtol=1e-300, rtol=_LAST_DIGITS))
+    return halved(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
 
 
 def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
@@ -224,7 +222,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         return 0.0 if distance > 0 else 1.0
     if distance == 0:
         return 1.0
-    return math.exp(brentq(left, math.log(_SMALLEST), 0.0, xtol=1e-14, rtol=_LAST_DIGITS))
+    return math.exp(halved(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
 
 
 def holm(p_T: Sequence[float]) -> list[float]:

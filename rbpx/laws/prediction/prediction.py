@@ -20,7 +20,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize.elementwise import find_root
 
 from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants
 from rbpx.laws.forms.t_mixture import TMixture
@@ -214,6 +213,8 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     Returns:
         One a level; None where `rbpx.laws.prediction.prediction.average_forms` has no prediction, or y is negative.
     """
+    from scipy.optimize.elementwise import find_root  # which other questions need not wait for
+
     fits = fit_over_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
         return None

@@ -1,12 +1,13 @@
-"""Fit every law to what the store holds.
+"""Fit scaling laws to what the store holds.
 
-Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side by
-side and keeps them in `fits`. A law is fitted to one run per size, all alike in text, protocol, dtype and
-revision. method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted),
-an irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals include document
-sampling and the scatter of the models; --format json gives each separately. `form` says whether the data call for
-an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step a law for each size,
-through its checkpoints and runs; along C one law, through the best model of each budget.
+Fits -ln RBP_k at k = 1, 10 and 100, cross-entropy (nats), and what was imported in their place; laws=all adds what
+derives from a lognormal of the ranks, the terms of cross-entropy and more k. Laws are kept in `fits`. A law is fitted
+to one run per size, all alike in text, protocol, dtype and revision. method= chooses least squares (ols, the paper's),
+weights by the variance over documents (weighted), an irreducible term y = E + C S^-alpha (offset), Huber's loss
+(robust), or all. 95 % intervals include document sampling and the scatter of the models; --format json gives each
+separately. `form` says whether the data call for an offset, or `either`. --details has what each model scores.
+axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step a law for each size, through its
+checkpoints and runs; along C one law, through the best model of each budget.
 
 axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, fits loss to loss: what models show on this text against what
 they show on that one, whatever their size, y = E_y + K (x - E_x)^kappa, by errors in variables; x of rbp is -ln RBP
@@ -33,7 +34,7 @@ ANALYSIS = Analysis(
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
         "python -m rbpx fit k=log laws='[rbp]' --format csv",
         "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
-        "python -m rbpx fit k='[1,10,100]'",
+        "python -m rbpx fit laws=all",
         "python -m rbpx fit axis=D size=25k",
         "python -m rbpx fit axis=C source=sweep frontier=true",
         "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",

@@ -32,6 +32,7 @@ from rbpx.runs.origin import from_shares
 from rbpx.runs.points.sizes import known_points
 from rbpx.status import Status
 from rbpx.store.store import Record
+from rbpx.ties import Ties
 from rbpx.typed import typed
 
 FORMS: Final = {
@@ -40,16 +41,13 @@ FORMS: Final = {
     KForm.levels: "one α, a constant for each k",
     KForm.separate: "a law for each k",
 }
+_MOST: Final = 4  # models on a terminal
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 LAWS: Final = View[Record](
     "laws",
     text("size", "size"),
     place(spare=3),
-    with_ends(
-        "α_k", "alpha",
-        means="interval over documents, where these are known, resampled at all k together, as hits at one k are "
-        "hits at every larger k; where the law bends, α_k is that of the best line over these k",
-    ),
+    with_ends("α_k", "alpha"),
     with_ends("C", "C", None, lambda value: significant(value, 3), spare=4),
     decimal("R²", "r2", digits=3),
     decimal(
@@ -58,9 +56,8 @@ LAWS: Final = View[Record](
     ),
     with_ends(
         "{x} times", "factor", None, rough,
-        f"the factor in {{x}} by which to do at k = 1 what this model does at k = {STEP}, {STEP}^(α_k / α_{{x}}) with "
-        f"α_{{x}} of the law in {{x}} at k = 1; where the law bends it is local, from k = 1 to {STEP} alone; – for the "
-        "upper end: no {x} is known to suffice",
+        f"how many times as much {{x}} does at k = 1 what this model does at k = {STEP}; – for the upper end: none is "
+        "known to",
     ),
     written(
         "rate", "rate", lambda row: row["params"]["exchange"] and -row["params"]["exchange"]["rate"], decimals(2),
@@ -142,29 +139,40 @@ def _joint_fit(group: Group, joint: JointLaw) -> Record:
 
 def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: JointLaw | None) -> Iterator[Table]:
     """The laws of a group, then the one law for all k."""
-    x, ks = group.axis.value, ", ".join(map(str, k_grid))
-    note = f"−ln RBP_k = C · k^−α_k, least squares of logarithms at k = {ks}; ties {group.ties.value}."
-    yield LAWS.table(f"Laws in k: k = {STEP} against {x}", laws, group.title, group.axis, note)
+    x, ties = group.axis.value, "" if group.ties is Ties.pessimistic else f"; ties {group.ties.value}"
+    note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}."
+    told = {row["size"] for row in spread(laws, _MOST)}
+    title = "Laws in k: −ln RBP_k = C · k^−α_k in each model"
+    yield LAWS.table(title, laws, group.title, group.axis, note, brief=lambda row: row["size"] in told)
     if joint is None:
         return
     ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
     numbers = {"α": joint.alpha.alpha, "κ": joint.kappa, "α, more for each ln k": joint.drift}
     numbers |= {} if joint.bend is None else {"bend in ln k": joint.bend}
     title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
-    yield ONE_LAW.table(title, [{"name": name} | by_name(value=of) for name, of in numbers.items()], group.title)
+    yield ONE_LAW.table(
+        title, [{"name": name} | by_name(value=of) for name, of in numbers.items()], group.title, brief=False
+    )
     aic, bic = (min(getattr(form, name) for form in joint.forms) for name in ("aic", "bic"))
     forms = [vars(form) | {"aic": form.aic - aic, "bic": form.bic - bic} for form in joint.forms]
-    yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis)
+    yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis, brief=False)
 
 
 def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> Iterator[str]:
-    """What a larger k is worth at the first model, and whether one law holds for all k."""
-    for law in [law for law in laws if law["factor"] is not None][:1]:
+    """How RBP grows with k, what a larger k is worth at the first model, and whether one law holds for all k."""
+    known = [law for law in laws if law["alpha"] is not None]
+    if not known:
+        yield f"No model has RBP_k at {MIN_K} values of k, which a law needs: ask for more with k=."
+        return
+    ends = dict.fromkeys((at, law["size"]) for at, law in ((0, known[0]), (len(known) - 1, known[-1])))
+    told = " to ".join(f"k^−{known[at]['alpha']:.3f} in {size}" for at, size in ends)
+    bends = sum(Status.bends in (law["params"]["reasons"] or ()) for law in known)
+    worth = ""
+    for law in [law for law in known if law["factor"] is not None][:1]:
         lo, hi = rough(law["factor_lo"]), rough(law["factor_hi"])
-        local = "; this holds from k = 1 to 10 alone" if law["params"]["exchange"]["is_local"] else ""
-        more = x.more.format(rough(law["factor"]))
-        at = f"To do at k = 1 what {law['size']} does at k = {STEP}"
-        yield f"{at}, a model must be {more} (95 %: {lo} to {hi}){local}."
+        worth = f"; to do at k = 1 what {law['size']} does at k = {STEP}, a model must be "
+        worth += f"{x.more.format(rough(law['factor']))} (95 %: {lo} to {hi})"
+    yield f"−ln RBP_k falls as {told}{f', bending in {bends} of {len(known)}' if bends else ''}{worth}."
     if joint is not None and joint.alpha.alpha.value is not None:
         told = "is rejected over every range of k" if joint.n_ranges else f"is not tested with fewer than {MIN_K} k"
         if joint.range is not None:

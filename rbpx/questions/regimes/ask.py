@@ -7,7 +7,7 @@ Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -30,6 +30,10 @@ from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
+from rbpx.ties import Ties
+
+_TOLD_K: Final = (1, 10, 100, 1000)
+_FEW: Final = 8  # k
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
@@ -47,10 +51,13 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         for (of, law), more in zip(both, noise, strict=True)
     ]
     rows = [_shown(row) for row in fits]
-    words = AXES[group.axis]
-    title, ties = f"−ln RBP_k = {words.constant} · {words.x}^−α over k", f"Ties {group.ties.value}."
-    table = REGIMES.table(title, rows, group.title, group.axis, ties)
-    return Result([group], fits, [table], [*_sentences(rows)], partial(figures, group, rows), fits)
+    words, ties = AXES[group.axis], "" if group.ties is Ties.pessimistic else f"Ties {group.ties.value}."
+    title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
+    tables = [
+        REGIMES.table(title, rows, group.title, group.axis, ties, brief=_is_told(rows)),
+        NOISE.table("Signal and noise of ln(−ln RBP_k)", rows, group.title, group.axis, brief=False),
+    ]
+    return Result([group], fits, tables, [*_sentences(rows)], partial(figures, group, rows), fits)
 
 
 def _shown(fit: Record) -> Record:
@@ -104,51 +111,65 @@ def _word(row: Record) -> str:
     return "reversed" if row["alpha"] is not None and row["alpha"] < 0 else "noise"
 
 
+def _is_told(rows: Sequence[Record]) -> Callable[[Record], bool]:
+    """Which k a terminal shows: powers of ten, and where the law ends; all of a few."""
+    holds, ends = ([row["k"] for row in rows if row["stands"] is stands] for stands in (True, False))
+    told = {*_TOLD_K, *holds[-1:], *ends[:1], rows[0]["supported_up_to_k"] if rows else None}
+    return lambda row: len(rows) <= _FEW or row["k"] in told
+
+
 def _sentences(rows: Sequence[Record]) -> Iterator[str]:
-    """The largest k of the law, what ends it there, and whether noise does."""
+    """The largest k of the law, what ends it there and whether noise does, then at how many k it holds."""
     if not rows:
         yield "RBP_k is not known at any k of the grid."
         return
-    reach = rows[0]["supported_up_to_k"]
+    reach, at = rows[0]["supported_up_to_k"], {row["k"]: row for row in rows}
     end = next((row for row in rows if not row["stands"]), None)
-    holds = [] if reach is None else [f"The law holds at every k of the grid up to {reach:,}"]
-    told = "; ".join([*holds, *([] if end is None else [f"at k = {end['k']:,} it does not hold ({_word(end)})"])])
-    yield f"{told[0].upper()}{told[1:]}."
     last = max((row["k"] for row in rows if row["stands"]), default=0)
     beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
+    told = []
+    if reach is not None:
+        alphas = " to ".join(f"{at[k]['alpha']:.3f}" for k in dict.fromkeys((rows[0]["k"], reach)))
+        told.append(f"the law of −ln RBP_k holds at every k of the grid up to {reach:,} (α {alphas})")
+    if end is not None:
+        told.append(f"at k = {end['k']:,} it does not hold ({_word(end)})")
+    if last > (reach or 0):
+        told.append(f"it holds at {sum(row['stands'] for row in rows)} of {len(rows)} k, up to {last:,}")
     if beyond is not None:
         ends = "may be what ends it" if beyond["predicted"]["is_noise"] else "does not end it"
+        told.append(f"the noise of few misses {ends} at {beyond['k']:,}")
+    yield f"{told[0][0].upper()}{'; '.join(told)[1:]}."
+    if beyond is not None:
         r2 = interval_of(estimate_in(beyond["predicted"], "r2"))
         yield (
             f"At k = {beyond['k']:,} R² is {number(beyond['r2'], 3)}; with so few misses a law that goes on would show "
-            f"{r2}, so noise {ends}."
+            f"{r2}."
         )
 
 
 def _law(row: Record) -> Cell:
     said, status = _word(row), Status(row["status"] or Status.ok)
-    return Cell((said,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
+    doubt = f", {status.label}" if said == "holds" and status is not Status.ok else ""
+    return Cell((said + doubt,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
 
 
 REGIMES: Final = View[Record](
     "regimes",
     K,
-    determination(ends_spare=7),
     ALPHA,
+    determination(ends_spare=7),
     constant(spare=5),
     points_of(spare=8),
     backtest(spare=6),
     whole("misses", "n_misses", means="tokens with a rank above k at the largest {x}"),
-    magnitude("signal", "signal", means="change of ln(−ln RBP_k) by the law, over all {x}"),
-    magnitude(
-        "binomial", "binomial_sd", means="noise of ln(−ln RBP_k) at the largest {x}, from counting independent tokens",
-        spare=2,
-    ),
-    magnitude("text", "document_sd", None, "noise of ln(−ln RBP_k) at the largest {x}, from document sampling", 1),
+    Column("law", ("law",), _law),
+)
+NOISE: Final = View[Record](
+    "noise",
+    K,
+    magnitude("signal", "signal", means="change by the law, over all {x}"),
+    magnitude("binomial", "binomial_sd", means="noise at the largest {x}, from counting independent tokens", spare=2),
+    magnitude("text", "document_sd", None, "noise at the largest {x}, from document sampling", 1),
     BY_NOISE,
-    Column(
-        "law", ("law",), _law, "it holds where 0 < RBP_k < 1 at every {x}, in nearly all resamples too, the interval "
-        "of α lies above 0, the points neither bend nor turn round, the backtest passes and α is determined",
-    ),
-)  # fmt: skip
+)
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))

@@ -18,8 +18,11 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.config.request import Request
+from rbpx.display.chart.figure import spread
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, text, whole, with_ends
-from rbpx.display.vocabulary import UNKNOWN, decimals, rough
+from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.questions.question import of_each
@@ -32,6 +35,8 @@ from rbpx.store.store import Record
 
 PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quantile
 SHARES: Final = (0.001, 0.01)  # k / V
+_MOST: Final = 4  # models on a terminal
+_MEDIAN: Final = "relative_rank_50"
 _BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
 
 
@@ -47,12 +52,25 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         names = group.names() | run.names() | {"run_id": run.run_id, "vocab_size": run.vocab_size}
         rows.append({**names, **by_name(**of)})
     tokens = [row | {"n_tokens": run.n_tokens} for row, run in zip(rows, group.runs, strict=True)]
-    note = f"Ties {group.ties.value}; intervals over documents. Rank/V and bits/byte can be compared across tokenizers."
+    uncounted = any(row["bits_per_byte"] is None for row in rows)
+    note = "–: measured before bytes were counted by token; `store rm` such a run and measure it again."
+    told = {row["size"] for row in spread(rows, _MOST)}
+    note = note if uncounted else ""
+    title = "Nats per token and bits per byte"
     tables = [
-        BITS.table("Nats per token and bits per byte", tokens, group.title, note=note),
-        RANKS.table("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title),
+        BITS.table(title, tokens, group.title, note=note, brief=lambda row: row["size"] in told),
+        RANKS.table("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title, brief=False),
     ]
-    return Result([group], rows, tables)
+    return Result([group], rows, tables, [_said(rows[0], rows[-1])])
+
+
+def _said(first: Record, last: Record) -> str:
+    """The loss of the last model in a unit that tokenizers do not change, and its median rank, beside the first."""
+    unit, key = ("bits per byte", "bits_per_byte") if last["bits_per_byte"] is not None else ("nats", "nats_per_token")
+    told, ranked = f"{last['size']} takes {interval_of(estimate_in(last, key))} {unit}", f"{last[_MEDIAN]:.2%}"
+    told += "" if first is last else f", {first['size']} {number(first[key], 3)}"
+    more = "" if first is last else f", those of {first['size']} in the first {first[_MEDIAN]:.2%}"
+    return f"{told}; half of its true tokens rank in the first {ranked} of the vocabulary{more}."
 
 
 def express(
@@ -137,14 +155,8 @@ BITS: Final = View[Record](
     whole("S", "non_embedding_params", spare=2),
     whole("V", "vocab_size", spare=1),
     whole("tokens", "n_tokens", spare=3),
-    with_ends("nats/token", "nats_per_token", means="can be compared under one tokenizer only, as ranks can"),
-    with_ends(
-        "bits/byte", "bits_per_byte",
-        means="nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode, so without the first "
-        "token and special tokens; within a family a constant times nats/token, so their law in S has the α of "
-        "cross-entropy (fit laws=cross_entropy); – where a run was measured before bytes were counted by token: "
-        "`store rm` it and measure it again",
-    ),
+    with_ends("nats/token", "nats_per_token"),
+    with_ends("bits/byte", "bits_per_byte", means="of the text of the scored tokens; the same under any tokenizer"),
     with_ends("tok/byte", "tokens_per_byte", ends_spare=5),
     text("run", "run_id", spare=4),
 )  # fmt: skip

@@ -29,7 +29,7 @@ from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, derived_curve, fit_paper, paper_slopes, step_paper
-from rbpx.runs.documents import distinct_ranks, document_ranks
+from rbpx.runs.documents import EDGES, distinct_ranks, document_hits, document_ranks
 from rbpx.runs.group import Group, Run
 from rbpx.status import Status
 
@@ -254,15 +254,21 @@ def weigh_group(
     if not group.is_measured:
         return []
     weights_BD = group.weights(request)
-    kept = _KEPT.get({})  # outside of `evidence_kept` an empty one that is discarded
+    kept, several = _KEPT.get({}), _KEPT.get(None) is not None  # outside of `evidence_kept` one that is discarded
+    whole = several or not set(k_grid) <= set(EDGES) or any(_needs_ranks(law) for law in laws)
     pending = []
     with side_by_side() as pool:
         for run in group.runs:
-            counts = document_ranks(connection, run.run_id, group.ties)
+            counts = (document_ranks if whole else document_hits)(connection, run.run_id, group.ties)
             key = (run.run_id, group.ties, group.n_documents, request.resamples, request.seed)
             of_run = kept.setdefault(key, {})
             pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws, of_run))
         return [each.result() for each in pending]
+
+
+def _needs_ranks(law: str) -> bool:
+    """Whether a law needs all ranks, whatever the k."""
+    return any(law in of for of in _PARTS.values()) or quantity(law) is not None
 
 
 _KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept parts of evidence")
