@@ -139,9 +139,9 @@ def closure_of(
 
     found = list[_Form]()
     for name, form in RANK_FORMS.items():
-        whole = fit_form(form, places, S_N, seen_NQ)
-        fit = fitted(smaller, whole)
-        own = fit_form(form, places, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True), whole)
+        fit = fit_form(form, places, S_N[smaller], seen_NQ[smaller])
+        whole = fitted(S_N > 0, fit)
+        own = fit_form(form, places, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True), fit)
         if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
             below = {S: fitted(S_N < S, fit) for S in sizes.choosing_S}
             nats = float(fit.likelihood(S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
