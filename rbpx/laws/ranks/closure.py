@@ -17,7 +17,7 @@ from rbpx.laws.ranks.shapes import RankForm, derive, mixed
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
 _ROUNDS: Final = 200
-_GAIN: Final = 1e-7  # nats of the whole text, below which a step ends the search
+_GAIN: Final = 1e-6  # nats of the whole text, below which a step ends the search
 
 
 @dataclass(frozen=True, eq=False)
