@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr, student_t
 from rbpx.laws.numeric import Floats
@@ -81,12 +80,12 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
     of_P, doc_P = np.divmod(pair_P, n_documents)
     fall_M = nats_MT[:, 0] - nats_MT[:, -1]
     slope_M = nats_MT @ about_T / (about_T @ about_T)
-    n_P, slope_P, fall_P = (np.bincount(pair_M, each) for each in (None, slope_M, fall_M))
-    whole_D, n_V, documents_V = np.bincount(doc_M, fall_M), np.bincount(of_M), np.bincount(of_P)
+    n_P, slope_P, fall_P = (np.bincount(pair_M, each).astype(np.float64) for each in (None, slope_M, fall_M))
+    whole_D, n_V, documents_V = np.bincount(doc_M, fall_M).astype(np.float64), np.bincount(of_M), np.bincount(of_P)
     whole, scored_D = float(whole_D.sum()), np.bincount(doc_M) > 0
 
-    def summed(value_P: NDArray[np.floating]) -> Floats:
-        return np.bincount(of_P, value_P)
+    def summed(value_P: Floats) -> Floats:
+        return np.bincount(of_P, value_P).astype(np.float64)
 
     def error(y_P: Floats, x_P: Floats, r_V: Floats, xx: Floats | float, n: Any) -> Floats:
         square_V = summed(y_P * y_P) - 2 * r_V * summed(y_P * x_P) + r_V * r_V * xx
@@ -96,7 +95,7 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
     ends = [np.bincount(of_M, each) / n_V for each in (nats_MT[:, 0], nats_MT[:, -1], *hit_MT.T)]
     with np.errstate(divide="ignore", invalid="ignore"):
         slope_V, fall_V = summed(slope_P) / n_V, summed(fall_P)
-        slope_stderr_V = error(slope_P, n_P.astype(np.float64), slope_V, summed(n_P * n_P), documents_V) / n_V
+        slope_stderr_V = error(slope_P, n_P, slope_V, summed(n_P * n_P), documents_V) / n_V
         share_V = fall_V / (whole if whole > 0 else np.nan)
         share_stderr_V = error(fall_P, whole_D[doc_P], share_V, float(whole_D @ whole_D), scored_D.sum()) / whole
     columns = (id_V, n_V, documents_V, slope_V, slope_stderr_V, *ends, fall_V, share_V, share_stderr_V)

@@ -86,6 +86,14 @@ class Tokens(NamedTuple):
         value_X, of_BX = self.means(value_M[:, None])
         return self.estimate(value_X[0], of_BX[:, 0])
 
+    def part(self, value_M: Floats, is_M: NDArray[np.bool_]) -> Estimate:
+        """The share that some of the tokens have in the sum of a value over all."""
+        doc_M, D = self.doc_M, self.weights_BD.shape[1]
+        own_D, all_D = np.bincount(doc_M[is_M], value_M[is_M], D), np.bincount(doc_M, value_M, D)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_B = (self.weights_BD @ own_D) / (self.weights_BD @ all_D)
+            return self.estimate(own_D.sum() / all_D.sum(), of_B)
+
     def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
         """The share that each column has in the sum of all."""
         value_X, of_BX = self.means(values_MX)
