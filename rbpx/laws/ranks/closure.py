@@ -17,7 +17,7 @@ from rbpx.laws.ranks.shapes import RankForm, derive, mixed
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
 _ROUNDS: Final = 200
-_GAIN: Final = 1e-5  # nats of the whole text, below which a step ends the search
+_GAIN: Final = 1e-6  # nats of the whole text, below which a step ends the search
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class FormFit:
         return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
 
 
-def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> FormFit:
+def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
     """Maximum likelihood of a form with its parameters on a line in ln S, or the same at every size if there is one.
 
     Fisher's scoring, damped (Levenberg and Marquardt), from what fits all sizes as one. The slopes of ln p are
@@ -64,10 +64,17 @@ def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> Form
         places: of `places_of`.
         S: sizes, shape [N]; two at least for a line.
         seen_NQ: tokens at the places, `places.moved`.
+        near: the fit to more or other sizes, from which the search begins if it ended at a maximum.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())
+    design_NM = _design(ln_S - ln_S_ref, min(len(S), 2))
     with np.errstate(all="ignore"):  # steps too far give no number, and are shortened
+        if near is not None and near.converged:
+            begin_MP = np.vstack([near.theta(np.exp([ln_S_ref])), near.coefficient_MP[1:]])[: design_NM.shape[1]]
+            begun = _climb(form, places, design_NM, seen_NQ, begin_MP)
+            if begun[2]:
+                return FormFit(form, places, begun[0], ln_S_ref, *begun[1:])
         pooled = [
             _climb(form, places, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
             for start in form.starts
@@ -75,7 +82,7 @@ def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> Form
         top_MP, value, converged = max(pooled, key=lambda end: (np.isfinite(end[1]), end[1]))
         if len(S) > 1:
             begin_MP = np.vstack([top_MP, np.zeros_like(top_MP)])
-            top_MP, value, converged = _climb(form, places, _design(ln_S - ln_S_ref, 2), seen_NQ, begin_MP)
+            top_MP, value, converged = _climb(form, places, design_NM, seen_NQ, begin_MP)
     return FormFit(form, places, top_MP, ln_S_ref, value, converged)
 
 

@@ -1,17 +1,20 @@
 """The exponents among the tokens whose ids get better with size, and among all others."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import by_name, student_t
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.power.law import fit_power_law
+from rbpx.questions.learning.improvements import improving
+from rbpx.questions.learning.tokens import document_of, scored, token_id_of, tokens_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import size_points, weigh
-from rbpx.store.sql import ask, ask_once
 from rbpx.store.store import Record
 
 LOSSES = ("rbp", "cross_entropy")
@@ -23,30 +26,30 @@ def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
     `share` is theirs of all tokens; `difference` the exponent of their -ln RBP_1 minus that of their cross-entropy,
     with an interval over documents and models.
     """
-    run_ids = [run.run_id for run in group.runs]
-    ln_S = np.log([run.non_embedding_params for run in group.runs]).tolist()
-    asked = {"run_ids": run_ids, "ln_sizes": ln_S, "ties": group.ties.value}
-    rows = ask_once(connection, "improvements", k=1, **asked).to_pylist()
-    named = [row["token_id"] for row in rows if _improves(row)]
-    if not named or len(named) == len(rows):
+    tokens = tokens_of(connection, group, group.runs, request)
+    named, n_ids = improving(tokens) if len(tokens.key_M) else ([], 0)
+    if not named or len(named) == n_ids:
         return
-    asked = {"token_ids": named, "ties": group.ties.value}
-    ranks = [ask(connection, "class_ranks", run_id=run_id, **asked) for run_id in run_ids]
-    total, weights_BD = pc.sum(ranks[0]["n_tokens"]).as_py(), group.weights(request)
-    for name, is_named in (("improving", True), ("others", False)):
-        own = [table.filter(pc.equal(table["named"], is_named)) for table in ranks]
+    of_runs = [scored(connection, group, run) for run in group.runs]
+    is_named = [np.isin(token_id_of(of_run["key"]), named) for of_run in of_runs]
+    weights_BD = group.weights(request)
+    for name, wanted in (("improving", True), ("others", False)):
+        own = [of_named == wanted for of_named in is_named]
         evidence = [
-            weigh(table, weights_BD, [1], run.vocab_size or 0, LOSSES)
-            for table, run in zip(own, group.runs, strict=True)
+            weigh(_counts(of_run, of_class), weights_BD, [1], run.vocab_size or 0, LOSSES)
+            for of_run, of_class, run in zip(of_runs, own, group.runs, strict=True)
         ]
         hits, loss = size_points(group, evidence, request, [1], LOSSES)
-        ratio, share = hits.over(loss), pc.sum(own[0]["n_tokens"]).as_py() / total
+        ratio, share = hits.over(loss), float(own[0].mean())
         fit = fit_power_law(ratio.S_N, ratio.y_N, ratio.replicates, backtests=False)
         of_loss = fit_power_law(loss.S_N, loss.y_N, backtests=False).alpha.value
         yield {"tokens": name, "share": share, "alpha_cross_entropy": of_loss, **by_name(difference=fit.alpha)}
 
 
-def _improves(row: Record) -> bool:
-    """Whether the interval over documents of the slope of a token id lies below 0, as in `learning`."""
-    stderr = row["slope_stderr"]
-    return stderr is not None and row["slope"] + student_t(row["n_documents"] - 1) * stderr < 0
+def _counts(of_run: dict[str, NDArray[Any]], is_M: NDArray[np.bool_]) -> pa.Table:
+    """The tokens of a class as `weigh` takes counts, each by itself."""
+    key, nats, rank = (of_run[name][is_M] for name in ("key", "nats", "rank"))
+    ones = np.ones(len(key), np.int64)
+    return pa.table(
+        {"doc_id": document_of(key), "rank": rank, "n_tokens": ones, "sum_logprob": -nats.astype(np.float64)}
+    )

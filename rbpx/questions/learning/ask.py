@@ -26,6 +26,7 @@ from rbpx.runs.origin import spelled
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
+from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -61,7 +62,9 @@ def _learning(
     M = len(tokens.key_M)
     rows, times, status = list[Record](), list[Learned](), Status.too_few_sizes if M else Status.different_tokens
     if M and len(runs) >= _FEWEST:
-        rows, texts = improvements(connection, runs, tokens.x_T, group.ties, k, least)
+        known = ask(connection, "token_texts", run_id=runs[0].run_id)
+        texts = dict(zip(known["token_id"].to_pylist(), known["text"].to_pylist(), strict=True))
+        rows = improvements(tokens, texts, k, least)
         of_losses = losses(tokens, request.seed)
         status = Status.ok if of_losses else Status.not_identified
         slope, *carried = carriers(tokens, k, least, top)
@@ -71,9 +74,9 @@ def _learning(
         rows += [slope, *carried, *forecast(tokens, k, top)]
         for row in rows:
             if row["kind"] in ("history", "next"):
-                row["text"] = texts[row["token_id"]]
+                row["text"] = texts.get(row["token_id"])
             elif row["kind"] == "carrier" and row["by"] == "token":
-                row["text"] = texts[row["number"]]
+                row["text"] = texts.get(row["number"])
         times.append(Learned.of(group, tokens, k))
     about: Record = {"kind": "group", "n_points": len(runs), "n_tokens": M, "n_left_out": tokens.n_left_out}
     about |= {"status": status.value, "run_ids": group.run_ids}

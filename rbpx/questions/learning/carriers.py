@@ -68,7 +68,7 @@ def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
 
 
 def _class(tokens: Tokens, slope_M: Floats, falls: bool, is_M: NDArray[np.bool_], names: Record) -> Record:
-    share, _ = tokens.shares(slope_M[:, None] * np.stack([is_M, ~is_M], axis=1)) if falls else (NO_ESTIMATE, None)
+    share = tokens.part(slope_M, is_M) if falls else NO_ESTIMATE
     if names["by"] == "document":  # a sample of documents says nothing of one of them
         share = Estimate(share.value)
     row: Record = {"kind": "carrier", **names, "n_tokens": int(is_M.sum()), "of_tokens": float(is_M.mean())}

@@ -5,7 +5,7 @@ Shapes: M tokens, T runs in order, D documents, B replicates, X whatever columns
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -15,10 +15,20 @@ from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group, Run
-from rbpx.store.sql import ask
+from rbpx.store.sql import ask_once
 
 Ints = NDArray[np.int64]
 _BITS: Final = (41, 21)  # of a key below the document, below the position
+
+
+def document_of(key_M: Ints) -> Ints:
+    """The document of keys."""
+    return key_M >> _BITS[0]
+
+
+def token_id_of(key_M: Ints) -> Ints:
+    """The token id of keys."""
+    return key_M & (1 << _BITS[1]) - 1
 
 
 class Tokens(NamedTuple):
@@ -47,7 +57,7 @@ class Tokens(NamedTuple):
     @property
     def doc_M(self) -> Ints:
         """The document of each, ascending."""
-        return self.key_M >> _BITS[0]
+        return document_of(self.key_M)
 
     @property
     def position_M(self) -> Ints:
@@ -57,7 +67,7 @@ class Tokens(NamedTuple):
     @property
     def token_id_M(self) -> Ints:
         """In the tokenizer of the runs."""
-        return self.key_M & (1 << _BITS[1]) - 1
+        return token_id_of(self.key_M)
 
     def means(self, values_MX: NDArray[np.floating | np.bool_]) -> tuple[Floats, Floats]:
         """Means over the tokens, [X], and of each replicate, [B, X]."""
@@ -76,6 +86,14 @@ class Tokens(NamedTuple):
         value_X, of_BX = self.means(value_M[:, None])
         return self.estimate(value_X[0], of_BX[:, 0])
 
+    def part(self, value_M: Floats, is_M: NDArray[np.bool_]) -> Estimate:
+        """The share that some of the tokens have in the sum of a value over all."""
+        doc_M, D = self.doc_M, self.weights_BD.shape[1]
+        own_D, all_D = np.bincount(doc_M[is_M], value_M[is_M], D), np.bincount(doc_M, value_M, D)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_B = (self.weights_BD @ own_D) / (self.weights_BD @ all_D)
+            return self.estimate(own_D.sum() / all_D.sum(), of_B)
+
     def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
         """The share that each column has in the sum of all."""
         value_X, of_BX = self.means(values_MX)
@@ -90,12 +108,17 @@ def points_of(group: Group) -> list[Run]:
     return [once[x] for x in sorted(once)]
 
 
+def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dict[str, NDArray[Any]]:
+    """The columns key, nats, rank and first_byte of the scored tokens of one run."""
+    table = ask_once(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
+    return {name: table[name].to_numpy() for name in ("key", "nats", "rank", "first_byte")}
+
+
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
     """The tokens that all runs scored, the same ids at the same places of the text."""
-    columns, found = ("key", "nats", "rank", "first_byte"), []
+    found = []
     for run in runs:
-        table = ask(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
-        of_run = [table[name].to_numpy() for name in columns]
+        of_run = [*scored(connection, group, run).values()]
         if not np.all(of_run[0][1:] > of_run[0][:-1]):  # measured runs mostly come in order
             order = np.argsort(of_run[0])
             of_run = [each[order] for each in of_run]

@@ -32,7 +32,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.places import places_of
-from rbpx.laws.ranks.shapes import RANK_FORMS, RankForm, mixed
+from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
 from rbpx.questions.ranks.compare import Counted, ratio
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.fits import fit_points, largest_standing, power_law_of
@@ -134,15 +134,16 @@ def closure_of(
     places = places_of(V, k_grid)
     seen_NQ = np.array([places.moved(each.rank_R, each.n_R) for each in counted])
 
-    def fitted(form: RankForm, at_N: npt.NDArray[np.bool_]) -> FormFit:
-        return fit_form(form, places, S_N[at_N], seen_NQ[at_N])
+    def fitted(at_N: npt.NDArray[np.bool_], near: FormFit) -> FormFit:
+        return fit_form(near.form, places, S_N[at_N], seen_NQ[at_N], near)
 
     found = list[_Form]()
     for name, form in RANK_FORMS.items():
-        fit, whole = fitted(form, smaller), fitted(form, S_N > 0)
-        own = fit_form(form, places, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True))
+        fit = fit_form(form, places, S_N[smaller], seen_NQ[smaller])
+        whole = fitted(S_N > 0, fit)
+        own = fit_form(form, places, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True), fit)
         if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
-            below = {S: fitted(form, S_N < S) for S in sizes.choosing_S}
+            below = {S: fitted(S_N < S, fit) for S in sizes.choosing_S}
             nats = float(fit.likelihood(S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
             found.append(_Form(name, fit, whole, own, nats, _error_choice(sizes, below)))
     if not found:

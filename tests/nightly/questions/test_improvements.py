@@ -7,6 +7,7 @@ import pytest
 
 from rbpx.config.request import Request
 from rbpx.questions.learning.improvements import improvements
+from rbpx.questions.learning.tokens import tokens_of
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from rbpx.store.store import Record
@@ -22,7 +23,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
         store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
         with connect(store) as connection:
             (group,) = select(connection, Request())
-            rows, _ = improvements(connection, group.runs, np.log(law.S), group.ties, 1, least=1)
+            rows = improvements(tokens_of(connection, group, group.runs, Request()), {}, 1, least=1)
             return {row["token_id"]: row for row in rows if row["kind"] == "token"}
 
     truth = analyse("many", 0, 20_000)
