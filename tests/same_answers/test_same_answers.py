@@ -21,8 +21,6 @@ from tests.support.once import once_a_session
 
 ASKS = asks()
 KEYS = json.loads((FOLDER / "keys.json").read_text(encoding="utf-8"))
-# Questions whose first line is no answer yet, or which show more than fits a screen.
-NOT_YET = {"fit", "learning", "multiplier", "outcomes", "ranks", "units"}
 # Keys that change no number: what is printed, how it looks, where it goes, and how long it may take.
 NO_NUMBER = {"details", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
 NO_NUMBER |= {"sql_memory_mib", "sql_timeout_s", "device", "tokens_per_batch", "register", "top"}
@@ -45,7 +43,7 @@ def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
     assert sorted(set(KEYS[f"{ask.store} {ask.line}"]) - plain) == []
     assert {name: empty for result in results for name, empty in _empty(result).items()} == {}
     (verb, *_), *others = ask.questions()
-    if not others and verb not in NOT_YET:
+    if not others:
         _assert_that_the_answer_is_first_on_a_screen(verb, results)
 
 
