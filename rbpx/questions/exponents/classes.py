@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.power.law import fit_power_law
-from rbpx.questions.learning.improvements import improving
-from rbpx.questions.learning.tokens import document_of, scored, token_id_of, tokens_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import size_points, weigh
+from rbpx.runs.token_slopes import improving
+from rbpx.runs.tokens import document_of, scored, token_id_of, tokens_of
 from rbpx.store.store import Record
 
 LOSSES = ("rbp", "cross_entropy")

@@ -16,7 +16,6 @@ from rbpx.questions.learning.improvements import improvements
 from rbpx.questions.learning.losses import losses
 from rbpx.questions.learning.orders import Learned, orders
 from rbpx.questions.learning.tables import Found, tables
-from rbpx.questions.learning.tokens import points_of, tokens_of
 from rbpx.questions.learning.words import sentences
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -25,6 +24,7 @@ from rbpx.runs.group import Group, Run, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.ways import in_size
+from rbpx.runs.tokens import points_of, tokens_of
 from rbpx.status import Status
 from rbpx.store.sql import ask
 from rbpx.store.store import Record

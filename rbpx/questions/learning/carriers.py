@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.learning.times import History, times_of
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.tokens import Ints, Tokens
+from rbpx.runs.tokens import Ints, Tokens
 from rbpx.store.store import Record
 
 POSITIONS: Final = {"1-15": 1, "16-63": 16, "64-255": 64, "256+": 256}

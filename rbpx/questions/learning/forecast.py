@@ -29,7 +29,7 @@ from rbpx.laws.counts.chances import (
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, by_name, flat
 from rbpx.laws.learning.curves import FEWEST, fit_sigmoids
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.tokens import Ints, Tokens
+from rbpx.runs.tokens import Ints, Tokens
 from rbpx.status import Status
 from rbpx.store.store import Record
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, flat
 from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
 from rbpx.laws.numeric import Floats, line
-from rbpx.questions.learning.tokens import Ints, Tokens
+from rbpx.runs.tokens import Ints, Tokens
 from rbpx.status import Status
 from rbpx.store.store import Record
 

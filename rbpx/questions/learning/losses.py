@@ -14,7 +14,7 @@ from rbpx.laws.learning.curves import FEWEST, Curves, drawn_smooth, fit_powers, 
 from rbpx.laws.learning.kinds import Kind, kinds
 from rbpx.laws.learning.rebuilt import CURVES, explained, left_out, slopes_beside
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.tokens import Tokens
+from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record
 
 

@@ -16,8 +16,8 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
 from rbpx.laws.learning.times import times_of
 from rbpx.laws.numeric import Floats
-from rbpx.questions.learning.tokens import Ints, Tokens
 from rbpx.runs.group import Group
+from rbpx.runs.tokens import Ints, Tokens
 from rbpx.store.store import Record
 
 MOST: Final = 16  # trainings that are compared, those of most points first

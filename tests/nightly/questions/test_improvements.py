@@ -7,8 +7,8 @@ import pytest
 
 from rbpx.config.request import Request
 from rbpx.questions.learning.improvements import improvements
-from rbpx.questions.learning.tokens import tokens_of
 from rbpx.runs.select.sizes import select
+from rbpx.runs.tokens import tokens_of
 from rbpx.store.sql import connect
 from rbpx.store.store import Record
 from tests.support.synthetic import Truth, write_store
