@@ -1,9 +1,9 @@
 """Pages that show what commands print: run them on the demo's store, and put what they print now in its place.
 
 `make tutorial` runs it on every such page. A block of `bash` is followed by the `text` that its last command prints.
-Lines longer than 80 characters, the explanations under tables, are left out. Between the two `<!-- first: N -->` keeps
-the first N of the others, `<!-- only: PATTERN -->` those in which the pattern is found. Between `<!-- demo -->` and
-`<!-- /demo -->` are the laws that `make demo` prints. In a notebook the cells' outputs are replaced.
+Sentences are folded at 80 characters. Between the two `<!-- only: PATTERN -->` keeps the lines in which the pattern is
+found. Between `<!-- demo -->` and `<!-- /demo -->` is what `make demo` prints. In a notebook the cells' outputs are
+replaced.
 
 Each page begins with a copy of the demo's store, or with none if it sets RBPX_STORE. So no page depends on another, and
 what one measures or registers stays out of the store that it was copied from.
@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,13 +27,12 @@ ROOT = Path(__file__).parents[1]
 PAGES = tuple(ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/decision.md", "docs/example.ipynb"))
 PAIR = re.compile(
     r"```bash\n(?P<commands>[^`]*)```\n+"
-    r"(?P<kept><!-- (first: (?P<first>\d+)|only: (?P<only>[^\n]*)) -->\n+)?"
+    r"(?P<kept><!-- only: (?P<only>[^\n]*) -->\n+)?"
     r"```text\n(?P<shown>.*?)```",
     re.DOTALL,
 )
 DEMO = re.compile(r"<!-- demo -->\n```text\n.*?```\n<!-- /demo -->", re.DOTALL)
 MEASURED = "model=ladder dataset=pydoc,stdlib"  # what `make demo` sweeps over
-LAWS = "Scaling laws:"  # with which the last part of it begins
 OWN_STORE = "export RBPX_STORE="
 LONGEST = 80
 
@@ -48,12 +48,10 @@ def lines_of(commands: str) -> list[str]:
     return commands.replace("\\\n", " ").strip().split("\n")
 
 
-def excerpt(printed: str, first: int | None = None, only: str | None = None) -> str:
+def excerpt(printed: str, only: str | None = None) -> str:
     """What a page shows of what was printed."""
-    lines = [line.rstrip() for line in printed.rstrip().split("\n") if len(line.rstrip()) <= LONGEST]
-    if only is not None:
-        lines = [line for line in lines if re.search(only, line)]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines[:first])).strip("\n") + "\n"
+    lines = [line.rstrip() for line in printed.strip().split("\n") if only is None or re.search(only, line)]
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, LONGEST, break_on_hyphens=False) or [""])
 
 
 def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
@@ -67,13 +65,12 @@ def retell(page: str, folder: Path, environment: dict[str, str]) -> str:
 
     def again(pair: re.Match[str]) -> str:
         printed = [printed_by(command) for command in lines_of(pair["commands"])][-1]
-        shown = excerpt(printed, int(pair["first"]) if pair["first"] else None, pair["only"])
-        return f"```bash\n{pair['commands']}```\n\n{pair['kept'] or ''}```text\n{shown}```"
+        shown = excerpt(printed, pair["only"])
+        return f"```bash\n{pair['commands']}```\n\n{pair['kept'] or ''}```text\n{shown}\n```"
 
     def demo(_: re.Match[str]) -> str:
         printed = printed_by(f"python -m rbpx -m {MEASURED}").rstrip()
-        lines = [line.rstrip() for line in printed[printed.index(LAWS) :].split("\n")]
-        return "<!-- demo -->\n```text\n" + "\n".join(lines) + "\n```\n<!-- /demo -->"
+        return f"<!-- demo -->\n```text\n{excerpt(printed)}\n```\n<!-- /demo -->"
 
     return PAIR.sub(again, DEMO.sub(demo, page))
 

@@ -1,11 +1,10 @@
-"""What a page shows beside what its commands print here, on other texts: the names in it, not digits or verdicts."""
+"""What a page shows beside what its commands print here, on other texts: the names in it, not digits or sentences."""
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rbpx.cli.registry import asking, names
-from rbpx.status import Status
 from tests.support.demo import in_python, run
 
 
@@ -20,15 +19,9 @@ def of_many(commands: Sequence[str]) -> bool:
 
 
 def labels(text: str) -> list[str]:
-    """The first words of each line, not digits or verdicts, which depend on the texts; a rule has any length."""
-    lines = re.sub("─+", "─", text.strip().strip("`").removeprefix("text")).split("\n")
-    lines = [re.sub(r"-[0-9a-f]{16}, \d{4}-\d\d-\d\d \d\d:\d\d", "", line) for line in lines]  # of a registration
-    first = [re.split(r"\s{2,}|:", line.strip())[0] for line in lines]
-    verdicts, found = {status.label for status in Status}, ("The law holds at", "At k = ")
-    passing = re.compile(r"\d+ of these \d+ laws pass")
-    return [
-        words for words in first if words not in verdicts and not words.startswith(found) and not passing.match(words)
-    ]
+    """The first words of each line of a table, not digits, which depend on the texts; a rule has any length."""
+    lines = re.sub("─+", "─", text).split("\n")
+    return [re.split(r"\s{2,}", line.strip())[0] for line in lines if line.startswith(" ")]
 
 
 def with_few_resamples(words: list[str]) -> list[str]:
