@@ -44,7 +44,7 @@ size=SIZE         all (default), one size, or a list: size='[3k,25k]'
 dataset=NAME      stdlib, pydoc, wikipedia, humaneval, gsm8k, ...; dataset=file dataset.path=FILE is your own text
 store=DIR         folder of the store (--store DIR), default $RBPX_STORE or store/
 details=true      all that a question knows (--details); it shows its answer and one table without
-format=table      table, csv, json, html, md, tex, svg, pdf (--format F); output=FILE is where (--output FILE)"""
+format=table      table, csv, json, html, md, tex, svg, pdf, png (--format F); output=FILE is where (--output FILE)"""
 _RUNS: Final = (*NARROWS, "checkpoints")  # keys that choose what a question looks at
 _LOOKS: Final = "width=IN          of figures in files, inches; font_size=PT, font=NAME, legend=right: how they look"
 _SHOWN: Final = ("sql_timeout_s", "sql_memory_mib", "store", "details", "format", "spreadsheet", *LOOKS, "output")

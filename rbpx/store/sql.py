@@ -130,8 +130,10 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
 
 def ask_once(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """As `ask`, for what several questions ask: while they share a connection, 256 MiB of answers are kept."""
-    *_, answers = _shared.get() or (None, {}, {})  # outside of `connected_once` none, and what is put there is lost
+    """As `ask`, for what several questions ask: of a connection that they share, 256 MiB of answers are kept."""
+    _, connections, answers = _shared.get() or (None, {}, {})
+    if not any(connection is each for each in connections.values()):  # of one that ends another may have the id
+        return ask(connection, name, **parameters)
     key = (id(connection), name, repr(sorted(parameters.items())))
     if key in answers:
         return answers[key]

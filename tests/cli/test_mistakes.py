@@ -67,7 +67,6 @@ VALUES: dict[str, tuple[Mapping[str, Any], str]] = {
     "of a k beyond all": ({"k": 10**20}, "whole numbers from 1 to 2,147,483,647, as in"),
     "of no k": ({"k": []}, r"k=\[\] is empty"),
     "of a law": ({"laws": "rpb"}, "did you mean rbp"),
-    "of no law": ({"laws": None}, "laws=null is no value"),
     "of a method": ({"method": "olz"}, "did you mean ols"),
     "of a file": ({"output": ""}, "output= is empty"),
     "of a seed": ({"seed": -1}, "seed=-1 is not a whole number from 0"),

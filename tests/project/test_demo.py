@@ -39,6 +39,7 @@ def test_the_laws_are_lines_through_counted_shares_and_cross_entropy_has_its_thr
     )
     words = ("--format", "json", "--store", store)
     tokens = json.loads(here("sql", f"{query} WHERE r.dataset = 'stdlib'", *words, cwd=store.parent, check=0).stdout)
+    here("fit", "laws=all", *words, cwd=store.parent, check=0)
     fits = json.loads(here("sql", "FROM fits", *words, cwd=store.parent, check=0).stdout)
     S, rank = (np.array([row[name] for row in tokens]) for name in ("s", "rank"))
     sizes = np.unique(S)

@@ -123,7 +123,7 @@ def _climb(
     def total(coefficient_MP: Floats) -> tuple[float, Floats]:
         theta_NP = X_NM @ coefficient_MP
         if not np.all(np.abs(theta_NP) < _FARTHEST):
-            return -np.inf, np.empty(0)
+            return -np.inf, np.full(seen_NQ.shape, np.nan)
         ln_p_NQ = mixed(form.shares(theta_NP, places))
         value = float(np.where(occurs_NQ, seen_NQ * ln_p_NQ, 0.0).sum())
         return (value if np.isfinite(value) else -np.inf), ln_p_NQ
