@@ -50,7 +50,7 @@ def lines_of(commands: str) -> list[str]:
 
 def excerpt(printed: str, only: str | None = None) -> str:
     """What a page shows of what was printed."""
-    lines = [line.rstrip() for line in printed.strip().split("\n") if only is None or re.search(only, line)]
+    lines = [line.rstrip() for line in printed.strip("\n").split("\n") if only is None or re.search(only, line)]
     return "\n".join(part for line in lines for part in textwrap.wrap(line, LONGEST, break_on_hyphens=False) or [""])
 
 
