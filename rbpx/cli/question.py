@@ -72,12 +72,13 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
     from rbpx.questions.ask import answer, asked_in_processes
     from rbpx.questions.render import perform
-    from rbpx.report.output import write_answered
 
     grids = [(request, None) for request in requests]
 
     with asked_in_processes([verb], requests[0]):
         if is_told(verb, requests[0]):
+            from rbpx.report.output import write_answered
+
             write_answered(verb, answer(verb, grids), requests[0])
         else:
             perform([verb], grids, writes=True)
