@@ -1,4 +1,4 @@
-"""Pages that show what commands print are told again: outputs take the place of old ones, folded, and cut as the page asks."""
+"""Pages that show what commands print are told again: outputs take the place of old ones, as the page asks."""
 
 import os
 from pathlib import Path

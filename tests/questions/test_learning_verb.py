@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.display.chart.figure import Figure
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, refused
 from tests.support.composed import here
@@ -46,8 +47,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(store: Path) -> Rows:
-    return learning(store, axis="D").rows
+def asked(store: Path) -> Asked:
+    return learning(store, axis="D")
+
+
+@pytest.fixture(scope="module")
+def found(asked: Asked) -> Rows:
+    return asked.rows
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +113,13 @@ def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(store: 
         "sql", f"SELECT -avg(slope) FROM ({row['sql']})", "--store", store, "--format", "csv", cwd=cwd, check=0
     )
     assert float(asked.stdout.splitlines()[1]) == pytest.approx(-expected, rel=1e-5)
+
+
+def test_the_sql_of_a_figure_reads_each_token_of_each_run(store: Path, asked: Asked, cwd: Path) -> None:
+    figure = next(each for each in asked.results[0].figures() if isinstance(each, Figure) and "spectrum" in each.name)
+    query = f"SELECT count(*) FROM ({figure.sql})"
+    counted = here("sql", query, "--store", store, "--format", "csv", cwd=cwd, check=0)
+    assert int(counted.stdout.splitlines()[1]) == len(figure.run_ids) * N_DOCUMENTS * N_TOKENS
 
 
 def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(found: Rows) -> None:

@@ -53,7 +53,8 @@ def _figures(found: Found) -> Iterator[Figure | Undrawn]:
 def _tokens(found: Found) -> Origin:
     """The tokens with their losses."""
     run_ids = [run.run_id for run in found.runs]
-    return Origin(spelled("learning_tokens", run_ids=run_ids, ties=found.group.ties.value), tuple(run_ids))
+    of_runs = [spelled("learning_tokens", run_id=run_id, ties=found.group.ties.value) for run_id in run_ids]
+    return Origin("\nUNION ALL\n".join(of_runs), tuple(run_ids))
 
 
 def _spectrum(found: Found) -> Figure:
