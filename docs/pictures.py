@@ -25,6 +25,7 @@ from rich.text import Text
 
 import rbpx
 from rbpx.display.chart.colours import GROUNDS, INKS, SERIES, config
+from rbpx.report.pictures import with_indices
 
 DOCS = ROOT / "docs"
 OPEN = {  # figures of the page on open questions, by their names in a folder of figures
@@ -83,7 +84,8 @@ def chart(picture: Picture, store: Path, theme: str) -> str:
     numbers = {name: [int(k) for k in value] if name == "k" else value for name, value in values.items()}
     spec = {**getattr(rbpx.open(store), verb)(**numbers).plot().to_dict(), "width": WIDTH}
     look = config(theme) | {"background": GROUNDS[theme], "padding": 12}
-    return vl_convert.vegalite_to_svg(spec, config=look | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"})
+    look["font"] = "Liberation Sans, Arial, Helvetica, sans-serif"
+    return with_indices(vl_convert.vegalite_to_svg(spec, config=look))
 
 
 def terminal(picture: Picture, store: Path, theme: str) -> str:

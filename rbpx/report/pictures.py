@@ -17,7 +17,7 @@ from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 from rbpx.typed import typed
 
-__all__ = ["Look", "write_pictures"]
+__all__ = ["Look", "with_indices", "write_pictures"]
 
 _POINTS: Final = 72  # an inch
 _PIXELS: Final = {"svg": 96, "pdf": _POINTS, "png": _POINTS}  # an inch of a drawing
@@ -58,10 +58,15 @@ class Look:
         look = config("light", font_px, self.legend.value) | {"font": self.font, "padding": 1}
         if form == "png":
             look["background"] = GROUNDS["light"]  # a slide may be dark
-        svg = re.sub(r"RBP_(\d+|k\b)([^<]*)", _INDEX, vl_convert.vegalite_to_svg(drawn, config=look))
+        svg = with_indices(vl_convert.vegalite_to_svg(drawn, config=look))
         if form == "svg":
             return svg.encode()
         return bytes(vl_convert.svg_to_pdf(svg) if form == "pdf" else vl_convert.svg_to_png(svg, ppi=_DOTS))
+
+
+def with_indices(svg: str) -> str:
+    """A drawing whose texts write RBP with its index below the line."""
+    return re.sub(r"RBP_(\d+|k\b)([^<]*)", _INDEX, svg)
 
 
 def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
