@@ -48,8 +48,9 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
     found = every if details else [table.briefly() for table in every]
     titles = [_title(name, result) for result in results]
     answers = [each[0] for each in told if each]
-    left = len(answers) - _MOST_ANSWERS if not details else 0
-    print_under(screen, [*answers[: _MOST_ANSWERS if left > 0 else None], *([f"and {left} more"] if left > 0 else [])])
+    first = answers if details else answers[:_MOST_ANSWERS]
+    left = len(answers) - len(first)
+    print_under(screen, [*first, *([f"and {left} more"] if left else [])])
     if answers:
         screen.print()
     texts = [text for result in results for text in result.texts]

@@ -7,7 +7,7 @@ from rbpx.questions import render
 from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
-from rbpx.report.contents import Part, Report, assembled, listed, slugs_of
+from rbpx.report.contents import Part, Report, assembled, enumerated, slugs_of
 from rbpx.report.overview import facts
 
 __all__ = ["answered"]
@@ -29,6 +29,6 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     ]
     across = () if parts else tuple(section for _, section in sections)
     families = dict.fromkeys(group.title_of_family for each in results for group in each.groups)
-    title = analysis(verb).title + (f": {listed(list(families))}" if families else "")
+    title = analysis(verb).title + (f": {enumerated(list(families))}" if families else "")
     report = assembled(store, "", 0, parts, across, {"of": list(results)})
     return replace(report, verb=verb, title=title, paper=())

@@ -232,7 +232,7 @@ def assembled(
         store=store,
         made_at=now()[:16].replace("T", " "),
         version=__version__,
-        title=f"Scaling laws of {listed(families)} on {listed(datasets)}" if groups else "An empty store",
+        title=f"Scaling laws of {enumerated(families)} on {enumerated(datasets)}" if groups else "An empty store",
         narrowed=narrowed,
         n_tokens=sum(run.n_tokens or 0 for run in runs),
         has_ranks=has_ranks,
@@ -253,7 +253,7 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
     return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
 
 
-def listed(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """Names in a line, the rest counted."""
     shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -28,8 +28,9 @@ from rbpx.runs.group import Group
 from rbpx.store.sql import ask, ask_once
 from rbpx.ties import Ties
 
-_LOGARITHMIC: Final = (round(10 ** (at / 8)) for at in range(45))
-EDGES: Final = tuple(sorted({*range(1, 11), *_LOGARITHMIC, 30, 50, 78, 300, 500, 2500, 3000}))
+EDGES: Final = tuple(
+    sorted({*range(1, 11), *(round(10 ** (at / 8)) for at in range(45)), 30, 50, 78, 300, 500, 2500, 3000})
+)
 """The k that questions ask for by default, at which `document_hits` counts."""
 
 

@@ -219,16 +219,23 @@ def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> 
 
 def _choices(of: Decision) -> Iterator[Record]:
     """The best of each budget and what was asked for; of the first budget smaller models that train for longer too."""
+    first = next(iter(of.of_kind("best")), None)
     for row in of.of_kind(*_RUNS):
-        at, (S, D) = {**row, "run": _RUNS[row["kind"]]}, (row["S"], row["D"])
-        yield at if S is None else at | {"C": 6 * S * D}
-        for key, (times, name) in _LESS.items() if row in of.of_kind("best")[:1] and S is not None else ():
-            if (more := row[key]) is not None:
-                longest = float((of.trained.runs.D_N / of.trained.runs.S_N).max())
-                doubts = in_order([*map(Status, row["reasons"]), *_beyond(1.0, D / S * times**2 / longest)])
-                less = {"S": S / times, "D": D * times, "y": row["y"] and row["y"] * (1 + more), "C": row["C"]}
-                less |= {"more": more, "more_lo": row[f"{key}_lo"], "more_hi": row[f"{key}_hi"], "reasons": doubts}
-                yield {"run": name} | less
+        at, S = row | {"run": _RUNS[row["kind"]]}, row["S"]
+        yield at if S is None else at | {"C": 6 * S * row["D"]}
+        if row is first and S is not None:
+            yield from _smaller(of, row)
+
+
+def _smaller(of: Decision, best: Record) -> Iterator[Record]:
+    """Smaller models that train for longer on the compute of the best run."""
+    S, D, longest = best["S"], best["D"], float((of.trained.runs.D_N / of.trained.runs.S_N).max())
+    for key, (times, name) in _LESS.items():
+        if (more := best[key]) is not None:
+            doubts = in_order([*map(Status, best["reasons"]), *_beyond(1.0, D / S * times**2 / longest)])
+            less = {"S": S / times, "D": D * times, "y": best["y"] and best["y"] * (1 + more), "C": best["C"]}
+            less |= {"more": more, "more_lo": best[f"{key}_lo"], "more_hi": best[f"{key}_hi"], "reasons": doubts}
+            yield {"run": name} | less
 
 
 def _said(of: Decision, asks: bool) -> Iterator[str]:
