@@ -23,7 +23,7 @@ FORMS = ("chinchilla", "kaplan")
 
 
 def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
-    """Two forms at six points and two targets; no axis has places enough to bend."""
+    """Two forms at six points and two targets."""
     rng = np.random.default_rng(4)
     x_NA = np.array(list(itertools.product([0.0, 1.1, 2.3], [0.0, 1.7])))
     x_TA = np.array([[3.4, 2.0], [1.0, 3.9]])
@@ -42,19 +42,20 @@ def plainly(
     N = len(ln_y_N)
     lefts = [ln_y_N - form.ln_y_N for form in forms]
     best = min(lefts, key=lambda left: float(np.abs(left).sum()))
-    far = np.maximum(1, np.abs(best) / (5 * (1.4826 * np.median(np.abs(best)) + 1e-7)))
+    usual = np.median(np.sort(np.abs(best))[forms[0].J_NP.shape[1] :])  # a robust fit of three constants meets three
+    far = np.maximum(1, np.abs(best) / (5 * (1.4826 * usual + 1e-7)))
     both = np.vstack([x_NA, x_TA])
     apart2 = ((both[:, None] - both) ** 2).sum(axis=2)
     shares = (0.0, 0.5, 0.9, 0.97) if len(set(run_N.tolist())) < N else (0.0,)
     misfits = [(1.0, 0.0, 0.2)] + [
         (length, misfit, 0.04) for length in (0.7, 1.4, 2.8, 5.6) for misfit in (0.5, 1, 2, 4, 8)
     ]
-    about = (x_NA - x_NA.mean(axis=0)).prod(axis=1), (x_TA - x_NA.mean(axis=0)).prod(axis=1)
+    a, b = (both - x_NA.mean(axis=0)).T
     rows = []
     for form, left in zip(forms, lefts, strict=True):
-        mixing = np.concatenate([0.1 * form.slope_NA[:, 0] * about[0], 0.1 * form.slope_TA[:, 0] * about[1]])
-        J = np.vstack([form.J_NP, form.J_TP])
-        for columns, prior in ((J, 0.6), (np.column_stack([J, mixing]), 0.4)):
+        J, (of_S, of_D) = np.vstack([form.J_NP, form.J_TP]), np.vstack([form.slope_NA, form.slope_TA]).T
+        drift = np.column_stack([0.25 * of_S * a**2, 0.5 * of_S * a * b, 0.5 * of_D * a * b, 0.25 * of_D * b**2])
+        for columns, prior in ((J, 0.5), (np.hstack([J, drift]), 0.5)):
             for share, (length, misfit, weight) in itertools.product(shares, misfits):
                 own = share * (run_N[:, None] == run_N) + (1 - share) * np.eye(N)
                 smooth = misfit**2 * np.exp(-apart2 / 2 / length**2)
@@ -65,8 +66,9 @@ def plainly(
                 inverse = np.linalg.inv(R)
                 theta = np.linalg.lstsq(columns[:N].T @ inverse @ columns[:N], columns[:N].T @ inverse @ left)[0]
                 rest = left - columns[:N] @ theta
-                estimate = math.sqrt(rest @ inverse @ rest / (N - columns.shape[1]))
-                for scale in np.array([0.6, 0.8, 1, 1.25, 1.6, 2.2, 3]) * estimate:
+                dof = max(N - columns.shape[1], 0)
+                estimate = math.sqrt((rest @ inverse @ rest + 2 * 0.006**2) / (dof + 2))
+                for scale in np.array([0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6]) * estimate:
                     covariance = scale**2 * whole + columns @ columns.T
                     seen = covariance[:N, :N]
                     evidence = multivariate_normal(np.zeros(N), seen).logpdf(left)

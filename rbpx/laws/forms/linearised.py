@@ -2,12 +2,13 @@
 
 Along one axis a grid over what is not linear in a form is small (`rbpx.laws.forms.candidates`). In size and tokens
 each form is taken as linear about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. It may bend: one more column says that the exponent of an axis changes at one place, or that it changes with
-the other axis. No form is exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus
-scatter, of which the checkpoints of one run have a part in common. Form, bend, length and size of the misfit, that
-part, and the size of it all are averaged over, with weights prior * evidence^.85: the evidence is tempered because
-small deviations from all forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van
-Ommen, Bayesian Analysis 12, 2017). Points far off the best form have their scatter enlarged to what they are off.
+constants. It may drift: more columns say that each exponent changes steadily along its own axis and along the others.
+No form is exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the
+checkpoints of one run have a part in common. Form, drift, length and size of the misfit, that part, and the size of it
+all are averaged over, with weights prior * evidence^.85: the evidence is tempered because small deviations from all
+forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis
+12, 2017). The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form have their
+scatter enlarged to what they are off.
 
 The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
 
@@ -32,14 +33,12 @@ _LENGTHS: Final = (0.7, 1.4, 2.8, 5.6)  # of the misfit, in the logarithm of an 
 _MISFITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # its standard deviation over that of the scatter
 _NONE: Final = 0.2  # prior weight of no misfit
 _IN_COMMON: Final = (0.0, 0.5, 0.9, 0.97)  # share of the variance that the checkpoints of a run have in common
-_SCALES: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2, 3.0])  # of the scatter over its estimate
-_STRAIGHT: Final = 0.6  # prior weight of a form without a bend
-_BENDS: Final = (0.33, 0.67)  # quantiles of an axis
-_BENDING: Final = 0.4  # prior standard deviation of the relative change of an exponent at a bend
-_MIXING: Final = 0.1  # of that of the first axis with one unit of the logarithm of the second
-_ROUNDING: Final = 0.5  # of a logarithm, the width of a bend
-_FEWEST: Final = 4  # places along an axis, for a bend
-_SAME: Final = 0.01  # of a logarithm
+_SCALES: Final = np.array([0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6])  # of the scatter over its estimate
+_SCATTER: Final = 0.006  # of ln y, before any point is seen
+_SCATTER_COUNTS: Final = 2.0  # points that this is worth
+_DRIFTS: Final = 0.5  # prior weight of a form that drifts
+_OWN: Final = 0.25  # prior standard deviation of the relative change of an exponent with one unit of its own logarithm
+_OTHER: Final = 0.5  # with one of the logarithm of another axis
 _EVIDENCE: Final = 0.85
 _OUTLYING: Final = 5.0  # standard deviations by the median, beyond which a point counts less
 _EXACT: Final = 1e-7  # of ln y: the least scatter that is believed
@@ -218,11 +217,11 @@ class _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """One form with one bend or none.
+    """One form, drifting or not.
 
     Attributes:
         place: of the form.
-        ln_prior: of the bend and of the constants.
+        ln_prior: of drifting or not, and of the constants.
         J_NP: derivatives, whitened; the prior of their coefficients is standard normal.
         J_TP: at the targets.
     """
@@ -237,10 +236,13 @@ def _weighed(
     forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Iterator[tuple[_Kind, _Way, Floats]]:
     """Each kind of scatter with each way, and what the form leaves, whitened."""
-    ways = [(place, *way) for place, form in enumerate(forms) for way in _bending(form, x_NA, x_TA)]
+    ways = [(place, *way) for place, form in enumerate(forms) for way in _drifting(form, x_NA, x_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
     best_N = left_KN[np.argmin(np.abs(left_KN).sum(axis=1))]
-    typical = 1.4826 * float(np.median(np.abs(best_N))) + _EXACT
+    # A robust fit goes through about as many points as it has constants: the others say how far off is usual.
+    n_constants = min(form.J_NP.shape[1] for form in forms)
+    left_over_N = np.sort(np.abs(best_N))[n_constants:]
+    typical = 1.4826 * float(np.median(left_over_N)) + _EXACT if len(left_over_N) else math.inf
     outlying_N = np.maximum(1.0, np.abs(best_N) / (_OUTLYING * typical))
     columns = np.hstack([left_KN.T, *(J_NP for *_, J_NP, _ in ways)])
     for ln_prior, length, misfit, R_NN, R_TN in _scatters(x_NA, x_TA, outlying_N, run_N):
@@ -261,26 +263,24 @@ def _shares(ln_weight_G: Floats) -> Floats:
     return np.asarray(weight_G / weight_G.sum())
 
 
-def _bending(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
-    """The prior weight and the columns of a form as it is, of each bend that it may have, and of exponents that mix."""
-    columns = []
-    for a, x_N in enumerate(x_NA.T):
-        places = np.unique(np.round(x_N / _SAME))
-        for at in np.quantile(places * _SAME, _BENDS).tolist() if len(places) >= _FEWEST else []:
-            knees = (_ROUNDING * np.logaddexp(0.0, (x - at) / _ROUNDING) for x in (x_N, x_TA[:, a]))
-            columns.append([_BENDING * slope[:, a] * knee for slope, knee in zip(_slopes(form), knees, strict=True)])
-    if x_NA.shape[1] > 1:
-        mixed = (np.prod((x - x_NA.mean(axis=0))[:, :2], axis=1) for x in (x_NA, x_TA))
-        columns.append([_MIXING * slope[:, 0] * both for slope, both in zip(_slopes(form), mixed, strict=True)])
-    bent = [
-        ((1 - _STRAIGHT) / len(columns), np.column_stack([form.J_NP, at_N]), np.column_stack([form.J_TP, at_T]))
-        for at_N, at_T in columns
-    ]
-    return [(_STRAIGHT if bent else 1.0, form.J_NP, form.J_TP), *bent]
+def _drifting(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
+    """The prior weight and the columns of a form as it is, and of one whose exponents all drift.
 
+    Where the exponent of axis a grows by the share d with each unit of the logarithm of axis b, ln y changes by d times
+    its slope in a times both logarithms, about their means.
+    """
+    middle_A, axes = x_NA.mean(axis=0), range(x_NA.shape[1])
 
-def _slopes(form: Nearby) -> tuple[Floats, Floats]:
-    return form.slope_NA, form.slope_TA
+    def columns(x: Floats, slope: Floats) -> Floats:
+        away = x - middle_A
+        pairs = [((_OWN if a == b else _OTHER) * slope[:, a] * away[:, a] * away[:, b]) for a in axes for b in axes]
+        return np.column_stack(pairs)
+
+    drifting = (
+        np.hstack([form.J_NP, columns(x_NA, form.slope_NA)]),
+        np.hstack([form.J_TP, columns(x_TA, form.slope_TA)]),
+    )
+    return [(1 - _DRIFTS, form.J_NP, form.J_TP), (_DRIFTS, *drifting)]
 
 
 def _scatters(
@@ -330,7 +330,8 @@ def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Float
     pull_P = turned_NP.T @ left_N
     usable_P = square_P > _EXACT**2 * max(float(square_P.max()), 1.0)
     unexplained = float(left_N @ left_N - (pull_P[usable_P] ** 2 / square_P[usable_P]).sum())
-    scale_V = _SCALES * max(math.sqrt(max(unexplained, 0.0) / max(N - P, 1)), _EXACT)
+    square = max(unexplained, 0.0) + _SCATTER_COUNTS * _SCATTER**2
+    scale_V = _SCALES * math.sqrt(square / (max(N - P, 0) + _SCATTER_COUNTS))
     known_PV = square_P[:, None] / scale_V**2 + 1
     return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP, turned_NP
 
