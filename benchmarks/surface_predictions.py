@@ -1,14 +1,15 @@
 """Measures predictions over forms in size and tokens: the largest budget of a grid, foretold from smaller ones.
 
-Held out are the runs within a factor of 3 of the most compute; they are foretold from all budgets below, and from
-those at least one more factor of 3 below. Coverage and the Winkler score of the 95 % interval, in ln y, are means over
-the points of a grid; coverage, and the mean logarithm of the ratio of scores to other ways, are then means over grids,
-each with its standard error over grids. Beside the answer stand the forms mixed by exp(-BIC / 2) with intervals over
-resampled runs, which was the answer before, and each form alone.
+Held out are the runs within a factor of 3 of the most compute (of public grids also those of the two budgets before);
+they are foretold from all runs with a third of it, and from those with a ninth. Coverage, the Winkler score of the 95 %
+interval in ln y (its width plus 40 times how far outside of it the run lies) and the median error are means over the
+runs of a grid, then over grids.
 
-Worlds: five budgets of seven sizes each (iso), a grid of sizes and tokens, ratios of tokens to parameters, and seven
-runs of 25 checkpoints, drawn from forms that are among the candidates and from others, with scatter of .2 and .8 %.
-Public grids are read from `../shared/reference`, where it exists.
+Worlds: five budgets of seven sizes each (iso), a grid of sizes and tokens, ratios of tokens to parameters, seven runs
+of 25 checkpoints, and three or four sizes at two or three ratios, foretelling the next size (six, nine, twelve); drawn
+from forms that are among the candidates and from others. Public grids are read from `../shared/reference`, where it
+exists. Last, for each public source: the factor that all other sources would widen its intervals by, the 95 % quantile
+of their errors over the half widths of their intervals, sources counting alike.
 
     python benchmarks/surface_predictions.py [DRAWS, default 10] [CASES, a CSV of every case] [WORLD or SOURCE ...]
 """
@@ -26,16 +27,19 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import Estimate, student_t
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
-from rbpx.laws.surface.fit import Surface, fit_surface
+from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 
 Floats = NDArray[np.float64]
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 FORMS = ("chinchilla", "kaplan")
 SCATTERS = (0.002, 0.008)
+REPLICATES = 60  # of the runs, by which a status says that a constant is barely determined
+FEWEST = 6  # runs that foretell
+FEW = {"six": (3, 2), "nine": (3, 3), "twelve": (4, 3)}  # sizes and ratios of tokens to parameters
+SCATTERS_OF_FEW = (0.0005, 0.002, 0.005, 0.01)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +91,18 @@ def checkpoints(rng: np.random.Generator) -> tuple[Floats, Floats]:
     return S, np.tile(np.geomspace(0.04, 1, 25), 7) * 2e10 * (S / S[0]) ** 0.3
 
 
+def few(n_S: int, n_ratios: int) -> Callable[[np.random.Generator], tuple[Floats, Floats]]:
+    """So many sizes, each four times the one before, and the next one, with 20 to 50 tokens per parameter."""
+    S, ratio = np.meshgrid(5e7 * 4.0 ** np.arange(n_S + 1), np.geomspace(20, 50, n_ratios))
+    return lambda rng: (S.ravel(), (S * ratio).ravel())
+
+
 DESIGNS: dict[str, Callable[[np.random.Generator], tuple[Floats, Floats]]] = {
     "iso": iso,
     "grid": grid,
     "ratios": ratios,
     "checkpoints": checkpoints,
+    **{name: few(*of) for name, of in FEW.items()},
 }
 
 
@@ -181,127 +192,146 @@ def public() -> Iterator[Grid]:
 
 @dataclass(frozen=True)
 class Case:
-    """One grid, foretold from below: shares inside, median hi / lo, Winkler scores and median errors of each way.
+    """Runs of one grid, foretold from below.
 
-    `below` is the share of points whose error is less than was expected of the answer.
+    Attributes:
+        world: of the grid.
+        design: of the grid.
+        scatter: of its runs; None where it was not drawn.
+        gap: how many times less compute than the most the runs have that foretell.
+        n_fitted: how many these are.
+        error: |ln predicted - ln measured| of each run that is foretold.
+        half: of its interval in ln y, on the side of the run.
+        width: of its interval in ln y.
+        statuses: of the answer.
     """
 
     world: str
     design: str
+    scatter: float | None
     gap: int
     n_fitted: int
-    n_held_out: int
-    inside: dict[str, float]
-    width: dict[str, float]
-    winkler: dict[str, float]
-    error: dict[str, float]
-    below: float
+    error: Floats
+    half: Floats
+    width: Floats
+    statuses: tuple[str, ...]
+
+    @property
+    def inside(self) -> float:
+        """The share of runs within their intervals."""
+        return float(np.mean(self.error <= self.half))
+
+    @property
+    def winkler(self) -> float:
+        """The mean score."""
+        return float(np.mean(self.width + 40 * np.maximum(self.error - self.half, 0)))
 
 
-def cases(of: Grid) -> Iterator[Case]:
-    """Both gaps of one grid."""
+def cases(of: Grid, scatter: float | None = None) -> Iterator[Case]:
+    """Both gaps of one grid; of a public one from three budgets down."""
     C = 6 * of.S * of.D
-    for gap in (3, 9):
-        fitted, held = of.only(C <= C.max() / gap * 1.05), of.only(C > C.max() / 3 * 1.05)
-        if len(fitted.S) < 7:
-            continue
-        fits = [fit_surface(fitted.runs, form, n_replicates=100) for form in FORMS]
-        points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))
-        budgets = backtest_budgets(fitted.runs, FORMS)
-        answers = predict_over_forms(fits, points, budgets)
-        ways = {"combined": [answer.y for answer in answers], "by BIC": [by_bic(fits, *at) for at in points]}
-        ways |= {form: [answer.within.get(form, Estimate()) for answer in answers] for form in FORMS}
-        scores = {name: scored(ys, np.log(held.y)) for name, ys in ways.items()}
-        columns = [{name: score[at] for name, score in scores.items()} for at in range(4)]
-        errors = [abs((answer.y.value or math.inf) / y - 1) for answer, y in zip(answers, held.y, strict=True)]
-        below = [error < (of.expected_error or 0) for error, of in zip(errors, answers, strict=True)]
-        yield Case(of.world, of.design, gap, len(fitted.S), len(points), *columns, float(np.mean(below)))
+    for most in C.max() / 3.0 ** np.arange(1 if scatter is not None else 3):
+        for gap in (3, 9):
+            fitted = of.only(most / gap * 1.05 >= C)
+            held = of.only((most / 3 * 1.05 < C) & (most * 1.0001 >= C))
+            if len(fitted.S) >= FEWEST and len(held.S) and not judge(fitted.S, fitted.D).is_collinear:
+                yield foretold(fitted, held, gap, scatter)
 
 
-def by_bic(fits: list[Surface], S: float, D: float) -> Estimate:
-    """The forms mixed by exp(-BIC / 2), each with Student's t over resampled runs."""
-    kept = [(fit, fit.surface.predict(S, D, new_run=True)) for fit in fits if fit.surface is not None]
-    usable = [(fit, y) for fit, y in kept if y.ends is not None and fit.bic is not None]
-    if not usable:
-        return Estimate()
-    bic = np.array([fit.bic for fit, _ in usable], np.float64)
-    weight = np.exp(-(bic - bic.min()) / 2)
-    ends = np.log(np.array([y.ends for _, y in usable], np.float64))
-    dofs = [fit.surface.n_runs - fit.surface.n_free for fit, _ in usable if fit.surface is not None]
-    scale = np.diff(ends, axis=1)[:, 0] / 2 / [student_t(dof) for dof in dofs]
-    mixture = TMixture(ends.mean(axis=1), scale, weight / weight.sum(), min(dofs))
-    y, lo, hi = np.exp(mixture.quantiles((0.5, 0.025, 0.975))).tolist()
-    return Estimate(y, lo, hi)
+def foretold(fitted: Grid, held: Grid, gap: int, scatter: float | None) -> Case:
+    """What the runs of one grid say of others."""
+    fits = [fit_surface(fitted.runs, form, n_replicates=REPLICATES) for form in FORMS]
+    points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))
+    answers = predict_over_forms(fits, points, backtest_budgets(fitted.runs, FORMS))
+    heaviest = max(answers[0].weights, key=answers[0].weights.__getitem__)
+    statuses = next(fit.reasons for fit in fits if fit.form == heaviest)
+    y, lo, hi = np.log(np.array([(of.y.value, of.y.lo, of.y.hi) for of in answers], np.float64)).T
+    error, half = np.abs(y - np.log(held.y)), np.where(np.log(held.y) > y, hi - y, y - lo)
+    named = (fitted.world, fitted.design, scatter, gap, len(fitted.S))
+    return Case(*named, error, half, hi - lo, tuple(status.value for status in statuses))
 
 
-def scored(ys: list[Estimate], truth: Floats) -> tuple[float, float, float, float]:
-    """The share inside, the median width, the mean Winkler score and the median |error|; a refusal is a miss."""
-    known = np.array([y.value is not None and y.ends is not None for y in ys])
-    if not known.any():
-        return 0.0, math.nan, math.nan, math.nan
-    values = [(y.value, *y.ends) for y in ys if y.value is not None and y.ends is not None]
-    (y, lo, hi), at = np.log(np.array(values, np.float64)).T, truth[known]
-    outside = np.maximum(lo - at, 0) + np.maximum(at - hi, 0)
-    inside = float((outside == 0).sum()) / len(ys)
-    return inside, float(np.median(hi - lo)), float(np.mean(hi - lo + 40 * outside)), float(np.median(np.abs(y - at)))
+def print_row(title: str, gap: int | str, found: list[Case]) -> None:
+    """A line: coverage with its standard error over grids, interval, score and error."""
+    if not found:
+        return
+    inside = np.array([case.inside for case in found])
+    width = math.exp(float(np.median([np.median(case.width) for case in found])))
+    error = float(np.median([np.median(case.error) for case in found]))
+    cells = [f"{inside.mean():.3f} ± {inside.std() / math.sqrt(len(found)):.3f}", f"{width:.3f}"]
+    cells += [f"{np.mean([case.winkler for case in found]):.4f}", f"{100 * error:.2f} %"]
+    print(f"| {title} | {gap} | {len(found)} | " + " | ".join(cells) + " |", flush=True)
 
 
-def print_table(title: str, found: list[Case]) -> None:
-    """Print a line for each gap: coverage over grids, width, error, and the score beside those of other ways."""
-    for gap in (3, 9):
-        rows = [case for case in found if case.gap == gap]
-        if not rows:
-            continue
-        inside = np.array([case.inside["combined"] for case in rows])
-        before = np.array([case.inside["by BIC"] for case in rows])
-        width, error = (np.median([getattr(case, name)["combined"] for case in rows]) for name in ("width", "error"))
-        cells = [f"{inside.mean():.3f} ± {inside.std() / math.sqrt(len(rows)):.3f}", f"{before.mean():.3f}"]
-        cells += [f"{math.exp(width):.3f}", f"{100 * error:.2f} %", f"{np.mean([case.below for case in rows]):.2f}"]
-        for other in ("by BIC", *FORMS):
-            ratio = np.log([case.winkler["combined"] / case.winkler[other] for case in rows])
-            cells.append(f"{math.exp(np.nanmean(ratio)):.2f}")
-        widths = [case.width["combined"] / case.width[case.world.split(",")[0]] for case in rows if case.world in AMONG]
-        cells.append(f"{np.median(widths):.2f}" if widths else "")
-        print(f"| {title} | {gap} | {len(rows)} | " + " | ".join(cells) + " |", flush=True)
+def print_factors(sources: dict[str, list[Case]]) -> None:
+    """For each source what the others say of its intervals."""
+    print("\n| source | its own factor | learned from the others |\n|---|---|---|")
+    for source, own in sources.items():
+        others = [case for name, of in sources.items() if name != source for case in of]
+        counts = [1 / len(sources[case.world.split()[0]]) for case in others]
+        print(f"| {source} | {factor(own, [1.0] * len(own)):.2f} | {factor(others, counts) if others else 1:.2f} |")
+
+
+def factor(found: list[Case], counts: list[float]) -> float:
+    """By what intervals would be wide or narrow enough for 95 % of the runs, each case counting as given."""
+    of = np.concatenate([case.error / case.half for case in found])
+    weight = np.concatenate(
+        [np.full(len(case.error), n / len(case.error)) for case, n in zip(found, counts, strict=True)]
+    )
+    order = np.argsort(of)
+    return float(of[order][np.searchsorted(np.cumsum(weight[order]), 0.95 * weight.sum())])
 
 
 def main(draws: int, file: Path | None, only: list[str]) -> None:
     """Print every table."""
-    worlds = {name: truth for name, truth in WORLDS.items() if not only or name in only}
+    worlds = [name for name in WORLDS if not only or name in only]
     sources = [of for of in public() if not only or of.world.split()[0] in only] if REFERENCE.is_dir() else []
-    drawn = [
-        joblib.delayed(lambda *of: list(cases(draw(*of))))(world, design, scatter, seed)
+    wanted = [
+        (world, design, scatter, seed)
         for world in worlds
         for design in DESIGNS
-        for scatter in SCATTERS
+        if design not in FEW or world in AMONG
+        for scatter in (SCATTERS_OF_FEW if design in FEW else SCATTERS)
         for seed in range(draws)
     ]
+    drawn = [joblib.delayed(lambda *of: list(cases(draw(*of), of[2])))(*of) for of in wanted]
     found = [case for of_grid in joblib.Parallel(-1)(drawn) for case in of_grid]
     known = [case for of in sources for case in cases(of)]
-    heads = ("grids", "gap", "n", "inside", "before", "hi/lo", "error", "below expected")
-    heads += ("Winkler over before", "over chinchilla", "over kaplan", "width over the true form's")
-    print("| " + " | ".join(heads) + " |")
-    print("|---" * 12 + "|")
+    many = [case for case in found if case.design not in FEW]
+    print("| grids | gap | n | inside | hi/lo | Winkler | error |\n" + "|---" * 7 + "|")
     for title, keep in [
         ("all worlds", lambda case: True),
         ("form among the candidates", lambda case: case.world in AMONG),
         *((f"design {name}", lambda case, name=name: case.design == name) for name in DESIGNS),
         *((name, lambda case, name=name: case.world == name) for name in worlds),
     ]:
-        print_table(title, [case for case in found if keep(case)])
-    for source in dict.fromkeys(case.world.split()[0] for case in known):
-        print_table(source, [case for case in known if case.world.startswith(source)])
-    print_table("public, all", known)
+        for gap in (3, 9):
+            print_row(title, gap, [case for case in many if keep(case) and case.gap == gap])
+    for design in FEW:
+        for scatter in SCATTERS_OF_FEW:
+            print_row(
+                f"{design} runs, scatter {scatter}",
+                16,
+                [c for c in found if (c.design, c.scatter) == (design, scatter) and c.gap == 3],
+            )
+    by_source: dict[str, list[Case]] = {}
+    for case in known:
+        by_source.setdefault(case.world.split()[0], []).append(case)
+    for source, of in by_source.items():
+        print_row(source, "3, 9", of)
+    print_row("public, all", "3, 9", known)
+    for name in sorted({status for case in [*many, *known] for status in case.statuses}):
+        for title, of in (("worlds", many), ("public", known)):
+            print_row(f"{title} with {name}", "3, 9", [case for case in of if name in case.statuses])
+            print_row(f"{title} without", "3, 9", [case for case in of if name not in case.statuses])
+    print_factors(by_source)
     if file is not None:
         with file.open("w", newline="") as stream:
             rows = csv.writer(stream)
-            rows.writerow(
-                ["world", "design", "gap", "n_fitted", "n_held_out", "way", "inside", "width", "winkler", "error"]
-            )
+            rows.writerow(["world", "design", "scatter", "gap", "n_fitted", "n_held_out", "inside", "winkler", "error"])
             for case in [*found, *known]:
-                for way in case.inside:
-                    scores = (case.inside[way], case.width[way], case.winkler[way], case.error[way])
-                    rows.writerow([case.world, case.design, case.gap, case.n_fitted, case.n_held_out, way, *scores])
+                named = [case.world, case.design, case.scatter, case.gap, case.n_fitted, len(case.error)]
+                rows.writerow([*named, case.inside, case.winkler, float(np.median(case.error))])
 
 
 if __name__ == "__main__":
