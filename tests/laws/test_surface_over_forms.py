@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 from rbpx.laws.forms.linearised import Mixed, Nearby, mix
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.prediction.calibration import expected_error, in_sd, widened, widening
+from rbpx.laws.prediction.calibration import in_sd, widened, widening
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
@@ -171,17 +171,3 @@ def test_an_error_is_counted_in_the_standard_deviation_of_its_side() -> None:
     assert in_sd(Estimate(2.0), 2.1) is in_sd(y, 0.0) is None
     twice = widened(y, 2.0)
     assert (twice.lo, twice.hi) == (pytest.approx(2 * math.exp(-0.2)), pytest.approx(2 * math.exp(0.6)))
-
-
-def test_the_expected_error_grows_with_the_interval_and_the_distance() -> None:
-    def expected(half: float, beyond: float) -> float:
-        found = expected_error(Estimate(1.0, math.exp(-half), math.exp(half)), beyond)
-        assert found is not None
-        return found
-
-    assert expected(0.1, 10) == pytest.approx(0.21 * (norm.ppf(0.75) * 0.1 / norm.ppf(0.975)) ** 0.57)
-    assert expected(0.02, 10) < expected(0.1, 10) < expected(0.1, 100)
-    assert expected(0.1, 1) == pytest.approx(expected(0.1, 10**0.1)), (
-        "within the models it is as at a tenth of a decade"
-    )
-    assert expected_error(Estimate(1.0), 10) is None

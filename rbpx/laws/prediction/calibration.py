@@ -1,4 +1,4 @@
-"""What backtests say of the intervals and of the errors of a prediction: one rule for every number of axes.
+"""What backtests say of the intervals of a prediction: one rule for every number of axes.
 
 An interval is widened where those of backtests were too narrow, never narrowed. Backtests are few and depend on each
 other, so their squares are averaged with that of intervals which hold what they say (a weight of `_TRUST`), and those
@@ -18,9 +18,6 @@ _OF_ONE: Final = 2.0  # how many one backtest, of whatever number of points, cou
 _SHARE: Final = 0.8  # of the errors of one backtest; `_QUANTILE` is that of a normal distribution
 _FARTHEST: Final = 5.0  # standard deviations; an error beyond, of few points and so of heavy tails, counts as this
 _QUANTILE: Final = 1.2815515655446004
-_ERROR: Final = (0.21, 0.57, 0.87)  # factor, exponent of the spread, exponent of the decades; benchmarks/errors.py
-_NEAREST: Final = 0.1  # decades: what lies within the measured models is taken to be this far off
-_MEDIAN: Final = 0.6744897501960817  # of |error| over the standard deviation of a normal distribution
 
 
 def in_sd(predicted: Estimate, measured: float) -> float | None:
@@ -65,24 +62,3 @@ def _power(ratio: float, factor: float) -> float:
         return math.pow(ratio, factor)
     except OverflowError:  # an end beyond any number is none
         return math.inf
-
-
-def expected_error(y: Estimate, beyond: float) -> float | None:
-    """The median |error| to expect of a prediction, relative to it; None without an interval.
-
-    By the spread of the interval alone errors nearby are less than expected, and those of narrow intervals more: the
-    constants make half of the errors smaller than this at every distance, over public series (docs/explanation/
-    uncertainty.md).
-
-    Args:
-        y: the prediction with its 95 % interval.
-        beyond: the factor by which it lies outside the measured models, in size; in size and tokens the square root of
-            that in compute.
-    """
-    values = (y.lo, y.hi)
-    if any(value is None or value == 0 or not math.isfinite(value) for value in values):
-        return None
-    lo, hi = sorted(math.log(abs(value)) for value in values if value is not None)
-    factor, of_spread, of_decades = _ERROR
-    spread = _MEDIAN * (hi - lo) / (2 * Z)
-    return float(factor * spread**of_spread * max(math.log10(max(beyond, 1.0)), _NEAREST) ** of_decades)

@@ -24,7 +24,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
-from rbpx.laws.prediction.calibration import expected_error, in_sd, widening
+from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import TAILS, average_forms
 from rbpx.laws.surface.checks import HeldOut, of_points
@@ -55,7 +55,6 @@ class OverForms:
         weights: of each form, which sum to 1; empty where the answer is that of a law in one axis.
         within: the prediction of each form alone.
         widened: by what factor backtests widened the interval, in ln y.
-        expected_error: median |error| to expect, relative; None without an interval.
         mixture: the distribution of ln y, widened; None where the forms are not mixed.
         axis: of that law, "S" or "D"; None elsewhere.
         away: the factor by which the point is off the line of collinear runs; None elsewhere.
@@ -65,7 +64,6 @@ class OverForms:
     weights: dict[str, float]
     within: dict[str, Estimate]
     widened: float = 1.0
-    expected_error: float | None = None
     mixture: TMixture | None = None
     axis: str | None = None
     away: float | None = None
@@ -184,10 +182,7 @@ def predict_over_forms(
     gaps = [6 * S * D / float(runs.along(Axis.C).max()) if len(runs.S_N) else 1.0 for S, D in points]
     if design is not None and design.is_collinear:
         on_line = [predict_on_line(runs, design, S, D) for S, D in points]
-        return [
-            replace(at, within=alone, expected_error=expected_error(at.y, math.sqrt(gap)))
-            for at, alone, gap in zip(on_line, within, gaps, strict=True)
-        ]
+        return [replace(at, within=alone) for at, alone in zip(on_line, within, strict=True)]
     if all(fit.surface is None for fit in fits):
         return [OverForms(NO_ESTIMATE, {}, alone) for alone in within]
     S, D = np.array(points, np.float64).T
@@ -195,8 +190,8 @@ def predict_over_forms(
     factors = np.array([_factor(budgets, gap) for gap in gaps])
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
-        OverForms(y, mixed.weights, alone, float(by), expected_error(y, math.sqrt(gap)), mixture.at(point))
-        for point, (y, alone, by, gap) in enumerate(zip(_estimates(mixture), within, factors, gaps, strict=True))
+        OverForms(y, mixed.weights, alone, float(by), mixture.at(point))
+        for point, (y, alone, by) in enumerate(zip(_estimates(mixture), within, factors, strict=True))
     ]
 
 

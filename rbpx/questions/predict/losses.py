@@ -1,6 +1,5 @@
 """Foretells a quantity from what models show on another text, without S, by calibrations and their backtests."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +10,8 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
-from rbpx.display.view import Table, View, magnitude, share, text, whole
+from rbpx.display.view import Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import in_digits, short
-from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import fit_curve, rise_of
 from rbpx.laws.losses.held import too_few_hold, widening_at
@@ -46,7 +44,6 @@ from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 SHARED: Final = "shared"  # the method of an answer from all families beside that of its own
-_MEDIAN: Final = 0.6744897501960817  # of |error| over the standard deviation of a normal distribution
 _Targets = Sequence[tuple[Run | None, float]]
 """Models that are on the other text alone, None where an x was typed, and what they show there."""
 
@@ -60,7 +57,6 @@ PREDICTIONS: Final = View[Record](
     text("fitted", "family", spare=2),
     predicted(in_digits(4)),
     TESTED,
-    share("|error|", "expected_error", means="half of such predictions are nearer to the truth", spare=5),
     magnitude("outside", "beyond", means="how many times outside what was measured", spare=6),
     STATUS,
 )
@@ -76,7 +72,7 @@ class Foretold:
         calibration: what predicts, y or the odds of misses; None where nothing can.
         shared: whether the families share one curve; None where that was not tested.
         told: its predictions. Their method is `combined` where it is the answer, `shared` where that of the model's own
-            family stands beside it; |error| is the median to expect, relative.
+            family stands beside it.
         tests: the models of the smallest x, foretold from those of larger ones; of all families, those of each from
             the others.
     """
@@ -147,7 +143,7 @@ def _by(
             has_own = bool(own) if run is None else family_of(run) in own
             row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
             row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
-            row |= {"x": x, **values(y), "beyond": beyond, "expected_error": _expected(y), "widened": by}
+            row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
             row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
             told.append(row)
     at = {"method": SHARED if several else COMBINED, "S": None}
@@ -169,13 +165,6 @@ def _doubts(
     elif shared is not None and shared.p < SIGNIFICANT:
         doubts.append(Status.families_differ)
     return doubts
-
-
-def _expected(y: Estimate) -> float | None:
-    """The median |error| that an interval stands for, relative."""
-    if y.lo is None or y.hi is None or y.lo <= 0:
-        return None
-    return _MEDIAN * (math.log(y.hi) - math.log(y.lo)) / (2 * Z)
 
 
 def _told(found: Sequence[Foretold]) -> list[Record]:

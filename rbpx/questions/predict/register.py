@@ -22,7 +22,7 @@ from rbpx.version import __version__
 __all__ = ["registering", "said_by", "select", "targets_of"]
 
 _LOGGER = logging.getLogger(__name__)
-_SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "expected_error", "status", "weights", "fit_id")  # of a row
+_SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "status", "weights", "fit_id")  # of a row
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 

@@ -17,15 +17,14 @@ from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
-_OF_ANSWERS: Final = ("expected_error", "widened", "moved", "moved_by", "weights")
+_OF_ANSWERS: Final = ("widened", "moved", "moved_by", "weights")
 
 
 def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """One prediction: what a new model would show, and every status that holds for it.
 
-    Of the combined answer alone (`own`) it is known what median |error| to expect, relative; by what factor backtests
-    widened the interval, in ln y; how far the answer moves at most with one run left out, and which; and the weights of
-    the forms.
+    Of the combined answer alone (`own`) it is known by what factor backtests widened the interval, in ln y; how far the
+    answer moves at most with one run left out, and which; and the weights of the forms.
 
     Args:
         told: where, the factor by which that lies outside what was measured, and the value with the 95 % interval of
@@ -191,7 +190,6 @@ def prediction_tables(
         text("by", "method"),
         at,
         predicted(short),
-        share("|error|", "expected_error", means="half of such predictions are nearer to the truth", spare=1),
         magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
         text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
         STATUS,

@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
-from rbpx.laws.prediction.calibration import expected_error, widened
+from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
@@ -115,6 +115,6 @@ def _combined(
     for each in answers:
         y = widened(each.estimate, by)
         reasons = judge_over_forms(law.fit.reasons or (), each, S, law.fit.y, tests)
-        own = {"expected_error": expected_error(y, each.beyond), "widened": by, "weights": each.weights}
+        own = {"widened": by, "weights": each.weights}
         rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
     return rows, tests

@@ -177,7 +177,7 @@ def _predictions(group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[fl
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
         reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
         at = {"S": S, "D": D, "beyond": beyond}
-        own = {name: getattr(answer, name) for name in ("expected_error", "widened", "weights", "axis")}
+        own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
         own |= moves(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
