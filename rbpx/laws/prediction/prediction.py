@@ -86,8 +86,8 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
     """The share of intervals that contained what was measured, with an interval; all None without any.
 
-    The quantities of one model err together, so the interval is Wilson's for as many forecasts as there are models; it
-    is too wide where they err apart.
+    The quantities of one model err together, so the interval is one for as many forecasts as there are models; it is
+    too wide where they err apart.
 
     Args:
         inside: of each forecast.
