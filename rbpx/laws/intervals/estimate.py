@@ -115,8 +115,7 @@ def effective_number(tokens_D: ArrayLike) -> float:
         L. Kish, Survey Sampling, 1965 (the effective size of a weighted sample).
     """
     n_D = np.asarray(tokens_D, np.float64)
-    squares = float(n_D @ n_D)
-    return float(n_D.sum()) ** 2 / squares if squares else 0.0
+    return float(n_D.sum()) ** 2 / float(n_D @ n_D) if n_D.any() else 0.0
 
 
 _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 there, and 10^12 at .1
@@ -133,8 +132,7 @@ def document_t(effective_documents: float | None, p: float = 1 - LEVEL) -> float
 
 def few_documents(effective_documents: float | None) -> float:
     """How many times the variance over replicates of documents counts: n / (n - 1); once where `document_t` is Z."""
-    n = effective_documents
-    return 1.0 if n is None or n <= 1 else n / (n - 1)
+    return 1.0 if (n := effective_documents) is None or n <= 1 else n / (n - 1)
 
 
 def half_width(
@@ -186,14 +184,14 @@ def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
     return min(*ends, value), max(*ends, value)
 
 
-def from_stderr(value: float | None, stderr: float | None, dof: float | None = None) -> Estimate:
+def from_stderr(value: float | None, stderr: float | None, dof: float | None = None, p: float = 1 - LEVEL) -> Estimate:
     """A number with an interval from a standard error in closed form: Student's t of `dof`, normal where that is None.
 
     There is no interval where the standard error is None.
     """
     if value is None or stderr is None:
         return Estimate(value)
-    return from_half_width(value, stderr * (Z if dof is None else student_t(dof)), stderr)
+    return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
 def from_influence(value: float, influence_D: NDArray[Any], effective_documents: float) -> Estimate:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
-from rbpx.laws.pins import Given, Pins
+from rbpx.laws.pins import Given
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import expected_error, widened
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
-from rbpx.questions.predict.rows import backtest, constants, moves, prediction, title_of, values
+from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
@@ -61,7 +61,7 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request.pins)]
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request)]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
         told = [*_by_method(law, targets, combined or [()] * len(targets))]
@@ -82,20 +82,20 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
     yield from map(backtest, law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
+def _over_forms(law: Law, targets: Sequence[float], request: Request) -> list[Record]:
     """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
-    given = values_of(pins, y, {each.name: each.free for each in pinned}) if pinned else ()
-    answers = None if law.fit.alpha.value is None else average_forms(S, y, targets, given)
-    if answers is None:
+    given = values_of(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
+    found = None if law.fit.alpha.value is None else _combined(law, S, targets, given, request.joint)
+    if found is None:
         return []
-    combined, tests = _combined(law, S, answers, given)
+    answers, combined, tests = found
     moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
-        others = average_forms(S, y, targets, with_held := [Given(held)] if held else [])
-        return None if others is None else _combined(law, S, others, with_held)[0]
+        others = _combined(law, S, targets, [Given(held)] if held else [], request.joint)
+        return None if others is None else others[1]
 
     beside = constants(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
@@ -107,14 +107,21 @@ def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
 
 
 def _combined(
-    law: Law, S: Sequence[float], answers: Sequence[Prediction], given: Sequence[Given]
-) -> tuple[list[Record], tuple[Backtest, ...]]:
-    """The answers over forms, judged and widened by their backtests, and these."""
-    tests, rows = backtest_over_forms(S, law.fit.y, given), []
+    law: Law, S: Sequence[float], targets: Sequence[float], given: Sequence[Given], joint: bool
+) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
+    """The answers over forms, the same judged and widened by their backtests, and these; None where there are none."""
+    answers, y = average_forms(S, law.fit.y, targets, given), law.fit.y
+    if answers is None:
+        return None
+    tests, rows = backtest_over_forms(S, y, given), []
     by = widening_of(tests, len(S))
-    for each in answers:
-        y = widened(each.estimate, by)
-        reasons = judge_over_forms(law.fit.reasons or (), each, S, law.fit.y, tests)
-        own = {"expected_error": expected_error(y, each.beyond), "widened": by, "weights": each.weights}
-        rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
-    return rows, tests
+    errors = [expected_error(widened(each.estimate, by), each.beyond) for each in answers]
+    if joint:
+        answers = average_forms(S, y, targets, given, p=left_out(len(targets))) or answers
+    for each, error in zip(answers, errors, strict=True):
+        reasons = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
+        own = {"expected_error": error, "widened": by, "weights": each.weights}
+        own |= {"n_joint": len(targets)} if joint else {}
+        at = {"S": each.S, "beyond": each.beyond, **values(widened(each.estimate, by))}
+        rows.append(prediction(at, reasons, **own))
+    return answers, rows, tests
