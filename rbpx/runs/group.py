@@ -191,7 +191,7 @@ class Group:
         return self.n_documents if self.documents is None else self.documents.n
 
     @property
-    def effective_documents(self) -> float:
+    def n_effective(self) -> float:
         """What intervals take for the number of those: fewer where they differ in length."""
         return self.n_documents if self.documents is None else self.documents.effective
 

@@ -152,7 +152,7 @@ def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:
     assert half_width(0.04, 0.0, 5, own=0.2) == pytest.approx(1.959964 * math.sqrt(0.04 + 0.04), rel=1e-6)
     assert half_width(0.04) == pytest.approx(1.959964 * 0.2, rel=1e-6)
     few = math.sqrt((t * 0.3) ** 2 * 4 + student_t.ppf(0.975, 2) ** 2 * 0.04)
-    assert half_width(0.04, 0.3, 5, unit=4.0, effective_documents=3) == pytest.approx(few)
+    assert half_width(0.04, 0.3, 5, unit=4.0, n_effective=3) == pytest.approx(few)
 
 
 def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:

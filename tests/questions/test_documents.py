@@ -59,7 +59,7 @@ def test_parts_of_one_text_are_drawn_together(cut: Path) -> None:
         alphas.append(-np.polyfit(np.log(TRUTH.S), ln_y, 1)[0])
     (law,) = rows(cut, "fit", k=1, laws=["rbp"])
     assert law["params"]["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1) * math.sqrt(8 / 7), rel=1e-9)
-    assert law["params"]["uncertainty"]["effective_documents"] == TEXTS
+    assert law["params"]["uncertainty"]["n_effective"] == TEXTS
     assert law["params"]["notes"] == ["Resampled by text: 8 texts, cut into 48 documents."]
 
 
@@ -68,7 +68,7 @@ def test_texts_of_unequal_length_count_by_their_shares_of_the_tokens(tmp_path: P
     of_text = [text for text in range(1, 6) for _ in range(text)]
     write_store(tmp_path, TRUTH, 1, n_documents=15, n_tokens=40, sources=[f"{d}:{at}" for at, d in enumerate(of_text)])
     (law,) = rows(tmp_path, "fit", k=1, laws=["rbp"])
-    assert law["params"]["uncertainty"]["effective_documents"] == pytest.approx(225 / 55)
+    assert law["params"]["uncertainty"]["n_effective"] == pytest.approx(225 / 55)
     assert law["params"]["notes"] == ["Resampled by text: 5 texts, cut into 15 documents."]
 
 
@@ -121,7 +121,7 @@ def test_one_text_cut_into_parts_says_that_it_is_one(tmp_path: Path) -> None:
     store = tmp_path / "store"
     write_store(store, TRUTH, 1, n_documents=30, sources=[f"book.txt:{d}" for d in range(30)])
     (law,) = rows(store, "fit", k=1, laws=["rbp"])
-    assert law["params"]["uncertainty"]["effective_documents"] == 30
+    assert law["params"]["uncertainty"]["n_effective"] == 30
     assert law["params"]["notes"] == [
         "The 30 documents are parts of one text, so intervals are over other parts of it, not over other texts."
     ]

@@ -121,18 +121,18 @@ def effective_number(tokens_D: ArrayLike) -> float:
 _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 there, and 10^12 at .1
 
 
-def document_t(effective_documents: float | None, p: float = 1 - LEVEL) -> float:
+def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
     """The quantile of an interval over documents: Student's t of n - 1; normal where they are not counted (None).
 
     It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
     """
-    n = effective_documents
+    n = n_effective
     return -float(ndtri(p / 2)) if n is None or n <= 1 else student_t(max(n - 1, _LEAST_DOF), p)
 
 
-def few_documents(effective_documents: float | None) -> float:
+def few_documents(n_effective: float | None) -> float:
     """How many times the variance over replicates of documents counts: n / (n - 1); once where `document_t` is Z."""
-    return 1.0 if (n := effective_documents) is None or n <= 1 else n / (n - 1)
+    return 1.0 if (n := n_effective) is None or n <= 1 else n / (n - 1)
 
 
 def half_width(
@@ -141,7 +141,7 @@ def half_width(
     dof: float = 0,
     own: float = 0.0,
     unit: float = 1.0,
-    effective_documents: float | None = None,
+    n_effective: float | None = None,
     p: float = 1 - LEVEL,
 ) -> float:
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
@@ -158,7 +158,7 @@ def half_width(
         dof: its degrees of freedom; needed where `scatter` is above 0.
         own: the part of `scatter` that the documents explain, a standard deviation.
         unit: variance of the number if the sizes scattered by 1.
-        effective_documents: D, by `effective_number`; None where they are not counted.
+        n_effective: D, by `effective_number`; None where they are not counted.
         p: how much the interval leaves out.
 
     Source:
@@ -166,7 +166,7 @@ def half_width(
         Population Variances are not Equal, Sankhya 22 (1960).
     """
     reach = max(student_t(dof, p) * scatter if scatter > 0 else 0.0, document_t(None, p) * own)
-    return math.sqrt(reach**2 * unit + document_t(effective_documents, p) ** 2 * shared)
+    return math.sqrt(reach**2 * unit + document_t(n_effective, p) ** 2 * shared)
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
@@ -194,7 +194,7 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
     return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
-def from_influence(value: float, influence_D: NDArray[Any], effective_documents: float) -> Estimate:
+def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
     """A number with an interval over documents from how far each document moves it, without any replicate.
 
     What the bootstrap tends to for a smooth function of sums over documents: its variance is n / (n - 1) times the sum
@@ -204,12 +204,12 @@ def from_influence(value: float, influence_D: NDArray[Any], effective_documents:
     Args:
         value: the number.
         influence_D: change of the number if a document counted for a little more, over that little; sums to 0.
-        effective_documents: `effective_number` of their tokens, or of whatever else the number is a mean over.
+        n_effective: `effective_number` of their tokens, or of whatever else the number is a mean over.
     """
-    if effective_documents <= 1:
+    if n_effective <= 1:
         return Estimate(value)
-    stderr = math.sqrt(few_documents(effective_documents) * float(influence_D @ influence_D))
-    return from_half_width(value, document_t(effective_documents) * stderr, stderr)
+    stderr = math.sqrt(few_documents(n_effective) * float(influence_D @ influence_D))
+    return from_half_width(value, document_t(n_effective) * stderr, stderr)
 
 
 def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
@@ -278,16 +278,14 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
     return counts.reshape(n_replicates, n_documents).astype(np.int64, copy=False)
 
 
-def estimate(
-    value: float, replicate_B: Floats, effective_documents: float | None, recipe: Recipe = Recipe.normal
-) -> Estimate:
+def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
     """A number with its 95 % interval over documents, from the same number of each replicate.
 
     Args:
         value: of all documents.
         replicate_B: of each replicate, shape [B]; those that are not finite, such as one that drew no token, are left
             out.
-        effective_documents: `effective_number` of the sample; None where documents are not counted, or the replicates
+        n_effective: `effective_number` of the sample; None where documents are not counted, or the replicates
             are draws that spread as much as the number does. A single one cannot be drawn anew: it has no interval.
         recipe: how the replicates become an interval.
 
@@ -301,14 +299,14 @@ def estimate(
     if not math.isfinite(value):
         return Estimate()
     value, usable_B = float(value), replicate_B[np.isfinite(replicate_B)]
-    if len(usable_B) < MIN_REPLICATES or (effective_documents is not None and effective_documents <= 1):
+    if len(usable_B) < MIN_REPLICATES or (n_effective is not None and n_effective <= 1):
         return Estimate(value)
-    few = few_documents(effective_documents)
+    few = few_documents(n_effective)
     if recipe in (Recipe.normal, Recipe.uncentred):
         number = 2 * value - float(usable_B.mean()) if recipe is Recipe.normal else value
         stderr = math.sqrt(few * float(usable_B.var(ddof=1)))
-        return from_half_width(number, document_t(effective_documents) * stderr, stderr)
-    tail = float(ndtr(-math.sqrt(few) * document_t(effective_documents)))
+        return from_half_width(number, document_t(n_effective) * stderr, stderr)
+    tail = float(ndtr(-math.sqrt(few) * document_t(n_effective)))
     method: Literal["inverted_cdf", "linear"] = "inverted_cdf" if recipe is Recipe.percentile else "linear"
     return Estimate(value, *np.quantile(usable_B, [tail, 1 - tail], method=method).tolist())
 
@@ -326,17 +324,17 @@ class Moments:
     covariance_PP: Floats
 
 
-def moments(theta_P: Floats, theta_BP: Floats, effective_documents: float | None = None) -> Moments | None:
+def moments(theta_P: Floats, theta_BP: Floats, n_effective: float | None = None) -> Moments | None:
     """Bias and covariance of fitted parameters over replicates; None below 20 of them.
 
     Args:
         theta_P: of the fit.
         theta_BP: of the replicates, finite.
-        effective_documents: of those resampled; None where the replicates allow for it, or it is not known.
+        n_effective: of those resampled; None where the replicates allow for it, or it is not known.
     """
     if len(theta_BP) < MIN_REPLICATES:
         return None
-    covariance_PP = few_documents(effective_documents) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
+    covariance_PP = few_documents(n_effective) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
     return Moments(theta_BP.mean(axis=0) - theta_P, covariance_PP)
 
 
@@ -350,30 +348,30 @@ class Replicates:
             documents would be: sqrt(D / (D - 1)) times as far as replicates of D documents are.
         mean_N: of these.
         covariance_NN: of these, the sum of squares over their number less 1.
-        effective_documents: D; None where they are not counted.
+        n_effective: D; None where they are not counted.
     """
 
     y_BN: Floats
     ln_y_BN: Floats
     mean_N: Floats
     covariance_NN: Floats
-    effective_documents: float | None = None
+    n_effective: float | None = None
 
     @classmethod
-    def of(cls, y: ArrayLike, effective_documents: float | None = None) -> "Replicates":
+    def of(cls, y: ArrayLike, n_effective: float | None = None) -> "Replicates":
         """Of values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
         ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
         n = len(ln_y_BN) or math.nan  # of none nothing is known
         mean_N = ln_y_BN.sum(axis=0) / n
-        about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(effective_documents))
+        about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_effective))
         covariance_NN = about_BN.T @ about_BN / max(n - 1, 1)
-        return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, effective_documents)
+        return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, n_effective)
 
     @classmethod
-    def of_logarithms(cls, ln_y: ArrayLike, effective_documents: float | None = None) -> "Replicates":
+    def of_logarithms(cls, ln_y: ArrayLike, n_effective: float | None = None) -> "Replicates":
         """Of ln y, [B, N]."""
-        return cls.of(np.exp(ln_y), effective_documents)
+        return cls.of(np.exp(ln_y), n_effective)
 
     @property
     def n_left_out(self) -> int:
@@ -387,7 +385,7 @@ class Replicates:
 
     def smallest(self, m: int) -> "Replicates":
         """The same at the first m sizes."""
-        return Replicates.of(self.y_BN[:, :m], self.effective_documents)
+        return Replicates.of(self.y_BN[:, :m], self.n_effective)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
         """Covariance over the replicates of linear combinations of ln y, [K, K]."""

@@ -178,7 +178,7 @@ def compare(
         request: says for which k there is no RBP.
         k_grid: the k of RBP.
     """
-    shifts = [shifts_of_run(*both, k_grid, group.effective_documents) for both in zip(before, after, strict=True)]
+    shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]
     if group.n_sizes < 3:
         return shifts, []
     points = [size_points(group, side, request, k_grid, LAWS) for side in (before, after)]

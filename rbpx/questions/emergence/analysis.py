@@ -108,7 +108,7 @@ def _emergence(
     windows_MN: Floats | None = None,
     p_BMN: Floats | None = None,
 ) -> Emergence:
-    S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.effective_documents
+    S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.n_effective
 
     @cache
     def reached(at: int) -> list[Reached] | None:

@@ -108,5 +108,5 @@ def _slice(group: Group, request: Request, name: str, where: str, tables: list[p
     doubt = Status.different_tokens if len(set(chosen)) > 1 else doubt
     points = size_points(group, evidence, request, k_grid, LOSSES)
     effective = effective_number(tokens_U)
-    points = [replace(each, doubt=each.doubt or doubt, effective_documents=effective) for each in points]
+    points = [replace(each, doubt=each.doubt or doubt, n_effective=effective) for each in points]
     return Side(group, name, points, where, chosen[-1][0])
