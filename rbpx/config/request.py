@@ -233,7 +233,7 @@ def _check_axis(request: Request) -> None:
             )
         return
     sizes_only: dict[str, Any] = dict.fromkeys(("S", "D", "register", "E", "pin"))
-    sizes_only |= {"method": "ols", "frontier": False, "outliers": Outliers.drop, "over": 1}
+    sizes_only |= {"method": "ols", "joint": False, "frontier": False, "outliers": Outliers.drop, "over": 1}
     for name, default in sizes_only.items():
         if request.typed.get(name) not in (None, default):
             raise RbpxError(
@@ -262,6 +262,11 @@ def _check_forecast(request: Request) -> None:
     if request.register is not None and request.size_by is not SizeBy.total:
         raise RbpxError(
             f"register={request.register} foretells models by their S as stored; drop it, or size_by={request.size_by}"
+        )
+    if request.register is not None and request.joint:
+        raise RbpxError(
+            f"register={request.register} keeps intervals that forecasts scores one by one, and joint=true widens them "
+            "for all at once; drop it"
         )
 
 

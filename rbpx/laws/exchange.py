@@ -49,7 +49,7 @@ def exchange_of(
     alpha_k: float | None,
     of_S: PowerLaw,
     replicates: tuple[Floats, Floats] | None,
-    n_documents: int | None,
+    n_effective: float | None,
     is_local: bool = False,
 ) -> Exchange | None:
     """The exchange rate at one model; both exponents are fitted to the same replicates, whose noise they share.
@@ -60,7 +60,7 @@ def exchange_of(
         alpha_k: the exponent of its law in k; None where there is none.
         of_S: the law in S at k = 1.
         replicates: of the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where not known.
-        n_documents: that were resampled.
+        n_effective: of those resampled.
         is_local: whether the law in k bends.
 
     Returns:
@@ -87,9 +87,9 @@ def exchange_of(
         ln_y_BK = np.log(y_BK[usable_B])
         alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
         alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]
-        text = few_documents(n_documents) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
+        text = few_documents(n_effective) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models_sd = rate / of_S.alpha.value * alpha_sd
-    half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
+    half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_effective=about.n_effective)
     falls = of_S.alpha.lo is not None and of_S.alpha.lo > 0
     lo, hi = (exp_or_none(max(end, 0.0) * _LN_STEP[1]) for end in around(rate, half))
     return Exchange(rate, factor, lo, hi if falls else None, is_local)

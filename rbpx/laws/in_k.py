@@ -48,7 +48,11 @@ _BOTH: Final = 2  # tests of a range, each at a level that makes both together r
 
 
 def fit_k_law(
-    k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: Method = Method.ols, n_documents: int | None = None
+    k_grid: Sequence[int],
+    y_K: Floats,
+    y_BK: Floats | None,
+    method: Method = Method.ols,
+    n_effective: float | None = None,
 ) -> PowerLaw:
     """Fit -ln RBP_k = C k^(-alpha) at one size; the interval holds the documents, at all k together.
 
@@ -57,7 +61,7 @@ def fit_k_law(
         y_K: -ln RBP_k.
         y_BK: the same under replicates of the documents, the same documents at every k; None where they are unknown.
         method: how ln y is regressed on ln k.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
 
     Returns:
         The fit of `fit_power_law`, with k in the place of S. Errors and intervals are of what the same
@@ -68,13 +72,13 @@ def fit_k_law(
     Raises:
         ValueError: as in `fit_power_law`.
     """
-    replicates = None if y_BK is None else Replicates.of(y_BK, n_documents)
+    replicates = None if y_BK is None else Replicates.of(y_BK, n_effective)
     fit = fit_power_law(k_grid, y_K, replicates, method)
     theta_P, about = fit.theta_P, fit.uncertainty
     if fit.alpha.value is None or theta_P is None or about is None:
         return with_reasons(fit, [fit.status])
     sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
-    reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
+    reach = document_t(n_effective) if kind == "documents" else student_t(len(y_K) - 2)
     ln_C, E = float(theta_P[0]) + fit.alpha.value * math.log(fit.S_ref), fit.E
     alpha = from_half_width(fit.alpha.value, float(sd_P[1]) * reach, float(sd_P[1]))
     C = from_half_width(ln_C, float(sd_P[2]) * reach).exp()
@@ -103,7 +107,7 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
     if not replicates.suffices:
         return Estimate(value)
     shared = float(replicates.covariance_of(of_K[None])[0, 0])
-    return from_half_width(value, half_width(shared, n_documents=replicates.n_documents))
+    return from_half_width(value, half_width(shared, n_effective=replicates.n_effective))
 
 
 def nested_covariance(y_K: Floats) -> Floats:
@@ -229,7 +233,11 @@ class JointLaw:
 
 
 def fit_joint_law(
-    S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None, n_documents: int | None = None
+    S: Sequence[float],
+    k_grid: Sequence[int],
+    y_NK: Floats,
+    y_NBK: Floats | None,
+    n_effective: float | None = None,
 ) -> JointLaw | None:
     """Fit one law to all k, find the range over which it is not rejected, and compare the forms over that range.
 
@@ -238,7 +246,7 @@ def fit_joint_law(
         k_grid: increasing.
         y_NK: -ln RBP_k.
         y_NBK: under replicates of the documents, the same for all sizes and k; None where they are unknown.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
 
     Returns:
         The law; None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
@@ -256,12 +264,12 @@ def fit_joint_law(
     ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
     found: slice | None = None
     for begin, end in ranges:
-        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_effective, slice(begin, end))
         if not any(_rejects(each, len(S)) for each in (fits[1].alpha.times(-1), *map(_level_of, fits[2:]))):
             found = slice(begin, end)
             break
     else:  # the law is rejected over every range, and fitted to all k
-        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(None))
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_effective, slice(None))
     at, (level, drift, *bend) = found or slice(None), fits
     of_range, x_K = tuple(k_grid[at]), x_K[at]
     kappa = _level_of(drift)
@@ -283,7 +291,12 @@ def fit_joint_law(
 
 
 def _fits(
-    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
+    S: Sequence[float],
+    x_K: Floats,
+    ln_y_NK: Floats,
+    ln_y_NBK: Floats | None,
+    n_effective: float | None,
+    at: slice,
 ) -> list[PowerLaw]:
     """Level, exponent in k and, from 4 k on, bend of each size, on lines in ln S: power laws of their exponentials."""
     about_K = x_K[at] - x_K[at].mean()
@@ -296,7 +309,7 @@ def _fits(
     for row_K in rows:
         replicates = None
         if ln_y_NBK is not None:
-            replicates = Replicates.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
+            replicates = Replicates.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_effective)
         fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), replicates, backtests=False))
     return fits
 

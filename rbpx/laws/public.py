@@ -42,7 +42,7 @@ def fit_power_law(
     data: Any = None,
     weights: ArrayLike | None = None,
     y_replicates: ArrayLike | None = None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
     method: str = "ols",
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
 ) -> PowerLaw:
@@ -54,7 +54,7 @@ def fit_power_law(
         data: a table; S, y and weights may then be names of its columns.
         weights: how much each model counts, shape [N], positive, with ols.
         y_replicates: y under B replicates of the documents, shape [B, N], the same documents for every size.
-        n_documents: that were resampled.
+        n_effective: of those resampled.
         method: ols; offset, which adds an irreducible E >= 0; weighted, by the variances of ln y over the replicates;
             robust, by Huber's loss.
         given: C, alpha or, with offset, E, where known: a value, or value and standard deviation of a normal prior.
@@ -86,7 +86,7 @@ def fit_power_law(
     y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
     if y_BN is not None and y_BN.shape[1:] != S_N.shape:
         raise ValueError(f"y_replicates needs the shape [B, {len(S_N)}], got {y_BN.shape}")
-    replicates = None if y_BN is None else Replicates.of(y_BN, n_documents)
+    replicates = None if y_BN is None else Replicates.of(y_BN, n_effective)
     if not weight_N:
         if pins:
             return fit_pinned_law(S_N, y_N, replicates, how, pins)
@@ -222,7 +222,7 @@ def fit_k_law(
     *,
     data: Any = None,
     rbp_replicates: ArrayLike | None = None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
     method: str = "ols",
 ) -> PowerLaw:
     """Fit -ln RBP_k = C k^-alpha for one model: how the share of tokens among its k best guesses grows with k.
@@ -232,7 +232,7 @@ def fit_k_law(
         rbp: RBP_k, the share of tokens whose rank is at most k, shape [K], between 0 and 1.
         data: a table; k and rbp may then be names of its columns.
         rbp_replicates: the same under B replicates of the documents, shape [B, K], the same documents at every k.
-        n_documents: that were resampled.
+        n_effective: of those resampled.
         method: ols is the paper's; offset adds an E >= 0.
 
     Returns:
@@ -265,7 +265,7 @@ def fit_k_law(
     how = Method(_known("method", method, [*Method]))
     with np.errstate(divide="ignore"):
         y_K, y_BK = -np.log(rbp_K), None if replicate_BK is None else -np.log(replicate_BK)
-    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_documents)
+    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_effective)
 
 
 def rank_distributions(

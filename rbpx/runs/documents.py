@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.laws.intervals.estimate import Z, document_t, document_weights
+from rbpx.laws.intervals.estimate import Z, document_t, document_weights, effective_number
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.store.sql import ask, ask_once
@@ -131,6 +131,7 @@ class Documents:
     Attributes:
         unit_D: number of the unit that a document is of.
         n: units with a token.
+        effective: `effective_number` of the tokens of the units, which intervals take for their number.
         dependence: how many times as much as independent ones units vary together whose neighbours in the source are
             alike; 1 where no dependence shows.
         is_one_text: whether all are parts of one text; then each is a unit.
@@ -138,13 +139,18 @@ class Documents:
 
     unit_D: npt.NDArray[np.int64]
     n: int
+    effective: float
     dependence: float = 1.0
     is_one_text: bool = False
 
     @classmethod
     def alone(cls, n: int) -> "Documents":
         """Each document is a unit."""
-        return cls(np.arange(n), n)
+        return cls(np.arange(n), n, n)
+
+    def tokens_of_units(self, doc_N: npt.NDArray[Any], tokens_N: npt.NDArray[Any]) -> Floats:
+        """Tokens of each unit, from numbers of tokens of documents."""
+        return np.bincount(self.unit_D[doc_N], tokens_N).astype(np.float64)
 
     def weights(self, n_replicates: int, seed: int) -> Floats:
         """How often each document is drawn in each replicate, [B, D]; those of one unit as often."""
@@ -176,7 +182,7 @@ class Documents:
             half_width: of the interval, with the documents as if they were independent.
             variance: over them.
         """
-        more = (self.dependence - 1) * document_t(self.n) ** 2 * variance
+        more = (self.dependence - 1) * document_t(self.effective) ** 2 * variance
         return math.sqrt(half_width**2 + more) > _NARROW * half_width
 
 
@@ -193,17 +199,17 @@ def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order:
     rows = ask_once(connection, "document_units", run_id=group.runs[0].run_ids[0])
     if len(rows) != group.n_documents:
         return group
-    names, is_scored_D = rows["text"].to_pylist(), rows["has_tokens"].to_numpy(zero_copy_only=False)
+    names = rows["text"].to_pylist()
     is_one_text = len(set(names)) == 1 < len(names)
     names = rows["source_id"].to_pylist() if is_one_text else names
     units = list(dict.fromkeys(names))
     number = {name: at for at, name in enumerate(units)}
     unit_D = np.array([number[name] for name in names])
-    is_scored_U = np.bincount(unit_D, is_scored_D) > 0
-    documents = Documents(unit_D, int(is_scored_U.sum()), is_one_text=is_one_text)
+    tokens_U = np.bincount(unit_D, rows["n_scored"].to_numpy())
+    documents = Documents(unit_D, int(np.count_nonzero(tokens_U)), effective_number(tokens_U), is_one_text=is_one_text)
     if tests_order and documents.n >= _FEWEST:
         order_U = np.array(sorted(range(len(units)), key=lambda at: _natural(units[at])))
-        series = _losses(connection, group, unit_D)[:, order_U[is_scored_U[order_U]]]
+        series = _losses(connection, group, unit_D)[:, order_U[tokens_U[order_U] > 0]]
         alike = [each_U for each_U in series if np.ptp(each_U) > 0 and neighbours_p(each_U) < _SIGNIFICANT]
         documents = replace(documents, dependence=max(map(variance_factor, alike), default=1.0))
     return replace(group, documents=documents)

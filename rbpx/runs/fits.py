@@ -103,7 +103,7 @@ def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool
 
     absolute = replicates
     if replicates is not None and replicates.n_left_out:  # some have the other sign
-        absolute = Replicates.of(np.abs(replicates.y_BN), replicates.n_documents)
+        absolute = Replicates.of(np.abs(replicates.y_BN), replicates.n_effective)
     tests = backtest(smallest, S, y_N.tolist())
     reasons = judge(fit, tests, absolute, [run.training_tokens for run in points.runs])
     if points.doubt is Status.one_document:
@@ -117,7 +117,7 @@ def _replicates(points: Points, signed: bool) -> Replicates | None:
     if points.y_BN is None or points.doubt is Status.one_document:
         return None
     sign = -1 if signed and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
-    return Replicates.of(sign * points.y_BN, points.n_documents)
+    return Replicates.of(sign * points.y_BN, points.n_effective)
 
 
 def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: float) -> None:

@@ -190,6 +190,11 @@ class Group:
         """What is resampled: documents, or the texts that several were cut from."""
         return self.n_documents if self.documents is None else self.documents.n
 
+    @property
+    def n_effective(self) -> float:
+        """What intervals take for the number of those: fewer where they differ in length."""
+        return self.n_documents if self.documents is None else self.documents.effective
+
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each replicate, [B, D]."""
         # With the statistics of resampling, which a status need not wait for.

@@ -61,17 +61,17 @@ def places(k_grid: Sequence[int]) -> dict[LawAtK, tuple[int, ...]]:
     return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
 
 
-def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_documents: int) -> dict[LawAtK, Shift]:
+def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_effective: float) -> dict[LawAtK, Shift]:
     """The changes of one run: of RBP (shares) at each k, then of cross-entropy (nats)."""
     shifts = {}
     for (law, k), at in places(k_grid).items():
         values = [float(each.measured[law][at]) for each in (before, after)]
         replicates = [each.replicates[law].T[at].T for each in (before, after)]
-        shifts[law, k] = shift(values[0], values[1], replicates[0], replicates[1], n_documents)
+        shifts[law, k] = shift(values[0], values[1], replicates[0], replicates[1], n_effective)
     return shifts
 
 
-def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
+def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> Shift:
     """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
 
     There is no interval where no replicate differs: these documents do not show how frequent a change is that
@@ -82,10 +82,10 @@ def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_docu
         after: the same afterwards.
         before_B: of the resampled documents, shape [B]; NaN where they have no token.
         after_B: of the same.
-        n_documents: number of documents in the sample.
+        n_effective: of the sample (`effective_number`).
     """
     difference_B = after_B - before_B
-    difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)
+    difference = estimate(after - before, difference_B, n_effective, Recipe.expanded)
     if not np.any(difference_B[np.isfinite(difference_B)] != 0):
         difference = Estimate(difference.value)
     return Shift(before, after, difference)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import student_t
+from rbpx.laws.intervals.estimate import document_t, effective_number
 from rbpx.laws.numeric import Floats
 from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record
@@ -16,14 +16,15 @@ from rbpx.store.store import Record
 def improving(tokens: Tokens) -> tuple[list[int], int]:
     """The token ids whose slope has an interval below 0, and how many ids occur."""
     rows = by_token(tokens, 1)
-    dof_of = {row["n_documents"]: student_t(row["n_documents"] - 1) for row in rows if row["n_documents"] > 1}
-    named = [row for row in rows if row["slope_stderr"] is not None]
-    falls = [row["token_id"] for row in named if row["slope"] + dof_of[row["n_documents"]] * row["slope_stderr"] < 0]
-    return falls, len(rows)
+    named = [row for row in rows if row["slope_half"] is not None]
+    return [row["token_id"] for row in named if row["slope"] + row["slope_half"] < 0], len(rows)
 
 
 def by_token(tokens: Tokens, k: int) -> list[Record]:
-    """The numbers of each token id as `learning` says them, with standard errors; None where there is no number.
+    """The numbers of each token id as `learning` says them; None where there is no number.
+
+    The slope has half of its interval, over the effective number of documents by occurrences of the id, and the share a
+    standard error, over that by all tokens.
 
     Squares about a ratio r = sum y / sum x over documents: sum (y - r x)^2 = Syy - 2 r Sxy + r^2 Sxx.
     """
@@ -36,7 +37,7 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
     slope_M = nats_MT @ about_T / (about_T @ about_T)
     n_P, slope_P, fall_P = (np.bincount(pair_M, each).astype(np.float64) for each in (None, slope_M, fall_M))
     whole_D, n_V, documents_V = np.bincount(doc_M, fall_M).astype(np.float64), np.bincount(of_M), np.bincount(of_P)
-    whole, scored_D = float(whole_D.sum()), np.bincount(doc_M) > 0
+    whole = float(whole_D.sum())
 
     def summed(value_P: Floats) -> Floats:
         return np.bincount(of_P, value_P).astype(np.float64)
@@ -49,10 +50,12 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
     ends = [np.bincount(of_M, each) / n_V for each in (nats_MT[:, 0], nats_MT[:, -1], *hit_MT.T)]
     with np.errstate(divide="ignore", invalid="ignore"):
         slope_V, fall_V = summed(slope_P) / n_V, summed(fall_P)
-        slope_stderr_V = error(slope_P, n_P, slope_V, summed(n_P * n_P), documents_V) / n_V
+        effective_V, effective = n_V**2 / summed(n_P * n_P), effective_number(np.bincount(doc_M))
+        slope_stderr_V = error(slope_P, n_P, slope_V, summed(n_P * n_P), effective_V) / n_V
         share_V = fall_V / (whole if whole > 0 else np.nan)
-        share_stderr_V = error(fall_P, whole_D[doc_P], share_V, float(whole_D @ whole_D), scored_D.sum()) / whole
-    columns = (id_V, n_V, documents_V, slope_V, slope_stderr_V, *ends, fall_V, share_V, share_stderr_V)
+        share_stderr_V = error(fall_P, whole_D[doc_P], share_V, float(whole_D @ whole_D), effective) / whole
+    slope_half_V = slope_stderr_V * [document_t(n) for n in effective_V.tolist()]
+    columns = (id_V, n_V, documents_V, slope_V, slope_half_V, *ends, fall_V, share_V, share_stderr_V)
     order_V = np.lexsort((id_V, -fall_V))
     return [
         dict(zip(_COLUMNS, (None if each != each else each for each in row), strict=True))
@@ -61,6 +64,6 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
 
 
 _COLUMNS: Final = (
-    *("token_id", "n_tokens", "n_documents", "slope", "slope_stderr", "smallest_nats", "largest_nats"),
+    *("token_id", "n_tokens", "n_documents", "slope", "slope_half", "smallest_nats", "largest_nats"),
     *("smallest_rbp", "largest_rbp", "fall_nats", "share", "share_stderr"),
 )

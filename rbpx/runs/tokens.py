@@ -41,7 +41,7 @@ class Tokens(NamedTuple):
         nats_MT: -logprob under each run.
         rank_MT: its rank.
         weights_BD: how often each document is drawn in each replicate.
-        n_resampled: documents, or the texts that they were cut from.
+        n_effective: of those that are resampled.
         n_left_out: tokens of the last run that another one did not score.
     """
 
@@ -51,7 +51,7 @@ class Tokens(NamedTuple):
     nats_MT: NDArray[np.float32]
     rank_MT: NDArray[np.float32]
     weights_BD: Floats
-    n_resampled: int
+    n_effective: float
     n_left_out: int = 0
 
     @property
@@ -79,7 +79,7 @@ class Tokens(NamedTuple):
 
     def estimate(self, value: float, of_B: Floats, recipe: Recipe = Recipe.uncentred) -> Estimate:
         """A number with its interval over documents."""
-        return estimate(float(value), of_B, self.n_resampled, recipe)
+        return estimate(float(value), of_B, self.n_effective, recipe)
 
     def mean(self, value_M: NDArray[np.floating]) -> Estimate:
         """A mean over tokens."""
@@ -128,5 +128,5 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequenc
     _, *of_common = zip(*([each[np.searchsorted(of[0], key_M)] for each in of] for of in found), strict=True)
     nats_MT, rank_MT, byte_MT = (np.stack(each, axis=1) for each in of_common)
     x_T = np.log([float(run.x or 0.0) for run in runs])
-    drawn = group.weights(request), group.n_resampled
+    drawn = group.weights(request), group.n_effective
     return Tokens(x_T, key_M, byte_MT[:, -1], nats_MT, rank_MT, *drawn, len(last_M) - len(key_M))

@@ -14,6 +14,7 @@ from rbpx.laws.intervals.estimate import (
     Estimate,
     Recipe,
     document_weights,
+    effective_number,
     estimate,
     flat,
     from_influence,
@@ -78,17 +79,33 @@ def test_every_recipe_covers_a_share_of_tokens_about_95_times_of_100(recipe: Rec
     assert 180 <= covered <= 199
 
 
-def test_influences_of_documents_cover_a_share_of_tokens_about_95_times_of_100() -> None:
-    rng, covered = np.random.default_rng(5), 0
-    for _ in range(200):
-        tokens_D = rng.integers(20, 200, 40).astype(float)
-        hits_D = rng.binomial(tokens_D.astype(int), rng.beta(12, 28, 40))
-        value = float(hits_D.sum() / tokens_D.sum())
-        interval = from_influence(value, (hits_D - value * tokens_D) / tokens_D.sum())
-        assert interval.lo is not None
-        assert interval.hi is not None
-        covered += interval.lo <= 0.3 <= interval.hi
-    assert 180 <= covered <= 199
+@pytest.mark.parametrize(("D", "sd"), [(5, 1.0), (20, 1.5), (20, 2.0), (50, 1.5)])
+def test_influences_of_documents_of_unequal_length_hold_a_mean_95_times_of_100(D: int, sd: float) -> None:
+    """By their effective number; by their number they hold it 65 to 88 times."""
+    rng, held, n_draws = np.random.default_rng(5), np.zeros(2), 2000
+    for _ in range(n_draws):
+        tokens_D, mean_D = np.exp(sd * rng.normal(size=D)), rng.normal(size=D)
+        value = float(tokens_D @ mean_D / tokens_D.sum())
+        influence_D = tokens_D * (mean_D - value) / tokens_D.sum()
+        ends = [from_influence(value, influence_D, n).ends for n in (effective_number(tokens_D), D)]
+        held += [lo <= 0 <= hi for lo, hi in ends]  # type: ignore[misc]
+    assert held[0] >= 0.93 * n_draws
+    assert held[1] < 0.9 * n_draws
+
+
+def test_documents_count_by_their_shares_of_the_tokens() -> None:
+    assert effective_number([7, 7, 7, 7, 7]) == 5  # those without a token count for nothing
+    assert effective_number([300, 0, 0]) == 1
+    assert effective_number([0, 1, 1, 2]) == pytest.approx(1 / (1 / 16 + 1 / 16 + 1 / 4))
+    influence_D, n = np.array([0.1, -0.3, 0.2]), 8 / 3
+    found = from_influence(2.0, influence_D, n)
+    half = student_t.ppf(0.975, n - 1) * math.sqrt(n / (n - 1) * (0.01 + 0.09 + 0.04))
+    assert found.ends == pytest.approx((2 - half, 2 + half))
+    assert from_influence(2.0, influence_D[:1], 1).ends is None
+    hits, tokens = np.array([12.0, 30, 7, 21]), np.array([40.0, 80, 30, 50])
+    as_they_are, as_if_equal = (bootstrap(hits, np.sum, tokens=each) for each in (tokens, None))
+    squares = (tokens @ tokens) / tokens.sum() ** 2
+    assert as_they_are.stderr == pytest.approx((as_if_equal.stderr or 0) * math.sqrt(3 / 4 / (1 - squares)))
 
 
 @pytest.mark.parametrize("n_documents", [9, 10**7])
@@ -135,7 +152,7 @@ def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:
     assert half_width(0.04, 0.0, 5, own=0.2) == pytest.approx(1.959964 * math.sqrt(0.04 + 0.04), rel=1e-6)
     assert half_width(0.04) == pytest.approx(1.959964 * 0.2, rel=1e-6)
     few = math.sqrt((t * 0.3) ** 2 * 4 + student_t.ppf(0.975, 2) ** 2 * 0.04)
-    assert half_width(0.04, 0.3, 5, unit=4.0, n_documents=3) == pytest.approx(few)
+    assert half_width(0.04, 0.3, 5, unit=4.0, n_effective=3) == pytest.approx(few)
 
 
 def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:

@@ -70,6 +70,6 @@ def test_a_fit_of_an_earlier_version_that_counts_no_documents_has_its_interval_s
         documents_that_move(5, 0.01, np.random.default_rng(4)), document_weights(5, 60, 0), np.zeros(len(OF_DOCUMENTS))
     )
     assert fit.uncertainty is not None
-    assert fit.uncertainty.n_documents == 5
-    kept, of_alpha = replace(fit.uncertainty, n_documents=None), np.array([0.0, 1.0])
+    assert fit.uncertainty.n_effective == 5
+    kept, of_alpha = replace(fit.uncertainty, n_effective=None), np.array([0.0, 1.0])
     assert kept.half_width(of_alpha) < (fit.alpha.hi or 0.0) - (fit.alpha.value or 0.0)

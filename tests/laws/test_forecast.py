@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from rbpx.laws.prediction.prediction import coverage, score
 
@@ -47,7 +47,7 @@ def test_coverage_is_of_models_not_of_their_quantities() -> None:
     assert many.lo is not None
     assert many.hi is not None
     assert one.lo < many.lo < 0.75 < many.hi < one.hi
-    # Wilson: the shares p with |share - p| <= z sqrt(p (1 - p) / n)
-    for end in (many.lo, many.hi):
-        assert abs(0.75 - end) == pytest.approx(norm.ppf(0.975) * math.sqrt(end * (1 - end) / 20), rel=1e-9)
+    # Clopper and Pearson: with such a share, so many hits or more (fewer) come 2.5 times of 100
+    assert binom.sf(14, 20, many.lo) == pytest.approx(0.025)
+    assert binom.cdf(15, 20, many.hi) == pytest.approx(0.025)
     assert coverage([], []).value is None

@@ -76,7 +76,7 @@ def test_weights_replicates_and_known_constants_enter_a_power_law() -> None:
     assert fit_power_law(S, y, weights=w).alpha.value == pytest.approx(-slope, rel=1e-9)
     assert fit_power_law(S, y, method="offset", given={"E": 1.5}).E.value == pytest.approx(1.5, rel=1e-12)
     y_BN = y * np.exp(np.random.default_rng(0).normal(0, 0.01, (100, 5)))
-    assert fit_power_law(S, y, y_replicates=y_BN, n_documents=50).interval == "documents and models"
+    assert fit_power_law(S, y, y_replicates=y_BN, n_effective=50).interval == "documents and models"
 
 
 def test_a_surface_is_the_optimum_of_scipy() -> None:
@@ -158,7 +158,7 @@ def test_a_law_in_k_is_the_line_of_polyfit() -> None:
     assert law.C.value == pytest.approx(np.exp(intercept), rel=1e-9)
     assert law.interval == "nested counts"
     shares = np.clip(rbp + np.random.default_rng(0).normal(0, 0.01, (50, 1)), 0, 1)
-    assert fit_k_law(k, rbp, rbp_replicates=shares, n_documents=30).interval == "documents"
+    assert fit_k_law(k, rbp, rbp_replicates=shares, n_effective=30).interval == "documents"
 
 
 def test_the_bootstrap_of_a_mean_is_the_t_interval_of_its_documents() -> None:

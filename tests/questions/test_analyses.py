@@ -59,6 +59,20 @@ def test_the_law_stands_at_every_k_where_it_was_put_and_ends_where_misses_are_fe
     assert asked.table().count("holds") > 10
 
 
+def test_joint_intervals_are_of_the_combined_answers_and_of_one_alone_the_same(drawn: Path) -> None:
+    of = {"laws": ["rbp"], "k": 10, "resamples": 20}
+    for S, wider in ([2e7], False), ([2e7, 1e9, 1e12], True):
+        single, joint = (ask(drawn, "predict", S=S, joint=joint, **of) for joint in (False, True))
+        ends = [[(row["lo"], row["hi"]) for row in asked.of_kind("backtest")] for asked in (single, joint)]
+        assert ends[0] == ends[1]
+        for one, each in zip(single.of_kind("prediction"), joint.of_kind("prediction"), strict=True):
+            alike = ("method", "S", "y", "expected_error", "widened", "status")
+            assert [one[name] for name in alike] == [each[name] for name in alike]
+            is_wider = (each["lo"] < one["lo"], each["hi"] > one["hi"])
+            assert is_wider == (wider and one["method"] != "ols",) * 2
+            assert each["n_joint"] == (None if one["method"] == "ols" else len(S))
+
+
 def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(drawn: Path) -> None:
     asked = ask(drawn, "predict", laws=["rbp"], k=10, S=[2e7, 1e9, 1e12], resamples=50)
     assert list(dict.fromkeys(row["method"] for row in asked.rows)) == ["combined", "power", "offset", "bend", "ols"]

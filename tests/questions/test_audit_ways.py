@@ -95,7 +95,8 @@ def test_documents_are_drawn_together_on_both_sides(ways: Path, found: Rows) -> 
         tokens = tokens_of(ways, way)["m"]
         hits_D = np.bincount(tokens["doc_id"], rank_by_hand(tokens, ties) <= 10, N_DOCUMENTS)
         sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
-    n = len(np.unique(tokens["doc_id"]))
+    tokens_D = np.bincount(tokens_of(ways, REFERENCE)["m"]["doc_id"])
+    n = tokens_D.sum() ** 2 / (tokens_D @ tokens_D)
     far = norm.cdf(-math.sqrt(n / (n - 1)) * student_t.ppf(0.975, n - 1))
     ends = np.quantile(sides[1] - sides[0], [far, 1 - far])
     row = one(found, WITH_BOS, "mid", "rbp", 10)

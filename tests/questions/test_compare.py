@@ -93,7 +93,8 @@ def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Aske
     change = [((a["logprob"] - b["logprob"].astype(float))[a["doc_id"] == d]).sum() / math.log(2) for d in D]
     size = [a["n_bytes"][a["doc_id"] == d].sum() for d in D]
     residual = [c - whole["change"] * n for c, n in zip(change, size, strict=True)]
-    half = student_t.ppf(0.975, len(D) - 1) * math.sqrt(len(D) / (len(D) - 1) * sum(r * r for r in residual)) / n_bytes
+    n = 1 / sum((each / n_bytes) ** 2 for each in size)
+    half = student_t.ppf(0.975, n - 1) * math.sqrt(n / (n - 1) * sum(r * r for r in residual)) / n_bytes
     assert [whole["change_lo"], whole["change_hi"]] == pytest.approx(
         [whole["change"] - half, whole["change"] + half], rel=1e-6
     )

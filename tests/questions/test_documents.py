@@ -59,8 +59,17 @@ def test_parts_of_one_text_are_drawn_together(cut: Path) -> None:
         alphas.append(-np.polyfit(np.log(TRUTH.S), ln_y, 1)[0])
     (law,) = rows(cut, "fit", k=1, laws=["rbp"])
     assert law["params"]["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1) * math.sqrt(8 / 7), rel=1e-9)
-    assert law["params"]["uncertainty"]["n_documents"] == TEXTS
+    assert law["params"]["uncertainty"]["n_effective"] == TEXTS
     assert law["params"]["notes"] == ["Resampled by text: 8 texts, cut into 48 documents."]
+
+
+def test_texts_of_unequal_length_count_by_their_shares_of_the_tokens(tmp_path: Path) -> None:
+    """Five texts, cut into one to five documents of as many tokens: 15^2 / (1 + 4 + 9 + 16 + 25)."""
+    of_text = [text for text in range(1, 6) for _ in range(text)]
+    write_store(tmp_path, TRUTH, 1, n_documents=15, n_tokens=40, sources=[f"{d}:{at}" for at, d in enumerate(of_text)])
+    (law,) = rows(tmp_path, "fit", k=1, laws=["rbp"])
+    assert law["params"]["uncertainty"]["n_effective"] == pytest.approx(225 / 55)
+    assert law["params"]["notes"] == ["Resampled by text: 5 texts, cut into 15 documents."]
 
 
 def test_every_question_about_a_text_cut_into_parts_resamples_the_text(cut: Path, in_order: Path) -> None:
@@ -112,7 +121,7 @@ def test_one_text_cut_into_parts_says_that_it_is_one(tmp_path: Path) -> None:
     store = tmp_path / "store"
     write_store(store, TRUTH, 1, n_documents=30, sources=[f"book.txt:{d}" for d in range(30)])
     (law,) = rows(store, "fit", k=1, laws=["rbp"])
-    assert law["params"]["uncertainty"]["n_documents"] == 30
+    assert law["params"]["uncertainty"]["n_effective"] == 30
     assert law["params"]["notes"] == [
         "The 30 documents are parts of one text, so intervals are over other parts of it, not over other texts."
     ]
@@ -135,9 +144,9 @@ def test_intervals_over_texts_hold_the_truth_where_those_over_their_parts_do_not
     for seed in range(n_draws):
         slope_D = 0.05 * rng.normal(size=10)[authors] + 0.02 * rng.normal(size=120)
         moved_DN = -np.outer(slope_D, x)
-        for name, documents in (("documents", Documents.alone(120)), ("authors", Documents(authors, 10))):
+        for name, documents in (("documents", Documents.alone(120)), ("authors", Documents(authors, 10, 10))):
             y_N, drawn_BN = np.exp(moved_DN.mean(axis=0)), np.exp(documents.weights(100, seed) @ moved_DN / 120)
-            fit = fit_power_law(sizes, y_N, Replicates.of(drawn_BN, documents.n), backtests=False)
+            fit = fit_power_law(sizes, y_N, Replicates.of(drawn_BN, documents.effective), backtests=False)
             held[name] += (fit.alpha.lo or 0.0) <= 0 <= (fit.alpha.hi or 0.0)
     assert plausible(held["authors"], n_draws)
     assert held["documents"] < 0.5 * n_draws

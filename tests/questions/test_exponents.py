@@ -80,7 +80,7 @@ def test_documents_of_the_only_text_are_in_the_interval_of_the_mean() -> None:
     runs: Any = tuple(SimpleNamespace(x=size) for size in S)
     slope_B = 0.003 * rng.normal(size=400)
     y_BN = S**-0.04 * np.exp(-np.outer(slope_B, np.log(S / 1e8)))
-    points = [Points("rbp", 1, runs, S**-0.04, y_BN, n_documents=50) for _ in range(2)]
+    points = [Points("rbp", 1, runs, S**-0.04, y_BN, n_effective=50) for _ in range(2)]
     ends = mean_over([0.04, 0.04], ["a", "b"], ["text", "text"], points).ends
     stderr = float(np.std(slope_B, ddof=1)) * (50 / 49) ** 0.5
     assert ends == pytest.approx((0.04 - 2.0096 * stderr, 0.04 + 2.0096 * stderr), rel=1e-4)  # t of 49

@@ -1,7 +1,8 @@
 """Improvement by token, of learning, against a fit per occurrence, counts of a loop, and documents drawn again."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import t as student_t
 
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
-from rbpx.laws.intervals.estimate import Estimate, Z, student_t
+from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.questions.learning.improvements import trend_of
 from tests.support.asking import Asked, ask, refused
 from tests.support.composed import here
@@ -44,6 +46,12 @@ def occurrences(store: Path) -> tuple[Any, dict[int, list[tuple[int, Any, Any]]]
     return np.log([run["non_embedding_params"] for run in runs.values()]), found
 
 
+def effective(documents: Iterable[int]) -> float:
+    """1 / sum w^2 of the shares w that documents have in some tokens."""
+    n = Counter(documents)
+    return 1 / sum((each / n.total()) ** 2 for each in n.values())
+
+
 def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: Measured, every: Asked) -> None:
     ln_S, by_hand = occurrences(measured.store)
     found = {row["token_id"]: row for row in every.of_kind("token")}
@@ -68,7 +76,7 @@ def test_intervals_are_those_of_residuals_summed_by_document(measured: Measured,
     for each in by_hand.values():
         for doc, nats, _ in each:
             falls[doc] += nats[0] - nats[-1]
-    whole, D = sum(falls.values()), len(falls)
+    whole, D = sum(falls.values()), effective(doc for each in by_hand.values() for doc, *_ in each)
     n_alone, found = 0, every.of_kind("token")
     for row in found:
         each = by_hand[row["token_id"]]
@@ -81,8 +89,9 @@ def test_intervals_are_those_of_residuals_summed_by_document(measured: Measured,
             assert row["slope_lo"] is None
             n_alone += 1
         else:
-            squares = sum(v * v for v in left.values()) * len(left) / (len(left) - 1)
-            half = student_t(len(left) - 1) * math.sqrt(squares) / len(each)
+            n = effective(doc for doc, *_ in each)
+            squares = sum(v * v for v in left.values()) * n / (n - 1)
+            half = student_t.ppf(0.975, n - 1) * math.sqrt(squares) / len(each)
             assert row["slope_hi"] - row["slope_lo"] == pytest.approx(2 * half, rel=1e-5)
         squares = sum(v * v for v in of_share.values()) * D / (D - 1)
         assert row["share_hi"] - row["share_lo"] == pytest.approx(2 * Z * math.sqrt(squares) / whole, rel=1e-5)
@@ -139,14 +148,18 @@ def test_a_trend_is_what_the_interval_and_both_ends_say(
     assert trend_of(Estimate(slope, *ends), fall) == trend
 
 
-def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:
+def test_each_list_has_the_ids_whose_slope_says_so(tmp_path: Path) -> None:
+    """Ids 0 to 3 in most of each document, which gets better, 4 to 7 at its end, which gets worse."""
+    ids_DT = np.tile(np.arange(40) % 4 + 4 * (np.arange(40) >= 32), (40, 1))
+    store = write_store(tmp_path, Truth(), 1, n_tokens=40, late=Truth(alpha=-0.1), cut=32, token_DT=ids_DT)
+    every = ask(store.root, "learning", least=1, k=10, top=3, resamples=5)
     better, worse = every.table(columns=200).split("What gets worse")
     for listed, sign in ((better, -1), (worse.split("Points and tokens")[0], 1)):
         ids = [int(line.split()[-8]) for line in listed.splitlines() if "%.." in line]
         clear = [r for r in every.of_kind("token") if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
         wanted = [r["token_id"] for r in clear if sign * r["slope"] > 0 and sign * r["fall_nats"] < 0]
         assert wanted
-        assert ids == wanted[::-sign][:5]
+        assert ids == wanted[::-sign][:3]
 
 
 def test_it_answers_how_many_ids_improve_and_what_the_first_carry(measured: Measured, every: Asked) -> None:
@@ -165,7 +178,6 @@ def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measur
     words = ("learning", "least=1", "top=5", "resamples=5", "--details", "--store", measured.store)
     printed = here(*words, cwd=cwd, check=0).stdout
     assert "What improves, by share" in printed
-    assert "What gets worse, the worst first" in printed
     assert "' '" in printed or "'e'" in printed
     assert max(len(line) for line in printed.splitlines() if line.startswith(" ")) <= 80
 

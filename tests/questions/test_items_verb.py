@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from rbpx.laws.intervals.estimate import document_weights, of_share
 from rbpx.questions.items.exact_match import exact_match
@@ -157,14 +158,17 @@ def test_items_that_are_alike_are_predicted_by_their_correlation_and_not_by_inde
     assert match["independent_hi"] < match["measured_lo"]
 
 
-def test_the_interval_of_a_share_holds_it_at_its_level_and_at_the_ends() -> None:
-    generator = np.random.default_rng(7)
-    for share in (0.02, 0.3, 0.9):
-        ends = [of_share(int(hits), 60) for hits in generator.binomial(60, share, 2000)]
-        assert 0.92 < np.mean([each.lo <= share <= each.hi for each in ends]) <= 0.98  # type: ignore[operator]
-    none, every = of_share(0, 20), of_share(20, 20)
-    assert none.ends == (0.0, pytest.approx(0.1611, abs=1e-4))  # 3.84 / (20 + 3.84)
-    assert every.ends == (pytest.approx(0.8389, abs=1e-4), 1.0)
+@pytest.mark.parametrize("n", [5, 20, 100, 500])
+def test_the_interval_of_a_share_holds_every_share_at_its_level(n: int) -> None:
+    """The exact rate, by the binomial distribution; near 1 it is the worst case of other intervals."""
+    lo, hi = np.array([of_share(hits, n).ends for hits in range(n + 1)], np.float64).T
+    shares = np.concatenate([np.linspace(0.001, 0.999, 300), 1 - np.array([0.05, 0.18, 0.5, 1, 2, 4]) / n])
+    for share in shares:
+        held = (lo <= share) & (share <= hi)
+        assert binom.pmf(np.arange(n + 1), n, share)[held].sum() >= 0.95
+    # None or all of them are hits: where they come 2.5 times of 100 with independent items.
+    assert (lo[0], hi[-1]) == (0.0, 1.0)
+    assert (hi[0], lo[-1]) == pytest.approx((1 - 0.025 ** (1 / n), 0.025 ** (1 / n)))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
@@ -61,6 +62,21 @@ def test_held_out_runs_are_the_largest_of_each_axis(predicted: Asked) -> None:
     for row in tests:
         assert row["error"] == pytest.approx((row["y"] - row["measured"]) / row["measured"])
         assert row["held"] is (None if row["lo"] is None else row["lo"] <= row["measured"] <= row["hi"])
+
+
+def test_joint_intervals_of_two_points_leave_out_half_as_much_each(grid: Path) -> None:
+    """Of a single form by Student's t of the 16 runs less 5 constants; what is foretold and its error stay the same."""
+    of = {"S": [1e6, 4e6], "D": [1e8], "laws": ["cross_entropy"], "resamples": 30}
+    single, joint = (ask(grid, "predict", joint=joint, **of) for joint in (False, True))
+    assert " (95 % for all 2 points at once: " in joint.words
+    both = list(zip(single.of_kind("prediction"), joint.of_kind("prediction"), strict=True))
+    assert len(both) == 6
+    for one, each in both:
+        assert (each["n_joint"], each["y"], each["expected_error"]) == (2, one["y"], one["expected_error"])
+        assert each["lo"] < one["lo"] < one["hi"] < each["hi"]
+        if one["method"] == "chinchilla":
+            wider = student_t.ppf(1 - 0.05 / 4, 11) / student_t.ppf(0.975, 11)
+            assert math.log(each["hi"] / each["lo"]) == pytest.approx(wider * math.log(one["hi"] / one["lo"]))
 
 
 def test_a_budget_that_pays_for_no_run_is_a_wrong_request(grid: Path) -> None:

@@ -14,7 +14,7 @@ from scipy.stats import linregress, norm
 from benchmarks.prediction_coverage import Truth
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.in_k import JointLaw, KForm, fit_joint_law
-from rbpx.laws.intervals.estimate import Estimate, Replicates, document_weights
+from rbpx.laws.intervals.estimate import Estimate, Replicates, document_weights, effective_number
 from rbpx.laws.learning.times import fit_tails
 from rbpx.laws.losses.calibration import calibrate
 from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
@@ -84,12 +84,17 @@ OF_DOCUMENTS = np.logspace(4, 7, 5)
 X_OF_DOCUMENTS = np.log(OF_DOCUMENTS) - np.log(OF_DOCUMENTS).mean()
 
 
-def law_of_documents(moved_DN: Floats, weights_BD: Floats, scatter_N: Floats) -> PowerLaw:
+def law_of_documents(
+    moved_DN: Floats, weights_BD: Floats, scatter_N: Floats, tokens_D: Floats | None = None
+) -> PowerLaw:
     """The law, with exponent .1, of the mean over documents that move ln y at each size; models scatter about it."""
-    ln_y_N = math.log(5) - 0.1 * X_OF_DOCUMENTS + scatter_N
-    replicate_BN = np.exp(ln_y_N + weights_BD @ moved_DN / len(moved_DN))
-    y_N = np.exp(ln_y_N + moved_DN.mean(axis=0))
-    return fit_power_law(OF_DOCUMENTS, y_N, Replicates.of(replicate_BN, len(moved_DN)), backtests=False)
+    ln_y_N, n_D = (
+        math.log(5) - 0.1 * X_OF_DOCUMENTS + scatter_N,
+        np.ones(len(moved_DN)) if tokens_D is None else tokens_D,
+    )
+    replicate_BN = np.exp(ln_y_N + (weights_BD * n_D) @ moved_DN / (weights_BD @ n_D)[:, None])
+    y_N = np.exp(ln_y_N + n_D @ moved_DN / n_D.sum())
+    return fit_power_law(OF_DOCUMENTS, y_N, Replicates.of(replicate_BN, effective_number(n_D)), backtests=False)
 
 
 def documents_that_move(n_documents: int, own: float, rng: np.random.Generator) -> Floats:
@@ -99,14 +104,15 @@ def documents_that_move(n_documents: int, own: float, rng: np.random.Generator) 
     return np.asarray(0.05 * level + along + own * rng.normal(size=(n_documents, len(OF_DOCUMENTS))))
 
 
-def of_few_documents(n_draws: int, n_documents: int, scatter: float) -> Held:
-    """Laws over few documents, and their predictions on other documents."""
+def of_few_documents(n_draws: int, n_documents: int, scatter: float, sd_ln_length: float = 0.0) -> Held:
+    """Laws over few documents, of equal length or not, and their predictions on other documents."""
     rng, held = np.random.default_rng([n_documents, int(100 * scatter)]), Held()
     middle = float(np.log(OF_DOCUMENTS).mean())
     for seed in range(n_draws):
         of_models_N = scatter * rng.normal(size=len(OF_DOCUMENTS))
         weights_BD = document_weights(n_documents, 100, seed)
-        fit = law_of_documents(documents_that_move(n_documents, 0.01, rng), weights_BD, of_models_N)
+        tokens_D = np.exp(sd_ln_length * rng.normal(size=n_documents)) if sd_ln_length else None
+        fit = law_of_documents(documents_that_move(n_documents, 0.01, rng), weights_BD, of_models_N, tokens_D)
         there = fit.predict(1e8)
         new = 5 * math.exp(-0.1 * (math.log(1e8) - middle) + scatter * rng.normal())
         held["alpha"] += inside(fit.alpha.lo, 0.1, fit.alpha.hi)

@@ -324,6 +324,9 @@ class PredictionKeys:
         None, "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: {example}", _places,
         "LOSS", example=[2.9, 2.7],
     )  # fmt: skip
+    joint: bool = key(
+        False, "whether intervals hold for all S= (and D=) of a law at once in 95 %, not each by itself", shown="true"
+    )
     register: str | None = key(
         None, "writes what is predicted into the store for good, before such a model is measured (see forecasts)",
         _forecast, "NAME", text=True,

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, from_influence
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, effective_number, from_influence
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
 from rbpx.status import Status
@@ -216,7 +216,7 @@ def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) ->
     below_G, above_G = np.cumsum(misses_G) - misses_G / 2, n_hits - (np.cumsum(hits_G) - hits_G / 2)
     wins_T = np.where(hit_T, below_G[group_T] / n_misses, above_G[group_T] / n_hits)
     value = float(wins_T[hit_T].mean())
-    return from_influence(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
+    return _over_documents(value, (wins_T - value) / np.where(hit_T, n_hits, n_misses), document_T)
 
 
 def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
@@ -227,4 +227,9 @@ def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estim
         document_T: its document, whole numbers from 0 with none left out.
     """
     value = float(values_T.mean())
-    return from_influence(value, np.bincount(document_T, (values_T - value) / len(values_T)))
+    return _over_documents(value, (values_T - value) / len(values_T), document_T)
+
+
+def _over_documents(value: float, influence_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
+    tokens_D = np.bincount(document_T)
+    return from_influence(value, np.bincount(document_T, influence_T), effective_number(tokens_D))

@@ -51,7 +51,7 @@ class Outcomes:
         trials_BC: all sequences, under the same.
         r_C: mean correlation of two hits of a sequence, where it was measured.
         r_BC: the same under the replicates.
-        n_documents: documents (or tasks) that were resampled; None where they are not counted.
+        n_effective: of the documents (or tasks) that were resampled; None where they are not counted.
     """
 
     S_C: Floats
@@ -62,7 +62,7 @@ class Outcomes:
     trials_BC: Floats | None = None
     r_C: Floats | None = None
     r_BC: Floats | None = None
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     def of(self, at_C: NDArray[np.bool_]) -> "Outcomes":
         """Some of the cells."""
@@ -230,7 +230,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
         documents = moments(theta_P, theta_BP[known_B])
         if documents is not None and known_B.sum() >= (1 - MOST_LEFT_OUT) * len(known_B):
             bias_P, replicates = documents.bias_P, (at_law.of(known_B), documents.covariance_PP)
-    scatter = model_scatter(tally.x_C, at, fisher_PP, replicates, one.n_documents)
+    scatter = model_scatter(tally.x_C, at, fisher_PP, replicates, one.n_effective)
     has_interval, value = one.passed_BC is None or replicates is not None, float(peak.ln_likelihood_B[0])
     fit = replace(
         fit,

@@ -224,7 +224,7 @@ class Scatter:
         variance: tau^2; None where there are no more sizes than the law has to itself.
         ratio: squares of the sizes about the law, over what the sequences let one expect.
         dof: number of sizes minus 2.
-        n_documents: that were resampled; None for independent sequences, or where documents are not counted.
+        n_effective: of those resampled; None for independent sequences, or where documents are not counted.
     """
 
     sequences_PP: Floats
@@ -233,7 +233,7 @@ class Scatter:
     variance: float | None
     ratio: float
     dof: int
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     def half_width(self, gradient_P: Floats) -> float:
         """Half of the 95 % interval over sequences (or documents) and models of a function of the parameters."""
@@ -241,10 +241,10 @@ class Scatter:
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
         if self.variance is None:
-            return half_width(sequences, n_documents=self.n_documents)
+            return half_width(sequences, n_effective=self.n_effective)
         scatter = math.sqrt(min(self.ratio, 1.0) * apart + self.variance * spread)
         shared = max(sequences - apart, 0.0)
-        return half_width(shared, scatter, self.dof, own=math.sqrt(apart), n_documents=self.n_documents)
+        return half_width(shared, scatter, self.dof, own=math.sqrt(apart), n_effective=self.n_effective)
 
     def variance_of(self, gradient_P: Floats) -> float:
         """Variance over sequences (or documents) and models of a function of the parameters."""
@@ -253,7 +253,7 @@ class Scatter:
 
     def region_PP(self) -> Floats:
         """The matrix whose quadratic form in a gradient is the squared `half_width` or a little more, for Fieller."""
-        t_D = document_t(self.n_documents)
+        t_D = document_t(self.n_effective)
         if self.variance is None:
             return t_D**2 * self.sequences_PP
         t = student_t(self.dof)
@@ -268,7 +268,7 @@ def model_scatter(
     at: Slopes,
     fisher_PP: Floats,
     replicates: tuple[Slopes, Floats] | None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
 ) -> Scatter:
     """Noise of the sequences and variance of the models about the law, by moments.
 
@@ -278,7 +278,7 @@ def model_scatter(
         fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
         replicates: slopes at the same law with the counts of each replicate, and the covariance of the fits to them;
             None if sequences are independent.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
     _, size_C = np.unique(x_C, return_inverse=True)
     of_CM = np.eye(size_C.max() + 1)[size_C]
@@ -289,18 +289,18 @@ def model_scatter(
     moves_PM = fisher_PP @ cross_MP.T
     left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the scores that the law leaves to the sizes
     spread_PP, dof = moves_PM @ moves_PM.T, int(known_M.sum()) - 2
-    sequences_PP = fisher_PP if replicates is None else few_documents(n_documents) * replicates[1]
+    sequences_PP = fisher_PP if replicates is None else few_documents(n_effective) * replicates[1]
     if dof < 1:
-        return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0, n_documents)
+        return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0, n_effective)
     score_M = (at.error_BC[0] * by_mu_C) @ of_CM
     independent = expected = float((np.diag(left_MM)[known_M] / weight_M[known_M]).sum())
     if replicates is not None:
         change_BM = (replicates[0].error_BC * by_mu_C) @ of_CM - score_M - replicates[0].score_BP @ moves_PM
         squares = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
-        expected = few_documents(n_documents) * squares
+        expected = few_documents(n_effective) * squares
     observed = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())
     by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
     apart_PP = fisher_PP * (expected / independent)
     variance = max((observed - expected) / by_models, 0.0)
     ratio = observed / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
-    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof, n_documents)
+    return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof, n_effective)

@@ -49,7 +49,7 @@ def fit_multiplier(
     y: Sequence[ArrayLike],
     y_replicates: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
     E: Pin | None = None,
 ) -> tuple[Numbers, list[Numbers]]:
     """Fit both laws together by least squares of ln y and compare what they need for the same loss.
@@ -59,7 +59,7 @@ def fit_multiplier(
         y: their losses, positive.
         y_replicates: the same under B replicates of the documents, drawn alike for both, shape [B, N] each.
         offset: what the two share.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
         E: what is given for both, with offset `given`.
 
     Returns:
@@ -85,7 +85,7 @@ def fit_multiplier(
         return _NOTHING | {"status": Status.too_few_sizes}, []
     if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
         return _NOTHING | {"status": Status.not_positive}, []
-    points = stack(x, y, y_replicates, n_documents)
+    points = stack(x, y, y_replicates, n_effective)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
     return _compared(fit_series(points, 2, n_E))
@@ -123,8 +123,8 @@ def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
     left_BM = (change_BM - change_BM.mean(axis=0)) @ (np.eye(M) - J_MP @ L_PM).T
     explained = float((left_BM**2).sum(axis=1).mean()) / (M - P)
     scatter, is_known = (law.squares / (M - P)) ** 0.5, points.change_BM is not None
-    spread_PP, n = L_PM @ L_PM.T, points.n_documents
-    return Uncertainty(text_PP, bias_P, spread_PP, scatter, explained**0.5, M - P, is_known, n_documents=n)
+    spread_PP, n = L_PM @ L_PM.T, points.n_effective
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, explained**0.5, M - P, is_known, n_effective=n)
 
 
 def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:

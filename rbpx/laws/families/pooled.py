@@ -39,7 +39,7 @@ def fit_pooled(
     y: Sequence[ArrayLike],
     y_replicates: Sequence[ArrayLike | None] | None = None,
     method: Method = Method.ols,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
 ) -> dict[str, Any]:
     """Fit ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
 
@@ -51,7 +51,7 @@ def fit_pooled(
         y: the quantity of each, positive.
         y_replicates: the same under B replicates, the same documents for all families, shape [B, N_f] each.
         method: `ols` or `offset`.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
 
     Returns:
         method: `ols` for E = 0, `offset`.
@@ -82,7 +82,7 @@ def fit_pooled(
         status = Status.too_few_sizes
     if status is not Status.ok:
         return {"method": method, "status": status, "reasons": (status,)}
-    points, n = stack(sizes, values, y_replicates, n_documents), len(sizes)
+    points, n = stack(sizes, values, y_replicates, n_effective), len(sizes)
     law = line = fit_series(points)
     if method is Method.offset:
         searched = fit_series(points, n_E=1)

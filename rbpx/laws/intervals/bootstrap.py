@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import Estimate, Recipe, document_weights, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, document_weights, effective_number, estimate
 
 
 def bootstrap(
@@ -14,6 +14,7 @@ def bootstrap(
     n_replicates: int = 1000,
     seed: int = 0,
     recipe: Recipe = Recipe.normal,
+    tokens: ArrayLike | None = None,
 ) -> Estimate:
     """A statistic of sums over documents with its 95 % interval: whole documents are drawn with replacement.
 
@@ -28,6 +29,8 @@ def bootstrap(
         n_replicates: number of replicates B.
         seed: of the documents that are drawn.
         recipe: how the replicates become an interval (`Recipe`).
+        tokens: of each document, shape [D], where they differ in length: those of D documents then count as
+            `rbpx.laws.intervals.estimate.effective_number` of equal ones.
 
     Returns:
         The number, which for `normal` is corrected for its bias, with its interval: Student's t of D - 1 times the
@@ -59,4 +62,5 @@ def bootstrap(
     with np.errstate(divide="ignore", invalid="ignore"):
         of_each = ({name: sum_B[b] for name, sum_B in sums.items()} for b in range(len(weights_BD)))
         theta_B = np.array([statistic(each if columns is values else each[""]) for each in of_each], np.float64)
-    return estimate(float(theta_B[0]), theta_B[1:], D, recipe)
+    n = D if tokens is None else effective_number(tokens)
+    return estimate(float(theta_B[0]), theta_B[1:], n, recipe)

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from rbpx.laws.numeric import Floats, exp_or_none
 
@@ -80,19 +80,24 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_share(n_hits: float, n: int) -> Estimate:
-    """The share of n independent items that are hits, with Wilson's interval; all None without items.
+    """The share of n independent items that are hits, with Clopper and Pearson's interval; all None without items.
 
-    Resampling gives an interval of no width where all items are hits or none is; this one holds its level there too.
+    It holds its level whatever the share, and a little more: on average over shares 98.4 % at n = 10, 96.5 % at 100.
+    Wilson's and Jeffreys' hold 95 % on average, but near shares of 0 and 1 only 83.8 % and 87.7 % (n = 500, exact).
+
+    Args:
+        n_hits: from 0 to n; no whole number where hits go together in groups, of which there are n.
+        n: items, or groups.
 
     Source:
-        E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22, 1927.
+        C. J. Clopper and E. S. Pearson, The Use of Confidence or Fiducial Limits, Biometrika 26, 1934.
     """
     if n < 1:
         return Estimate()
-    share, spread = n_hits / n, Z * math.sqrt(n_hits * (n - n_hits) / n**3 + Z**2 / (4 * n**2))
-    centre, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
-    lo, hi = ((centre + side * spread) / scale for side in (-1, 1))
-    return Estimate(share, 0.0 if n_hits == 0 else lo, 1.0 if n_hits == n else hi)
+    misses = n - n_hits
+    lo = float(betaincinv(n_hits, misses + 1, TAILS[0])) if n_hits > 0 else 0.0
+    hi = float(betaincinv(n_hits + 1, misses, TAILS[1])) if misses > 0 else 1.0
+    return Estimate(n_hits / n, lo, hi)
 
 
 def student_t(dof: float, p: float = 1 - LEVEL) -> float:
@@ -100,17 +105,34 @@ def student_t(dof: float, p: float = 1 - LEVEL) -> float:
     return -float(stdtrit(dof, p / 2)) if dof > 0 else math.inf
 
 
-def document_t(n_documents: int | None, p: float = 1 - LEVEL) -> float:
+def effective_number(tokens_D: ArrayLike) -> float:
+    """1 / sum w^2 of documents whose shares of the tokens are w: as many of equal length vary as much.
+
+    Intervals over documents take it for their number: of 20 whose ln length has a standard deviation of 1.5, the number
+    itself makes intervals that hold the truth 83 times of 100, this one 95 (docs/explanation/uncertainty.md).
+
+    Source:
+        L. Kish, Survey Sampling, 1965 (the effective size of a weighted sample).
+    """
+    n_D = np.asarray(tokens_D, np.float64)
+    return float(n_D.sum()) ** 2 / float(n_D @ n_D) if n_D.any() else 0.0
+
+
+_LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 there, and 10^12 at .1
+
+
+def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
     """The quantile of an interval over documents: Student's t of n - 1; normal where they are not counted (None).
 
     It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
     """
-    return -float(ndtri(p / 2)) if n_documents is None or n_documents < 2 else student_t(n_documents - 1, p)
+    n = n_effective
+    return -float(ndtri(p / 2)) if n is None or n <= 1 else student_t(max(n - 1, _LEAST_DOF), p)
 
 
-def few_documents(n_documents: int | None) -> float:
-    """How many times the variance over replicates of n documents counts: n / (n - 1); once where `document_t` is Z."""
-    return 1.0 if n_documents is None or n_documents < 2 else n_documents / (n_documents - 1)
+def few_documents(n_effective: float | None) -> float:
+    """How many times the variance over replicates of documents counts: n / (n - 1); once where `document_t` is Z."""
+    return 1.0 if (n := n_effective) is None or n <= 1 else n / (n - 1)
 
 
 def half_width(
@@ -119,7 +141,7 @@ def half_width(
     dof: float = 0,
     own: float = 0.0,
     unit: float = 1.0,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
     p: float = 1 - LEVEL,
 ) -> float:
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
@@ -136,7 +158,7 @@ def half_width(
         dof: its degrees of freedom; needed where `scatter` is above 0.
         own: the part of `scatter` that the documents explain, a standard deviation.
         unit: variance of the number if the sizes scattered by 1.
-        n_documents: D; None where they are not counted.
+        n_effective: D, by `effective_number`; None where they are not counted.
         p: how much the interval leaves out.
 
     Source:
@@ -144,7 +166,7 @@ def half_width(
         Population Variances are not Equal, Sankhya 22 (1960).
     """
     reach = max(student_t(dof, p) * scatter if scatter > 0 else 0.0, document_t(None, p) * own)
-    return math.sqrt(reach**2 * unit + document_t(n_documents, p) ** 2 * shared)
+    return math.sqrt(reach**2 * unit + document_t(n_effective, p) ** 2 * shared)
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
@@ -162,30 +184,32 @@ def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
     return min(*ends, value), max(*ends, value)
 
 
-def from_stderr(value: float | None, stderr: float | None, dof: float | None = None) -> Estimate:
+def from_stderr(value: float | None, stderr: float | None, dof: float | None = None, p: float = 1 - LEVEL) -> Estimate:
     """A number with an interval from a standard error in closed form: Student's t of `dof`, normal where that is None.
 
     There is no interval where the standard error is None.
     """
     if value is None or stderr is None:
         return Estimate(value)
-    return from_half_width(value, stderr * (Z if dof is None else student_t(dof)), stderr)
+    return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
-def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
+def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
     """A number with an interval over documents from how far each document moves it, without any replicate.
 
-    What the bootstrap tends to for a smooth function of sums over documents: its variance is D / (D - 1) times the sum
-    of the squared influences (the delta method, or infinitesimal jackknife); Student's t of D - 1. One document has no
-    interval.
+    What the bootstrap tends to for a smooth function of sums over documents: its variance is n / (n - 1) times the sum
+    of the squared influences (the delta method, or infinitesimal jackknife); Student's t of n - 1, n their effective
+    number. One document has no interval.
 
     Args:
         value: the number.
         influence_D: change of the number if a document counted for a little more, over that little; sums to 0.
+        n_effective: `effective_number` of their tokens, or of whatever else the number is a mean over.
     """
-    D = len(influence_D)
-    stderr = math.sqrt(few_documents(D) * float(influence_D @ influence_D)) if D > 1 else None
-    return from_stderr(value, stderr, D - 1)
+    if n_effective <= 1:
+        return Estimate(value)
+    stderr = math.sqrt(few_documents(n_effective) * float(influence_D @ influence_D))
+    return from_half_width(value, document_t(n_effective) * stderr, stderr)
 
 
 def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
@@ -211,8 +235,9 @@ class Recipe(StrEnum):
     """How replicates of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
     In each t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times, as replicates of D
-    documents spread too little. Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 %
-    and 97.5 % for many documents; for a few they are the least and the greatest replicate, which may be too near.
+    documents spread too little; D is their `effective_number`. Quantiles q are as far out as t sqrt(D / (D - 1)) is in
+    a normal distribution: 2.5 % and 97.5 % for many documents; for a few they are the least and the greatest replicate,
+    which may be too near.
 
     `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value. The number that belongs
     to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
@@ -253,36 +278,15 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
     return counts.reshape(n_replicates, n_documents).astype(np.int64, copy=False)
 
 
-def run_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
-    """How much each run counts when runs are resampled smoothly: exponential weights, scaled to a mean of 1.
-
-    A surface needs several sizes and several numbers of tokens, and of 16 to 24 runs drawn with replacement a third are
-    missing, so that some replicates have lost the design. Here each run keeps some weight, with the same variance:
-    the intervals of drawn surfaces are a sixth narrower and hold the truth at their rate (benchmarks/README.md).
-
-    Args:
-        n_runs: number of runs; the checkpoints of one have its weight.
-        n_replicates: number of replicates B.
-        seed: of numpy's PCG64 generator.
-
-    Returns:
-        Shape [n_replicates, n_runs]; each row sums to n_runs.
-
-    Source:
-        D. B. Rubin, The Bayesian Bootstrap, Annals of Statistics 9, 1981.
-    """
-    return np.random.default_rng(seed).dirichlet(np.ones(n_runs), n_replicates) * n_runs
-
-
-def estimate(value: float, replicate_B: Floats, n_documents: int | None, recipe: Recipe = Recipe.normal) -> Estimate:
+def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
     """A number with its 95 % interval over documents, from the same number of each replicate.
 
     Args:
         value: of all documents.
         replicate_B: of each replicate, shape [B]; those that are not finite, such as one that drew no token, are left
             out.
-        n_documents: number of documents in the sample; None where they are not counted, or the replicates are draws
-            that spread as much as the number does. A single document cannot be drawn anew, so it has no interval.
+        n_effective: `effective_number` of the sample; None where documents are not counted, or the replicates
+            are draws that spread as much as the number does. A single one cannot be drawn anew: it has no interval.
         recipe: how the replicates become an interval.
 
     Returns:
@@ -295,14 +299,14 @@ def estimate(value: float, replicate_B: Floats, n_documents: int | None, recipe:
     if not math.isfinite(value):
         return Estimate()
     value, usable_B = float(value), replicate_B[np.isfinite(replicate_B)]
-    if len(usable_B) < MIN_REPLICATES or (n_documents is not None and n_documents < 2):
+    if len(usable_B) < MIN_REPLICATES or (n_effective is not None and n_effective <= 1):
         return Estimate(value)
-    few = few_documents(n_documents)
+    few = few_documents(n_effective)
     if recipe in (Recipe.normal, Recipe.uncentred):
         number = 2 * value - float(usable_B.mean()) if recipe is Recipe.normal else value
         stderr = math.sqrt(few * float(usable_B.var(ddof=1)))
-        return from_stderr(number, stderr, None if n_documents is None else n_documents - 1)
-    tail = float(ndtr(-math.sqrt(few) * document_t(n_documents)))
+        return from_half_width(number, document_t(n_effective) * stderr, stderr)
+    tail = float(ndtr(-math.sqrt(few) * document_t(n_effective)))
     method: Literal["inverted_cdf", "linear"] = "inverted_cdf" if recipe is Recipe.percentile else "linear"
     return Estimate(value, *np.quantile(usable_B, [tail, 1 - tail], method=method).tolist())
 
@@ -320,17 +324,17 @@ class Moments:
     covariance_PP: Floats
 
 
-def moments(theta_P: Floats, theta_BP: Floats, n_documents: int | None = None) -> Moments | None:
+def moments(theta_P: Floats, theta_BP: Floats, n_effective: float | None = None) -> Moments | None:
     """Bias and covariance of fitted parameters over replicates; None below 20 of them.
 
     Args:
         theta_P: of the fit.
         theta_BP: of the replicates, finite.
-        n_documents: that were resampled; None where the replicates allow for their number, or it is not known.
+        n_effective: of those resampled; None where the replicates allow for it, or it is not known.
     """
     if len(theta_BP) < MIN_REPLICATES:
         return None
-    covariance_PP = few_documents(n_documents) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
+    covariance_PP = few_documents(n_effective) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
     return Moments(theta_BP.mean(axis=0) - theta_P, covariance_PP)
 
 
@@ -344,30 +348,30 @@ class Replicates:
             documents would be: sqrt(D / (D - 1)) times as far as replicates of D documents are.
         mean_N: of these.
         covariance_NN: of these, the sum of squares over their number less 1.
-        n_documents: D; None where they are not counted.
+        n_effective: D; None where they are not counted.
     """
 
     y_BN: Floats
     ln_y_BN: Floats
     mean_N: Floats
     covariance_NN: Floats
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     @classmethod
-    def of(cls, y: ArrayLike, n_documents: int | None = None) -> "Replicates":
+    def of(cls, y: ArrayLike, n_effective: float | None = None) -> "Replicates":
         """Of values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
         ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
         n = len(ln_y_BN) or math.nan  # of none nothing is known
         mean_N = ln_y_BN.sum(axis=0) / n
-        about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_documents))
+        about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_effective))
         covariance_NN = about_BN.T @ about_BN / max(n - 1, 1)
-        return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, n_documents)
+        return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, n_effective)
 
     @classmethod
-    def of_logarithms(cls, ln_y: ArrayLike, n_documents: int | None = None) -> "Replicates":
+    def of_logarithms(cls, ln_y: ArrayLike, n_effective: float | None = None) -> "Replicates":
         """Of ln y, [B, N]."""
-        return cls.of(np.exp(ln_y), n_documents)
+        return cls.of(np.exp(ln_y), n_effective)
 
     @property
     def n_left_out(self) -> int:
@@ -381,7 +385,7 @@ class Replicates:
 
     def smallest(self, m: int) -> "Replicates":
         """The same at the first m sizes."""
-        return Replicates.of(self.y_BN[:, :m], self.n_documents)
+        return Replicates.of(self.y_BN[:, :m], self.n_effective)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
         """Covariance over the replicates of linear combinations of ln y, [K, K]."""

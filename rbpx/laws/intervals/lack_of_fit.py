@@ -35,7 +35,7 @@ class Stacked:
         family_M: 0 .. F-1.
         size_M: number of the size; equal where S is.
         change_BM: change of ln y under replicates of the documents, the same for all families; None where not known.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
 
     x_M: Floats
@@ -44,7 +44,7 @@ class Stacked:
     family_M: Whole
     size_M: Whole
     change_BM: Floats | None
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     @property
     def n_families(self) -> int:
@@ -79,7 +79,7 @@ def stack(
     S_F: Sequence[ArrayLike],
     y_F: Sequence[ArrayLike],
     y_replicates_F: Sequence[ArrayLike | None] | None = None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
 ) -> Stacked:
     """Put families one after the other.
 
@@ -88,16 +88,16 @@ def stack(
         y_F: its values, shape [N_f], positive.
         y_replicates_F: its values under B replicates of the same documents for all families, shape [B, N_f]; those of
             one family alone say nothing. Rows with a value that is not positive and finite are left out.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
     y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
     known, change_BM = [np.asarray(y, np.float64) for y in y_replicates_F or () if y is not None], None
     if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
-        replicates = Replicates.of(np.concatenate(known, axis=1), n_documents)
+        replicates = Replicates.of(np.concatenate(known, axis=1), n_effective)
         change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
     points = stack_one(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
-    return replace(points, family_M=family_M, n_documents=n_documents)
+    return replace(points, family_M=family_M, n_effective=n_effective)
 
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare

@@ -196,7 +196,7 @@ class LossFit:
 
 
 def fit_losses(
-    points: LossPoints, noise: Noise, z_BN2: Floats | None = None, n_documents: int | None = None
+    points: LossPoints, noise: Noise, z_BN2: Floats | None = None, n_effective: float | None = None
 ) -> LossFit:
     """Fit a curve, with profile intervals of its constants that documents widen.
 
@@ -206,19 +206,19 @@ def fit_losses(
         points: of the models.
         noise: whose covariance they have.
         z_BN2: ln x and ln y under resampled documents; None where there are none.
-        n_documents: that were resampled.
+        n_effective: of those resampled.
     """
     n, slope, doubts = len(points.ln_x_N), Estimate(), [Status.too_few_sizes]
     best = None
     if n >= 3 and np.ptp(points.ln_x_N) > 0:
-        slope, doubts = _slope(points, z_BN2, n_documents)
+        slope, doubts = _slope(points, z_BN2, n_effective)
         best = fit_curve(points) if n >= FEWEST else None
         failed = Status.too_few_sizes if best is None else Status.not_converged
         if best is None or not math.isfinite(best.squares):
             best, doubts = None, [*doubts, failed]
     if best is None:
         return LossFit(n, noise, dict.fromkeys(CONSTANTS, Estimate()), slope, None, None, (), in_order(doubts))
-    constants, most = _intervals(points, best, z_BN2, n_documents), np.array(points.most)
+    constants, most = _intervals(points, best, z_BN2, n_effective), np.array(points.most)
     at_bound = tuple(np.array(CONSTANTS[2:])[best.theta_P[2:] <= _AT_BOUND * most].tolist())
     kappa = constants["kappa"]
     if np.any(best.theta_P[2:] >= most) or kappa.ends is None or kappa.ends[1] - kappa.ends[0] >= (kappa.value or 0.0):
@@ -239,7 +239,7 @@ def rise_of(ln_x_N: Floats, ln_y_N: Floats) -> Estimate:
     return coefficient(np.column_stack([np.ones(len(ln_x_N)), ln_x_N - ln_x_N.mean()]), ln_y_N, 1)
 
 
-def _slope(points: LossPoints, z_BN2: Floats | None, n_documents: int | None) -> tuple[Estimate, list[Status]]:
+def _slope(points: LossPoints, z_BN2: Floats | None, n_effective: float | None) -> tuple[Estimate, list[Status]]:
     """The slope of the straight line, and no_trend where ln y does not rise with ln x."""
     as_measured = rise_of(points.ln_x_N, points.ln_y_N)
     if as_measured.value is None or as_measured.value <= 0:
@@ -248,18 +248,18 @@ def _slope(points: LossPoints, z_BN2: Floats | None, n_documents: int | None) ->
     straight, dof = _search(points, start_PB, 2, 3), len(points.ln_x_N) - 2
     variance = float(np.linalg.pinv(straight.J_PN[:2] @ straight.J_PN[:2].T)[1, 1])
     half = student_t(dof) * math.sqrt(straight.squares / dof * variance)
-    half = math.hypot(half, _over_documents(straight, [0, 1], z_BN2, n_documents)[1])
+    half = math.hypot(half, _over_documents(straight, [0, 1], z_BN2, n_effective)[1])
     kappa = float(straight.theta_P[1])
     rises = as_measured.lo is not None and as_measured.lo > 0
     return Estimate(kappa, kappa - half, kappa + half), [] if rises else [Status.no_trend]
 
 
-def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_documents: int | None) -> dict[str, Estimate]:
+def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_effective: float | None) -> dict[str, Estimate]:
     """Profile intervals: where the best curve that keeps a constant is t^2 times the scatter worse; then documents."""
     most_x, most_y = points.most
     bounds = [(-700.0, 700.0), _KAPPA, (0.0, most_x), (0.0, most_y)]
     free = [place for place in range(4) if place < 2 or best.theta_P[place] > _AT_BOUND * bounds[place][1]]
-    half_P, found = _over_documents(best, free, z_BN2, n_documents), {}
+    half_P, found = _over_documents(best, free, z_BN2, n_effective), {}
     for place, name in enumerate(CONSTANTS):
         value, is_E, ends = float(best.theta_P[place]), name.startswith("E"), []
         for side, last in zip((-1, 1), bounds[place], strict=True):
@@ -295,7 +295,7 @@ def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) ->
     return None if step == 0 else crossing(over, centre, side * step, last)
 
 
-def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_documents: int | None) -> Floats:
+def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_effective: float | None) -> Floats:
     """Half of the interval over documents of each constant: by how much a replicate moves it, linearised."""
     half_P = np.zeros(4)
     if z_BN2 is None or len(z_BN2) < 2:
@@ -304,5 +304,5 @@ def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_docum
     about_BN2 = z_BN2 - z_BN2.mean(axis=0)
     moved_BN = (about_BN2[..., 1] - m_N * about_BN2[..., 0]) * curve.J_PN[0] / J_PN[0]  # over the sd
     theta_BP = moved_BN @ np.linalg.pinv(curve.J_PN[free])
-    half_P[free] = document_t(n_documents) * np.sqrt(few_documents(n_documents) * theta_BP.var(axis=0, ddof=1))
+    half_P[free] = document_t(n_effective) * np.sqrt(few_documents(n_effective) * theta_BP.var(axis=0, ddof=1))
     return half_P

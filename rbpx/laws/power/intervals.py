@@ -74,7 +74,7 @@ def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
         ended = Replicates.of_logarithms(replicates.ln_y_BN[ended_B])
-        replicates = replace(ended, n_documents=replicates.n_documents)
+        replicates = replace(ended, n_effective=replicates.n_effective)
     return uncertainty(regression, (text, replicates), x_N)
 
 

@@ -46,7 +46,7 @@ class SharedError:
         explained: the part of it that the documents explain, a standard deviation.
         shared: variance over documents that no residual shows.
         unit: variance of the combination if the points scattered independently by 1.
-        n_documents: that were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
 
     scatter: float
@@ -54,12 +54,12 @@ class SharedError:
     explained: float
     shared: float
     unit: float
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     @property
     def half_width(self) -> float:
         """Half of the 95 % interval."""
-        return half_width(self.shared, self.scatter, self.dof, self.explained, n_documents=self.n_documents)
+        return half_width(self.shared, self.scatter, self.dof, self.explained, n_effective=self.n_effective)
 
     @property
     def variance_of_one(self) -> float:
@@ -125,7 +125,7 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
         text = float((change_BM @ influence_M).var(ddof=1))
         explained = max(float(np.einsum("bm,mn,bn->b", change_BM, form_MM, change_BM).mean()), 0.0)
     shared = max(text - explained, 0.0)
-    return SharedError(variance**0.5, dof, explained**0.5, shared, float(wanted[0]), points.n_documents)
+    return SharedError(variance**0.5, dof, explained**0.5, shared, float(wanted[0]), points.n_effective)
 
 
 def as_plain(value: object) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Uncertainty:
         dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
         knows_text: whether documents were resampled.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
-        n_documents: whose replicates say so; None where they are not counted, as in fits of earlier versions.
+        n_effective: of those resampled; None where they are not counted, as in fits of earlier versions.
     """
 
     text_PP: Floats
@@ -158,7 +158,7 @@ class Uncertainty:
     dof: float
     knows_text: bool
     point: float = 1.0
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
@@ -177,11 +177,11 @@ class Uncertainty:
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
         """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
         unit, shared = self._parts(gradient_P, new_model)
-        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_documents, p)
+        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
     def shared_half_width(self, gradient_P: Floats) -> float:
         """Half of the width of an interval from the noise shared by all sizes alone."""
-        return document_t(self.n_documents) * math.sqrt(self._parts(gradient_P)[1])
+        return document_t(self.n_effective) * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """Variance per scatter of 1, and over documents beside what the scatter shows."""
@@ -196,13 +196,13 @@ class Uncertainty:
         shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
         values, vectors = np.linalg.eigh(shared_PP)
         shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(reach**2 * self.spread_PP + document_t(self.n_documents) ** 2 * shared_PP)
+        return np.asarray(reach**2 * self.spread_PP + document_t(self.n_effective) ** 2 * shared_PP)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """As `interval`, for the same models on other documents."""
         _, shared = self._parts(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
-        half = half_width(shared, own=math.sqrt(own), n_documents=self.n_documents)
+        half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
         return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
@@ -244,7 +244,7 @@ def uncertainty(
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
     text, replicates = documents or (None, None)
-    n_documents = None if replicates is None else replicates.n_documents
+    n_effective = None if replicates is None else replicates.n_effective
     if replicates is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ replicates.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
@@ -257,4 +257,4 @@ def uncertainty(
         error = shared_error(points, J_MP, residual_M, at=1)
         scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
     knows_text = text is not None
-    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_documents)
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_effective)

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
-from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
@@ -86,8 +85,8 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
     """The share of intervals that contained what was measured, with an interval; all None without any.
 
-    The quantities of one model err together, so the interval is Wilson's for as many forecasts as there are models; it
-    is too wide where they err apart.
+    The quantities of one model err together, so the interval is one for as many forecasts as there are models; it is
+    too wide where they err apart.
 
     Args:
         inside: of each forecast.
@@ -101,7 +100,14 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
 MIN_SIZES: Final = 3
-TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
+
+
+def tails_of(p: float) -> tuple[float, float, float]:
+    """Those of the median and of both ends of an interval that leaves out p."""
+    return 0.5, p / 2, 1 - p / 2
+
+
+TAILS: Final = tails_of(1 - LEVEL)
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
 _STEP: Final = math.log(10) / 10  # of the search, in ln S
 _CLOSE: Final = 1e-12  # in ln S
@@ -111,7 +117,12 @@ _MOST_TO_DEPART: Final = 32  # models; among more, the last two or their scatter
 
 
 def average_forms(
-    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = (), each_form: bool = True
+    S: ArrayLike,
+    y: ArrayLike,
+    targets: Sequence[float],
+    given: Sequence[Given] = (),
+    each_form: bool = True,
+    p: float = 1 - LEVEL,
 ) -> list[Prediction] | None:
     """Predict y at each target over the forms of a law.
 
@@ -121,6 +132,7 @@ def average_forms(
         targets: sizes to predict.
         given: values of the constants that are given, `rbpx.laws.power.given.values_of`.
         each_form: whether to say what each form counts and says alone.
+        p: how much each interval leaves out.
 
     Returns:
         A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
@@ -134,7 +146,7 @@ def average_forms(
 
     def answers(mixture: TMixture) -> list[Prediction]:
         found = []
-        for S_new, (y, *ends) in zip(targets, (sign * _ends(mixture)[0]).tolist(), strict=True):
+        for S_new, (y, *ends) in zip(targets, (sign * _ends(mixture, p)[0]).tolist(), strict=True):
             lo, hi = sorted(ends) if np.all(np.isfinite(ends)) else (None, None)
             found.append(Prediction(S_new, y, lo, hi, outside(S_new, sizes)))
         return found
@@ -181,10 +193,10 @@ def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFi
     return fit_forms(grid, np.log(y_BN))
 
 
-def _ends(mixture: TMixture) -> Floats:
+def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
     """Median and both ends of the interval of y, in the last axis."""
     with np.errstate(over="ignore"):  # an end beyond any float is infinite
-        return np.asarray(np.exp(mixture.quantiles(TAILS)))
+        return np.asarray(np.exp(mixture.quantiles(tails_of(p))))
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ def _misfit(fit: PowerLaw, replicates: Replicates | None, level: float) -> Misfi
     if test is None or replicates is None or not replicates.suffices:
         return test
     variance = float(replicates.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])
-    return test if test.length**2 > document_t(replicates.n_documents) ** 2 * variance else None
+    return test if test.length**2 > document_t(replicates.n_effective) ** 2 * variance else None
 
 
 def _about(fit: PowerLaw) -> tuple[Floats, Floats]:

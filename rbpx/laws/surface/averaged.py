@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from rbpx.laws.forms.linearised import Nearby, draw, mix, without_each
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
+from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.influence import Moved
-from rbpx.laws.prediction.prediction import TAILS, average_forms
+from rbpx.laws.prediction.prediction import average_forms, tails_of
 from rbpx.laws.surface.checks import HeldOut, of_points
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import Surface
@@ -69,7 +69,7 @@ class OverForms:
     away: float | None = None
 
 
-def predict_on_line(runs: Runs, design: Design, S: float, D: float) -> OverForms:
+def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> OverForms:
     """Predict y near the line of a collinear design.
 
     Args:
@@ -77,24 +77,25 @@ def predict_on_line(runs: Runs, design: Design, S: float, D: float) -> OverForms
         design: of them, by `rbpx.laws.surface.design.judge`.
         S: size.
         D: tokens.
+        p: how much an interval leaves out.
     """
     if design.is_line:
         along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
         # Points that scatter about the line say where near is, if they scatter more than a factor of 1.25.
         widest = max(design.away(*each) for each in zip(runs.S_N.tolist(), runs.D_N.tolist(), strict=True))
-        return _law(along_N, runs.y_N, at, design.along, design.away(S, D), max(widest, _NEAR))
+        return _law(along_N, runs.y_N, at, design.along, design.away(S, D), max(widest, _NEAR), p)
     axis = "D" if design.n_S < design.n_D else "S"
     along_N, across_N, at, given = (runs.D_N, runs.S_N, D, S) if axis == "D" else (runs.S_N, runs.D_N, S, D)
     away_N = np.abs(np.log(across_N / given))
     nearest_N = away_N <= away_N.min() + _SAME
-    return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME)
+    return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME, p)
 
 
-def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float) -> OverForms:
+def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float, p: float) -> OverForms:
     """Points that coincide along the axis count once; without numbers below 3 of them, or where none is near."""
     values, place_N = np.unique(along_N, return_inverse=True)
     y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
-    averaged = average_forms(values, y, [at]) if away <= near else None
+    averaged = average_forms(values, y, [at], p=p) if away <= near else None
     answer = NO_ESTIMATE if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
     return OverForms(answer, {}, {}, axis=axis, away=math.exp(away))
 
@@ -165,6 +166,7 @@ def predict_over_forms(
     points: Sequence[tuple[float, float]],
     budgets: Sequence[BudgetTest],
     U: float | None = None,
+    p: float = 1 - LEVEL,
 ) -> list[OverForms]:
     """Predict a new run at each point.
 
@@ -173,15 +175,16 @@ def predict_over_forms(
         points: S and D of each.
         budgets: what the forms foretold of these runs; those at the gap nearest to that of a point widen its interval.
         U: unique tokens among them; None where all are.
+        p: how much each interval leaves out; the errors to expect are told by intervals of 95 %.
     """
     runs, design = fits[0].runs, fits[0].design
     within = [
-        {fit.form: fit.surface.predict(S, D, U, new_run=True) for fit in fits if fit.surface is not None}
+        {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
         for S, D in points
     ]
     gaps = [6 * S * D / float(runs.along(Axis.C).max()) if len(runs.S_N) else 1.0 for S, D in points]
     if design is not None and design.is_collinear:
-        on_line = [predict_on_line(runs, design, S, D) for S, D in points]
+        on_line = [predict_on_line(runs, design, S, D, p) for S, D in points]
         return [replace(at, within=alone) for at, alone in zip(on_line, within, strict=True)]
     if all(fit.surface is None for fit in fits):
         return [OverForms(NO_ESTIMATE, {}, alone) for alone in within]
@@ -191,7 +194,7 @@ def predict_over_forms(
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
         OverForms(y, mixed.weights, alone, float(by), mixture.at(point))
-        for point, (y, alone, by) in enumerate(zip(_estimates(mixture), within, factors, strict=True))
+        for point, (y, alone, by) in enumerate(zip(_estimates(mixture, p), within, factors, strict=True))
     ]
 
 
@@ -275,6 +278,6 @@ def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: 
     return Nearby(name, prior, *at(runs), *at(there))
 
 
-def _estimates(mixture: TMixture) -> list[Estimate]:
-    """Median and 95 % interval of each of T mixtures of ln y."""
-    return [Estimate(*ends).exp() for ends in mixture.quantiles(TAILS).tolist()]
+def _estimates(mixture: TMixture, p: float = 1 - LEVEL) -> list[Estimate]:
+    """Median and interval of each of T mixtures of ln y."""
+    return [Estimate(*ends).exp() for ends in mixture.quantiles(tails_of(p)).tolist()]

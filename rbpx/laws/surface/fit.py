@@ -12,10 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, run_weights
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.pinned import NOTHING, Pinned
+from rbpx.laws.power.unequal import run_weights
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize.elementwise import find_minimum
 
-from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
+from rbpx.laws.intervals.estimate import LEVEL, MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates, six_S
@@ -67,8 +67,8 @@ class SurfaceNumbers:
         of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
         return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
 
-    def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0) -> Estimate:
-        """A number with its 95 % interval over runs: Student's t, with as many degrees of freedom as runs leave.
+    def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
+        """A number with its interval over runs: Student's t, with as many degrees of freedom as runs leave.
 
         There is no interval where more than 5 % of the replicates do not have the number, or no freedom is left.
 
@@ -76,6 +76,7 @@ class SurfaceNumbers:
             value: of the fit.
             replicate_B: of each replicate; those that are not finite do not have it.
             of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
+            p: how much the interval leaves out.
         """
         if not math.isfinite(value):
             return Estimate()
@@ -86,7 +87,7 @@ class SurfaceNumbers:
         # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
         with np.errstate(over="ignore"):  # a constant that no replicate determines has no end
             of_replicates = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
-        return from_stderr(value, math.sqrt(of_replicates + of_run**2), dof)
+        return from_stderr(value, math.sqrt(of_replicates + of_run**2), dof, p)
 
     def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
         """A function of the constants with its interval.
@@ -99,7 +100,9 @@ class SurfaceNumbers:
             values = number(of_all)
         return self.estimate(float(values[0]), values[1:])
 
-    def predict(self, S: float, D: float, U: float | None = None, new_run: bool = False) -> Estimate:
+    def predict(
+        self, S: float, D: float, U: float | None = None, new_run: bool = False, p: float = 1 - LEVEL
+    ) -> Estimate:
         """The value at another point, with the interval of the surface there or that of one new run.
 
         Args:
@@ -107,9 +110,10 @@ class SurfaceNumbers:
             D: tokens.
             U: unique tokens among them; None where all are.
             new_run: whether the interval is that of a run to be trained, which scatters about the surface as others do.
+            p: how much it leaves out.
         """
         (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
-        return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0).exp()
+        return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0, p).exp()
 
     @property
     def scatter(self) -> float:

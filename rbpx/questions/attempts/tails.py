@@ -126,7 +126,8 @@ class Tail:
     def _constant(self, at: int) -> Estimate:
         if self.theta is None:
             return Estimate()
-        return from_influence(float(self.theta[at]), self.influence_I2[:, at]).through(exp_or_none)
+        influence_I = self.influence_I2[:, at]
+        return from_influence(float(self.theta[at]), influence_I, len(influence_I)).through(exp_or_none)
 
     @property
     def covariance_22(self) -> Floats:

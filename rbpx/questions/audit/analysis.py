@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import by_name, document_weights
+from rbpx.laws.intervals.estimate import by_name, document_weights, effective_number
+from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Evidence, size_points, weigh
 from rbpx.runs.shifts import LawAtK, LawShift, Shift, shift_law, shifts_of_run
@@ -116,7 +117,11 @@ def analyse(
         request: gives k, resamples, seed, and the engine where that was asked again.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
-    sampled = Group(tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured), group.ties)
+    runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)
+    of_one = measured[0][1][0]
+    tokens_D = np.bincount([place[doc_id] for doc_id in of_one["doc_id"].to_pylist()], of_one["n_tokens"].to_numpy())
+    documents = replace(Documents.alone(len(doc_ids)), effective=effective_number(tokens_D))
+    sampled = Group(runs, group.ties, documents=documents)
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
     k_grid = request.k.grid(sampled.vocab_size, DEFAULT_K)
     sides = list[Evidence](), list[Evidence]()
@@ -173,7 +178,7 @@ def compare(
         request: says for which k there is no RBP.
         k_grid: the k of RBP.
     """
-    shifts = [shifts_of_run(*both, k_grid, group.n_resampled) for both in zip(before, after, strict=True)]
+    shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]
     if group.n_sizes < 3:
         return shifts, []
     points = [size_points(group, side, request, k_grid, LAWS) for side in (before, after)]

@@ -85,7 +85,7 @@ def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
     (group, evidence), rows = side, list[Record]()
     for (law, k), at in places(k_grid).items():
         value, replicate_B = float(evidence[-1].measured[law][at]), evidence[-1].replicates[law].T[at].T
-        number = estimate(value, replicate_B, group.n_resampled, Recipe.expanded)
+        number = estimate(value, replicate_B, group.n_effective, Recipe.expanded)
         rows.append(_of_one(group) | {"quantity": law, "k": k, **number.record()})
     for points in size_points(group, evidence, request, k_grid, LAWS) if group.n_sizes >= 3 else ():
         fit, law = fit_points(points, Method.ols).fit, f"alpha_{points.law}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.intervals.estimate import Estimate, by_name, from_influence
+from rbpx.laws.intervals.estimate import Estimate, by_name, effective_number, from_influence
 from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record
 
@@ -52,7 +52,7 @@ def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
     """A ratio of sums over documents, with its interval."""
     units = units_D.sum()
     value = float(sum_D.sum() / units)
-    return from_influence(value, (sum_D - value * units_D) / units)
+    return from_influence(value, (sum_D - value * units_D) / units, effective_number(units_D))
 
 
 @lru_cache(maxsize=65_536)

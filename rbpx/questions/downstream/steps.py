@@ -204,7 +204,7 @@ def _second(
     reasons = [] if fit.converged else [Status.not_converged]
     reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
     noise, n_items = MINIMUM_SD, task.n_items
-    if n_items is not None:  # how far above chance a model that knows nothing may be: the reach of Wilson's interval
+    if n_items is not None:  # how far above chance a model that knows nothing may be, at a chance of 0 too
         noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
     reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
     n = independent_points(y_N - curves(fit.theta_P, x_N), group_N)

@@ -108,7 +108,7 @@ def _emergence(
     windows_MN: Floats | None = None,
     p_BMN: Floats | None = None,
 ) -> Emergence:
-    S, n_documents = np.array([run.x for run in group.runs if run.x is not None]), group.n_resampled
+    S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.n_effective
 
     @cache
     def reached(at: int) -> list[Reached] | None:
@@ -123,12 +123,12 @@ def _emergence(
 
     fits, laws = list[PowerLaw](), list[Record]()
     for at, n in enumerate(lengths):
-        fit = fit_windows(S, p_MN[:, at], None if p_BMN is None else p_BMN[:, :, at], n_documents)
+        fit = fit_windows(S, p_MN[:, at], None if p_BMN is None else p_BMN[:, :, at], effective)
         law = _doubted(group, windows_law(fit, n))
         fits.append(replace(fit, status=law.fit.status))
         laws.append(_row(group, k, "law", n, law, crossings(law, at)))
-    pooled = _doubted(group, fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents))
-    joint, departs = fit_joint(S, lengths, p_MN, p_BMN, n_documents), pooled.params.get("bent")
+    pooled = _doubted(group, fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, effective))
+    joint, departs = fit_joint(S, lengths, p_MN, p_BMN, effective), pooled.params.get("bent")
     departs = departs or pooled.params.get("dependent")
     joint = _doubted(group, joint, [Status.bends] if departs else [])
     by_pooled, by_joint = (
@@ -139,7 +139,7 @@ def _emergence(
     for m, run in enumerate(group.runs):
         for at, n in enumerate(lengths):
             of_B = np.empty(0) if p_BMN is None else p_BMN[:, m, at]
-            p = by_name(p=estimate(float(p_MN[m, at]), of_B, n_documents, Recipe.percentile))
+            p = by_name(p=estimate(float(p_MN[m, at]), of_B, effective, Recipe.percentile))
             n_windows = None if windows_MN is None else int(windows_MN[m, at])
             of_run = {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k}
             windows[m][at] = {**of_run, **p, "n_windows": n_windows, **predicted[m][at]}

@@ -48,9 +48,9 @@ class WindowsLaw:
     text_variance: float | None = None
 
 
-def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_documents: int | None = None) -> PowerLaw:
+def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_effective: float | None = None) -> PowerLaw:
     """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does; C_N has N in it."""
-    return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_documents))
+    return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_effective))
 
 
 def windows_law(fit: PowerLaw, n: int) -> WindowsLaw:
@@ -67,14 +67,18 @@ def _with_constants(law: WindowsLaw, fit: PowerLaw, more_N: Mapping[int, float])
     if about is None:
         return law
     # the covariance, times the square of the greater of the t that its two parts would take
-    t = max(student_t(about.dof), document_t(about.n_documents) if about.knows_text else 0.0)
+    t = max(student_t(about.dof), document_t(about.n_effective) if about.knows_text else 0.0)
     region_22 = t**2 * (about.scatter**2 * about.spread_PP + about.text_PP)
     text_variance = float(about.text_PP[1, 1]) if about.knows_text else None
     return replace(law, region_N22=dict.fromkeys(more_N, region_22), text_variance=text_variance)
 
 
 def fit_joint(
-    S: Floats, lengths: Sequence[int], p_MN: Floats, p_BMN: Floats | None = None, n_documents: int | None = None
+    S: Floats,
+    lengths: Sequence[int],
+    p_MN: Floats,
+    p_BMN: Floats | None = None,
+    n_effective: float | None = None,
 ) -> WindowsLaw:
     """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
 
@@ -87,7 +91,7 @@ def fit_joint(
         lengths: window lengths N.
         p_MN: shares; may be 0, 1 or NaN.
         p_BMN: under replicates of the documents. One in which a point that was fitted is 0, 1 or NaN is left out.
-        n_documents: how many were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
     ln_N_N, ln_y_MN = np.log(lengths), _ln_neg_ln(p_MN)
     used_MN = np.isfinite(ln_y_MN)
@@ -101,7 +105,7 @@ def fit_joint(
 
     replicates = None
     if p_BMN is not None:
-        replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_documents)
+        replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_effective)
     counts, y_M = Unequal(n_M[fitted_M].astype(np.float64)) if fitted_M.any() else None, np.exp(means(ln_y_MN))
     fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, unequal=counts)
     status = fit.status or Status.ok

@@ -71,7 +71,7 @@ class Cells:
         p_C: the share.
         windows_C: how many windows it is of; None where that is unknown.
         p_BC: under replicates of the documents; None where there are none, or too few.
-        n_documents: how many were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
     """
 
     x_C: Floats
@@ -80,7 +80,7 @@ class Cells:
     p_C: Floats
     windows_C: Floats | None
     p_BC: Floats | None
-    n_documents: int | None
+    n_effective: float | None
 
     @cached_property
     def design_CP(self) -> Floats:
@@ -106,7 +106,7 @@ class Cells:
         excess_C = np.zeros(len(self.p_C)) if self.windows_C is None else np.ones(len(self.p_C))
         if self.p_BC is None:
             return excess_C
-        variance_C = few_documents(self.n_documents) * self.p_BC.var(axis=0, ddof=1)
+        variance_C = few_documents(self.n_effective) * self.p_BC.var(axis=0, ddof=1)
         if self.windows_C is None:
             return np.asarray(variance_C / (self.p_C * np.log(self.p_C)) ** 2)
         independent_C = self.p_C * (1 - self.p_C) / self.windows_C
@@ -207,7 +207,7 @@ class Values:
 
         With its 95 % interval over documents and models, and the probability of one as far off.
         """
-        size_C, n_documents, shared, own = self.cells.size_C, self.cells.n_documents, 0.0, 0.0
+        size_C, n_effective, shared, own = self.cells.size_C, self.cells.n_effective, 0.0, 0.0
         alike_CC = np.where(size_C[:, None] == size_C, _ALIKE, 0.0) + (1 - _ALIKE) * np.eye(len(J_CP))
         guess_CC = alike_CC / np.sqrt(np.outer(self.weight_C, self.weight_C))
         sums_MC = np.eye(int(size_C.max()) + 1)[size_C].T * of_C
@@ -221,17 +221,17 @@ class Values:
         scale, dof = float(variance_M.sum()) / seen, seen**2 / float(np.sum(seen_MM**2))
         scatter = math.sqrt(scale * float(np.sum((left_MC @ self.residual_C) ** 2)))
         if self.change_BC is not None:
-            centred_BC = math.sqrt(few_documents(n_documents)) * (self.change_BC - self.change_BC.mean(axis=0))
+            centred_BC = math.sqrt(few_documents(n_effective)) * (self.change_BC - self.change_BC.mean(axis=0))
             own = scale * float(np.mean(np.sum((centred_BC @ left_MC.T) ** 2, axis=1)))
             shared = max(float(np.var(centred_BC @ of_C, ddof=1)) - own, 0.0)
-        half, p = half_width(shared, scatter, dof, math.sqrt(own), n_documents=n_documents), 1.0
+        half, p = half_width(shared, scatter, dof, math.sqrt(own), n_effective=n_effective), 1.0
         if float(np.abs(self.residual_C).max()) >= _ROUNDING:
             p = 2 * float(stdtr(dof, -abs(value) / half * student_t(dof))) if half > 0 else float(value == 0)
         return {**from_half_width(value, half).record(), "p": p}
 
 
 def _cells(
-    S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_documents: int | None
+    S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_effective: float | None
 ) -> tuple[Cells, NDArray[np.intp]]:
     """The shares that can be fitted, and which window lengths they are of."""
     fits_MN = np.isfinite(p_MN) if windows_MN is not None else (p_MN > 0) & (p_MN < 1)
@@ -244,7 +244,7 @@ def _cells(
         p_BC = p_BC if len(p_BC) >= MIN_REPLICATES else None
     windows_C = None if windows_MN is None else windows_MN[size_C, n_C]
     x_C, length_C = (np.log(S) - np.log(S).mean())[size_C], np.searchsorted(used, n_C)
-    return Cells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_documents), used
+    return Cells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_effective), used
 
 
 def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
@@ -280,7 +280,7 @@ def _scatter(cells: Cells, theta_P: Floats, count_C: Floats) -> Scatter:
         return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
     at_B = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), cells.tally(cells.p_BC, count_C))
     replicates = at_B, np.cov(at_B.score_BP @ fisher_PP, rowvar=False)
-    return model_scatter(cells.x_C, at, fisher_PP, replicates, cells.n_documents)
+    return model_scatter(cells.x_C, at, fisher_PP, replicates, cells.n_effective)
 
 
 def fit_pooled(
@@ -289,7 +289,7 @@ def fit_pooled(
     p_MN: Floats,
     windows_MN: Floats | None = None,
     p_BMN: Floats | None = None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
 ) -> WindowsLaw:
     """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood to counts that vary more than those of independent windows.
 
@@ -303,7 +303,7 @@ def fit_pooled(
         windows_MN: how many windows each share is of; None where that is unknown, and then shares of 0 and 1 say
             nothing and are left out.
         p_BMN: the shares under B replicates of the documents. One in which a share that was fitted is NaN is left out.
-        n_documents: how many were resampled; None where they are not counted.
+        n_effective: of those resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
@@ -313,7 +313,7 @@ def fit_pooled(
         tests whether one exponent serves all and the points lie on lines, `bent` those that say no; `independent` those
         whether the constants grow as N, `dependent` likewise.
     """
-    cells, at = _cells(S, p_MN, windows_MN, p_BMN, n_documents)
+    cells, at = _cells(S, p_MN, windows_MN, p_BMN, n_effective)
     interval = ("models" if p_BMN is None else None) if cells.p_BC is None else "documents and models"
     params: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": interval}
     params |= {"S": S.tolist(), "lengths": list(lengths), "p": listed(p_MN)}

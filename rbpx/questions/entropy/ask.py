@@ -69,7 +69,7 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
     row: Record = {"kind": "terms", **group.names(), "run_id": run.run_id, **run.names(), "cross_entropy_nats": whole}
     for name in TERMS:
         nats, share_B = float(of.measured[name]), of.replicates[name] / of.replicates["cross_entropy"]
-        share = estimate(nats / whole, share_B, group.n_resampled)
+        share = estimate(nats / whole, share_B, group.n_effective)
         # Where a single document has all scored tokens, resamples do not differ: there is no interval either.
         varies = np.nanmax(share_B) > np.nanmin(share_B)
         corrected = share if varies and share.ends is not None else NO_ESTIMATE

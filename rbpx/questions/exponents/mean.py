@@ -67,9 +67,9 @@ def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) 
     at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
     documents of a text are common too where it is the only one.
     """
-    n_documents = points[0].n_documents
+    n_effective = points[0].n_effective
     sizes, values, drawn = ([getattr(each, name) for each in points] for name in ("S_N", "y_N", "y_BN"))
-    law = fit_series(stacked := stack(sizes, values, drawn, n_documents), n_alpha=len(points))
+    law = fit_series(stacked := stack(sizes, values, drawn, n_effective), n_alpha=len(points))
     L_PM, same_MM, pair_M = np.linalg.pinv(law.jacobian_MP), stacked.same_size_MM, stacked.family_M
     influence_M, rest_MM = L_PM[len(points) :].mean(axis=0), np.eye(len(pair_M)) - law.jacobian_MP @ L_PM
     apart_MM = same_MM * np.logical_and.reduce([of[pair_M][:, None] != of[pair_M] for of in ways])
@@ -81,7 +81,7 @@ def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) 
         squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
     if one_text and stacked.change_BM is not None:
         shared = float((stacked.change_BM @ influence_M).var(ddof=1))
-        squared += half_width(shared, n_documents=n_documents) ** 2
+        squared += half_width(shared, n_effective=n_effective) ** 2
     return squared
 
 

@@ -77,7 +77,7 @@ def _law(groups: Sequence[Group], points: Sequence[Points]) -> PooledLaw:
     # The documents of one text are drawn alike for all families, so their resamples belong together.
     replicates = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
-    fits = [fit_pooled(sizes, values, replicates, method, points[0].n_documents) for method in _FORMS]
+    fits = [fit_pooled(sizes, values, replicates, method, points[0].n_effective) for method in _FORMS]
     if lone:
         no_ends = dict.fromkeys(("alpha_lo", "alpha_hi", "E_lo", "E_hi"))
         fits = [fit | no_ends | {"status": first_of([fit["status"], Status.one_document])} for fit in fits]

@@ -78,7 +78,7 @@ def _within(result: Laws, law: Law, at: int) -> Estimate:
         return Estimate()
     y_B = result.evidence[at].replicates[law.law]
     y_B = y_B if law.k is None else neg_ln(y_B[:, result.k_grid.index(law.k)])
-    return estimate(law.fit.y[at], y_B[np.isfinite(y_B) & (y_B > 0)], result.group.n_resampled, Recipe.expanded)
+    return estimate(law.fit.y[at], y_B[np.isfinite(y_B) & (y_B > 0)], result.group.n_effective, Recipe.expanded)
 
 
 def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:

@@ -72,7 +72,7 @@ def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], 
     for family in several:
         of_N = pairs.of(family)
         z_BN2 = None if pairs.z_BN2 is None else pairs.z_BN2[:, of_N]
-        fits[family] = fit_losses(pairs.points(of_N), pairs.noise, z_BN2, pairs.n_documents)
+        fits[family] = fit_losses(pairs.points(of_N), pairs.noise, z_BN2, pairs.n_effective)
     if (of_all := fits[None].curve) is not None:
         shared = share_one_curve(pairs.points(pairs.of(None)), of_all, pairs.family_N, seed)
     for family, fit in fits.items():

@@ -153,7 +153,7 @@ def fit_gap(
     loss_b: ArrayLike,
     a_replicates: ArrayLike | None = None,
     b_replicates: ArrayLike | None = None,
-    n_documents: int | None = None,
+    n_effective: float | None = None,
 ) -> Gap:
     """Fit the ratio of two losses by least squares of its logarithm on ln S.
 
@@ -165,13 +165,13 @@ def fit_gap(
         loss_b: on the second.
         a_replicates: of the first, under resampled documents, shape [B, N]; of too few there is no interval.
         b_replicates: of the second; its documents are drawn independently of the first's.
-        n_documents: that were resampled, of the text with fewer; None where they are not counted.
+        n_effective: of those resampled, of the text with fewer; None where they are not counted.
     """
     sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
         swapped = -math.inf < float(np.log(sides[0] / sides[1]).mean()) < 0
         sides, drawn = (pair[:: -1 if swapped else 1] for pair in (sides, drawn))
-        replicates = Replicates.of(drawn[0] / drawn[1], n_documents) if drawn.ndim == 3 else None
+        replicates = Replicates.of(drawn[0] / drawn[1], n_effective) if drawn.ndim == 3 else None
         fit = fit_power_law(S, sides[0] / sides[1], replicates)
     if fit.alpha.value is None or fit.r2.value is None or fit.theta_P is None:
         return Gap(swapped, fit)
@@ -187,7 +187,7 @@ def fit_gap(
         ln_S_ref = math.log(fit.S_ref)
         ends = [None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP())]
         straight = Estimate(ln_S_ref + ln_G / alpha, *ends)
-    return settle(_closing(gap, straight, sides, drawn, n_documents), p)
+    return settle(_closing(gap, straight, sides, drawn, n_effective), p)
 
 
 def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
@@ -213,7 +213,7 @@ def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
     return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
-def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_documents: int | None) -> Gap:
+def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effective: float | None) -> Gap:
     """With the form that both losses call for, and where the gap closes by that.
 
     Each loss with an irreducible part is fitted by itself. Where the power law is in doubt the gap closes where these
@@ -224,19 +224,19 @@ def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_docum
         straight: where it closes by the power law.
         sides: losses on A and B.
         drawn: both under resampled documents, if any; one in which a loss is not positive and finite is left out.
-        n_documents: that were resampled, of the text with fewer; None where they are not counted.
+        n_effective: of those resampled, of the text with fewer; None where they are not counted.
     """
     S, replicates = gap.fit.S, list[Replicates]()
     if drawn.ndim == 3:
         usable_B = np.all((drawn > 0) & np.isfinite(drawn), axis=(0, 2))
-        replicates = [Replicates.of(y_BN[usable_B], n_documents) for y_BN in drawn]
+        replicates = [Replicates.of(y_BN[usable_B], n_effective) for y_BN in drawn]
     laws = [fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=False)]
     laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
     if any(law.regression is None for law in laws):
         return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
     gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
-    curved = _meeting(laws, changes, n_documents)
+    curved = _meeting(laws, changes, n_effective)
     if gap.form is Form.offset or gap.bends:
         closed = curved
     elif gap.form is Form.either and straight.value is not None:
@@ -251,7 +251,7 @@ def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLaw:
     return fit_power_law(S, y, None, Method.offset, backtests=False)
 
 
-def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_documents: int | None) -> Estimate:
+def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: float | None) -> Estimate:
     """The ln of the size at which two laws with offsets meet, and the ends of the range in which they may.
 
     What a model does to both losses alike drops out of their ratio: its interval comes from the residuals of both with
@@ -276,7 +276,7 @@ def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_documents: i
     if changes:
         moved_BG = changes[0] @ by_2GN[0].T - changes[1] @ by_2GN[1].T
         gap_G = gap_G - moved_BG.mean(axis=0)
-        variance_G = variance_G + document_t(n_documents) ** 2 * moved_BG.var(axis=0, ddof=1)
+        variance_G = variance_G + document_t(n_effective) ** 2 * moved_BG.var(axis=0, ddof=1)
     crossings = np.flatnonzero(np.diff(np.sign(gap_G)) != 0)
     if len(crossings) == 0:
         return NO_ESTIMATE

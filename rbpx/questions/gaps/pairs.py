@@ -100,7 +100,7 @@ def _fits(one: Side, other: Side) -> Iterator[LossGap]:
         doubts = [each.doubt for each in (a, b) if each.doubt is not None]
         lone = Status.one_document in doubts
         of_a, of_b = (each.y_BN[:0] if lone and each.y_BN is not None else each.y_BN for each in (a, b))
-        counted = [each.n_documents for each in (a, b) if each.n_documents is not None]
+        counted = [each.n_effective for each in (a, b) if each.n_effective is not None]
         gap = fit_gap(a.S_N, a.y_N, b.y_N, of_a, of_b, min(counted, default=None))
         doubts += [doubt for side in (one, other) for doubt in document_doubts(side.group, gap.fit)]
         yield LossGap(*((other, one) if gap.swapped else (one, other)), a.law, a.k, gap, doubts)

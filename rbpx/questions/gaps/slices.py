@@ -17,7 +17,9 @@ import pyarrow as pa
 from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.laws.intervals.estimate import effective_number
 from rbpx.laws.numeric import Floats
+from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
@@ -95,15 +97,16 @@ def _slice(group: Group, request: Request, name: str, where: str, tables: list[p
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     runs = zip(tables, group.runs, strict=True)
     evidence = [weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES) for table, run in runs]
-    n_documents = len(np.unique(tables[-1]["doc_id"].to_numpy()))
+    doc_N, tokens_N = (tables[-1][name].to_numpy() for name in ("doc_id", "n_tokens"))
+    tokens_U = (group.documents or Documents.alone(group.n_documents)).tokens_of_units(doc_N, tokens_N)
     # The number of tokens and their combined bits tell sets apart.
     chosen = [
         (int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())))
         for table in tables
     ]
-    doubt = Status.one_document if n_documents == 1 else None
+    doubt = Status.one_document if np.count_nonzero(tokens_U) == 1 else None
     doubt = Status.different_tokens if len(set(chosen)) > 1 else doubt
     points = size_points(group, evidence, request, k_grid, LOSSES)
-    drawn = min(group.n_resampled, n_documents)
-    points = [replace(each, doubt=each.doubt or doubt, n_documents=drawn) for each in points]
+    effective = effective_number(tokens_U)
+    points = [replace(each, doubt=each.doubt or doubt, n_effective=effective) for each in points]
     return Side(group, name, points, where, chosen[-1][0])

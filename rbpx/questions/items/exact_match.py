@@ -78,7 +78,7 @@ def laws_of_items(
     N_C, r_BC = np.tile(lengths_L, len(S)), np.repeat(r_BM, len(lengths_L), axis=1)
     cells = np.repeat(np.array(S, np.float64), len(lengths_L)), N_C, passed_BC[0], trials_BC[0], passed_BC[1:]
     r_BC = np.where(N_C == 1, 0.0, r_BC)
-    outcomes = Outcomes(*cells, trials_BC[1:], r_BC[0], r_BC[1:], n_documents=len(n_I))
+    outcomes = Outcomes(*cells, trials_BC[1:], r_BC[0], r_BC[1:], n_effective=len(n_I))
     for fit in (fit_outcomes(outcomes, assumed) for assumed in Correction):
         row = {"kind": "law", **group.names(), "k": k, "correction": fit.correction.value}
         row |= {name: fit.columns()[name] for name in ("C", "alpha", "alpha_lo", "alpha_hi", "aic", "status")}

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate, flat, of_share
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, effective_number, estimate, flat, of_share
 from rbpx.laws.numeric import Floats
 from rbpx.runs.points.items import Answers
 from rbpx.store.store import Record
@@ -43,7 +43,7 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
             value, replicate_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
             if exponentiated:
                 value, replicate_B = np.exp(value), np.exp(replicate_B)
-        return estimate(float(value), replicate_B, n_items, Recipe.percentile)
+        return estimate(float(value), replicate_B, effective_number(below_I), Recipe.percentile)
 
     acc, has_choices = share(right_I), n_items > 0 and bool(np.isfinite(chance_I).all())
     scores: Record = {"n_items": n_items, "chance": None, "p_chance": None, "acc": acc, "acc_stderr": None}

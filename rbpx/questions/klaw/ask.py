@@ -97,22 +97,22 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         y_NBK = np.array([each.y_BN for each in points]).transpose(2, 1, 0)
     at_1 = next((each for each in points if each.k == 1), None)
     of_S = None if at_1 is None else fit_power_law(S, at_1.y_N, at_1.replicates)
-    n_documents = group.n_resampled if group.is_measured else None
+    n_effective = group.n_effective if group.is_measured else None
     fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
-        law = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents))
+        law = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_effective))
         worth = None
         if of_S is not None and at_1 is not None:
             drawn = None if y_BK is None or at_1.y_BN is None else (y_BK, at_1.y_BN)
             bends = Status.bends in (law.reasons or ())
-            worth = exchange_of(k_grid, y_NK[at], law.alpha.value, of_S, drawn, group.n_resampled, bends)
+            worth = exchange_of(k_grid, y_NK[at], law.alpha.value, of_S, drawn, group.n_effective, bends)
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
         rows.append(fits[-1] | {"size": label, "x": run.x} | by_name(factor=worth.within if worth else NO_ESTIMATE))
         drawn_laws += [(label, law)] if law.alpha.value is not None else []
-    joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents)
+    joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_effective)
     if joint is not None and joint.alpha.alpha.value is not None:
         fits.append(_joint_fit(group, joint))
     tables, drawn_of = [*_tables(group, k_grid, rows, joint)], partial(figures, group, k_grid, drawn_laws)

@@ -6,7 +6,7 @@ sampling units, so standard errors are clustered by document.
 
 from collections.abc import Mapping
 
-from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
+from rbpx.laws.intervals.estimate import Estimate, flat, from_half_width, from_stderr
 from rbpx.runs.token_slopes import by_token
 from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record
@@ -40,11 +40,11 @@ def improvements(tokens: Tokens, texts: Mapping[int, str], k: int, least: int) -
     """
     found, rarer = list[Record](), list[float | None]()
     for row in by_token(tokens, k):
-        slope_stderr, share_stderr = row.pop("slope_stderr"), row.pop("share_stderr")
+        slope_half, share_stderr = row.pop("slope_half"), row.pop("share_stderr")
         if row["n_tokens"] < least:
             rarer.append(row["share"])
             continue
-        row["slope"] = from_stderr(row["slope"], slope_stderr, row["n_documents"] - 1)
+        row["slope"] = Estimate(row["slope"]) if slope_half is None else from_half_width(row["slope"], slope_half)
         trend, row["share"] = trend_of(row["slope"], row["fall_nats"]), from_stderr(row["share"], share_stderr)
         text = texts.get(row["token_id"])
         found.append({"kind": "token", "k": k, "text": text, **flat(row), "trend": trend, "n_types": 1})

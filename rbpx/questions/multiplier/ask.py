@@ -71,7 +71,7 @@ def _along(
                 continue
             named = {**names, "law": of_variant.law, "k": of_variant.k, "offset": offset.value}
             with naming(f"{base.title}: {of_variant.law}"):
-                overall, at = fit_multiplier(x, y, replicates, offset, of_base.n_documents, request.E)
+                overall, at = fit_multiplier(x, y, replicates, offset, of_base.n_effective, request.E)
             rows.append({"kind": "overall", **named, **flat(overall)})
             for run, row in zip(runs, at, strict=False):
                 which = {"size": _model(run), "training_seed": run.training_seed}

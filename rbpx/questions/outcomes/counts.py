@@ -70,21 +70,21 @@ def counts_of(
         with np.errstate(invalid="ignore", divide="ignore"):  # a resample without a token has no share: left out
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
             alpha_B = np.asarray(line(np.log(S), np.log(y_BM[1:]))[:, 1])
-        replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_resampled)
+        replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_effective)
         law = judged(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
         rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
         tokens = Tokens(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
         at = [with_1.index(length) for length in lengths]
-        yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_resampled), tokens
+        yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_effective), tokens
 
 
-def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_documents: int) -> Outcomes:
+def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_effective: float) -> Outcomes:
     """The cells of all sizes and lengths: sequences, passes and, where they are known, hits and pairs of hits."""
     N_C = np.tile(np.asarray(lengths, np.float64), len(S))
     trials_BC, passed_BC, *of_hits = total_4BML.reshape((*total_4BML.shape[:2], -1))
     cells = Outcomes(np.repeat(np.asarray(S, np.float64), len(lengths)), N_C, passed_BC[0], trials_BC[0])
     if len(passed_BC) > 1:
-        cells = replace(cells, passed_BC=passed_BC[1:], trials_BC=trials_BC[1:], n_documents=n_documents)
+        cells = replace(cells, passed_BC=passed_BC[1:], trials_BC=trials_BC[1:], n_effective=n_effective)
     if of_hits:
         n_BC, (hits_BC, pairs_BC) = trials_BC * N_C, of_hits
         r_BC = correlation(n_BC, hits_BC, n_BC * (N_C - 1), pairs_BC, hits_BC * (N_C - 1))
@@ -161,7 +161,7 @@ def recover(
         can = {Correction.measured: cells.r_C is not None and n != 1, Correction.free: n is None}
         for fit in (fit_outcomes(own, each) for each in Correction if can.get(each, True)):
             fit = _of_one_document(fit) if group is not None and group.n_resampled == 1 else fit
-            bias = None if tokens is None else _bias(fit, tokens, cells.n_documents)
+            bias = None if tokens is None else _bias(fit, tokens, cells.n_effective)
             params = fit.record() | {"S": [*sizes], "bias_against_tokens": None if bias is None else bias.record()}
             if group is None:
                 law = about | {name: fit.columns()[name] for name in _COLUMNS} | {"params": params}
@@ -185,11 +185,11 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     return replace(fit, alpha=alpha, r=r, interval=None, status=reasons[0], reasons=reasons)
 
 
-def _bias(fit: OutcomeFit, tokens: Tokens, n_documents: int | None) -> Estimate | None:
+def _bias(fit: OutcomeFit, tokens: Tokens, n_effective: float | None) -> Estimate | None:
     """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
     if fit.alpha.value is None or tokens.law.alpha.value is None:
         return None
     value = fit.alpha.value - tokens.law.alpha.value
     if fit.alpha_B is None or fit.alpha.lo is None or tokens.alpha_B is None:
         return Estimate(value)
-    return estimate(value, fit.alpha_B - tokens.alpha_B, n_documents, Recipe.uncentred)
+    return estimate(value, fit.alpha_B - tokens.alpha_B, n_effective, Recipe.uncentred)

@@ -12,6 +12,9 @@ one of them near the line of the runs. Intervals are widened where backtests mis
 Of sweeps (see surface) frontier=true takes the best of the runs of each size and as many tokens. Weights of runs count
 in predictions at S and D, and in the law by each method, but not in the combined answer along S.
 
+With joint=true the intervals of the combined answers for all points of one law, and those of single forms, hold at once
+in 95 %: runs of one budget err together, and each by itself may miss. Each of T is then one of 1 - .05 / T.
+
 With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards:
 for one family on one text, and only for models that are not measured on it yet. `forecasts` scores it once they are.
 
@@ -35,7 +38,7 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     keys=(
-        *("k", "axis", "x", "S", "D", "size_by", "last", "ties", "resamples", "seed", "laws", "method"),
+        *("k", "axis", "x", "S", "D", "joint", "size_by", "last", "ties", "resamples", "seed", "laws", "method"),
         *("register", "delta", "objective", "E", "pin", "frontier", "outliers"),
     ),
 )

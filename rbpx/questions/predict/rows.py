@@ -8,7 +8,7 @@ import numpy as np
 
 from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, short, significant, spoken
-from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.verdict import Backtest
@@ -24,7 +24,8 @@ def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """One prediction: what a new model would show, and every status that holds for it.
 
     Of the combined answer alone (`own`) it is known by what factor backtests widened the interval, in ln y; how far the
-    answer moves at most with one run left out, and which; and the weights of the forms.
+    answer moves at most with one run left out, and which; the weights of the forms; and of how many answers the
+    intervals hold at once, where that is asked for.
 
     Args:
         told: where, the factor by which that lies outside what was measured, and the value with the 95 % interval of
@@ -46,6 +47,11 @@ def backtest(test: Backtest) -> Record:
 def values(y: Estimate) -> Record:
     """A value and its interval, as rows have them."""
     return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
+
+
+def left_out(n_joint: int) -> float:
+    """How much each of so many intervals leaves out that hold at once in 95 %, whatever goes together (Bonferroni)."""
+    return (1 - LEVEL) / n_joint
 
 
 def value_in(row: Record) -> Estimate:
@@ -130,7 +136,8 @@ def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] |
     if row["y"] is None:
         yield f"{what} cannot be predicted ({word})."
         return
-    between = "no interval" if row["lo"] is None else f"95 %: {short(row['lo'])} to {short(row['hi'])}"
+    at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
+    between = "no interval" if row["lo"] is None else f"95 %{at_once}: {short(row['lo'])} to {short(row['hi'])}"
     trust = "no check objects" if status is Status.ok else f"not to be relied on ({word})"
     if status is Status.beyond:
         trust = f"too far out to rely on, {short(row['beyond'])} times beyond what was measured"

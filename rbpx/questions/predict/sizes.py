@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
-from rbpx.laws.pins import Given, Pins
+from rbpx.laws.pins import Given
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, average_forms
-from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
-from rbpx.questions.predict.rows import backtest, constants, moves, prediction, title_of, values
+from rbpx.laws.prediction.verdict import Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
-from rbpx.status import Status, in_order
+from rbpx.status import Status
 from rbpx.store.store import Record
 
 
@@ -56,15 +56,16 @@ class Foresight:
 def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> Foresight:
     """The answers for one law: the combined one, those of single forms, and those by each method.
 
-    What speaks against the combined answer speaks against each of the others, which rest on the same points.
+    What speaks against the combined answer speaks against each of the others, which rest on the same points, and
+    nothing else does; where there is no combined answer, what speaks against the law.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request.pins)]
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request)]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
-        told = [*_by_method(law, targets, combined or [()] * len(targets))]
+        told = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
         told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
@@ -72,30 +73,28 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
-    """The predictions of one law, each with its own statuses and those of the combined answer at the same size."""
+    """The predictions of one law, judged as the combined answer at the same size is, and its backtests."""
     if law.fit.alpha.value is None:
         return
-    for S, reasons in zip(targets, combined, strict=True):
-        told = law.fit.predict(S)
-        far = [Status.beyond] if told.beyond > FAR else []
-        yield prediction(told.record(), in_order([*(law.fit.reasons or ()), *far, *reasons]))
+    for told, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
+        yield prediction(told.record(), reasons)
     yield from map(backtest, law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
+def _over_forms(law: Law, targets: Sequence[float], request: Request) -> list[Record]:
     """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
-    given = values_of(pins, y, {each.name: each.free for each in pinned}) if pinned else ()
-    answers = None if law.fit.alpha.value is None else average_forms(S, y, targets, given)
-    if answers is None:
+    given = values_of(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
+    found = None if law.fit.alpha.value is None else _combined(law, S, targets, given, request.joint)
+    if found is None:
         return []
-    combined, tests = _combined(law, S, answers, given)
+    answers, combined, tests = found
     moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
-        others = average_forms(S, y, targets, with_held := [Given(held)] if held else [])
-        return None if others is None else _combined(law, S, others, with_held)[0]
+        others = _combined(law, S, targets, [Given(held)] if held else [], request.joint)
+        return None if others is None else others[1]
 
     beside = constants(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
@@ -107,14 +106,18 @@ def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
 
 
 def _combined(
-    law: Law, S: Sequence[float], answers: Sequence[Prediction], given: Sequence[Given]
-) -> tuple[list[Record], tuple[Backtest, ...]]:
-    """The answers over forms, judged and widened by their backtests, and these."""
-    tests, rows = backtest_over_forms(S, law.fit.y, given), []
+    law: Law, S: Sequence[float], targets: Sequence[float], given: Sequence[Given], joint: bool
+) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
+    """The answers over forms, the same judged and widened by their backtests, and these; None where there are none."""
+    y = law.fit.y
+    answers = average_forms(S, y, targets, given, p=left_out(len(targets) if joint else 1))
+    if answers is None:
+        return None
+    tests, rows = backtest_over_forms(S, y, given), []
     by = widening_of(tests, len(S))
     for each in answers:
-        y = widened(each.estimate, by)
-        reasons = judge_over_forms(law.fit.reasons or (), each, S, law.fit.y, tests)
-        own = {"widened": by, "weights": each.weights}
-        rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
-    return rows, tests
+        reasons = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
+        own = {"widened": by, "weights": each.weights} | ({"n_joint": len(targets)} if joint else {})
+        at = {"S": each.S, "beyond": each.beyond, **values(widened(each.estimate, by))}
+        rows.append(prediction(at, reasons, **own))
+    return answers, rows, tests

@@ -32,6 +32,7 @@ from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
     constants,
     given_table,
+    left_out,
     moves,
     prediction,
     prediction_tables,
@@ -151,9 +152,10 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
         others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone]
-        return [values(answer.y.times(sign)) for answer in predict_over_forms(others, targets, of.budgets)]
+        told = predict_over_forms(others, targets, of.budgets, p=left_out(len(targets) if request.joint else 1))
+        return [values(answer.y.times(sign)) for answer in told]
 
-    found = list(_predictions(group, of, targets))
+    found = list(_predictions(group, of, targets, request.joint))
     now = [row for row in found if row["method"] == COMBINED]
     beside = constants(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
@@ -163,25 +165,27 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
         yield {"kind": row["kind"], "fit_id": fit["fit_id"], **named, **row}
 
 
-def _predictions(group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]]) -> Iterator[Record]:
-    """At each point the combined answer, then that of each form, against which speaks what speaks against all."""
+def _predictions(
+    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
+) -> Iterator[Record]:
+    """At each point the combined answer, then that of each form, judged as the answer is."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    answers = zip(
-        targets, predict_over_forms(of.alone, targets, of.budgets), moved_most(of.alone, targets), strict=True
-    )
+    p = left_out(len(targets) if joint else 1)
+    told = predict_over_forms(of.alone, targets, of.budgets, p=p)
+    answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
     ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
     labels = labels_of([of.trained.members[at] for at in ends])  # each training by what tells it from the others
     for (S, D), answer, moved in answers:
         beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
         reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
-        at = {"S": S, "D": D, "beyond": beyond}
+        at = {"S": S, "D": D, "beyond": beyond} | ({"n_joint": len(targets)} if joint else {})
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
         own |= moves(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
-            yield {"method": form} | prediction(at | values(y.times(sign)), in_order([*doubts[form], *reasons]))
+            yield {"method": form} | prediction(at | values(y.times(sign)), reasons)
 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:

@@ -83,7 +83,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     of_runs = [counted(each, group.n_documents) for each in counts]
     # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
     rivals = [
-        compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
+        compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_effective)
         for run, of in zip(group.runs, of_runs, strict=True)
     ]
     rank_fits = [

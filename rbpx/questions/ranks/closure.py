@@ -57,7 +57,7 @@ class Sizes:
         ln_sd_NY: its standard deviation over documents; 0 where there is one document.
         V: the largest vocabulary.
         weights_BD: how often each document is drawn in each resample; None for a single document.
-        n_resampled: number of documents, or of the texts that several were cut from.
+        n_effective: of those that are resampled.
     """
 
     S_N: Floats
@@ -66,7 +66,7 @@ class Sizes:
     ln_sd_NY: Floats
     V: int
     weights_BD: Floats | None
-    n_resampled: int
+    n_effective: float
 
     @property
     def smaller_N(self) -> npt.NDArray[np.bool_]:
@@ -85,7 +85,7 @@ class Sizes:
 
     def ratio(self, above_D: Any, below_D: Any, over: float = 1.0) -> Estimate:
         """The ratio of two sums over documents."""
-        return ratio(above_D, below_D, self.weights_BD, self.n_resampled, over)
+        return ratio(above_D, below_D, self.weights_BD, self.n_effective, over)
 
 
 def closure_of(
@@ -114,7 +114,7 @@ def closure_of(
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)
-    sizes = Sizes(S_N, counted, *_measured(evidence, group.n_resampled), V, weights_BD, group.n_resampled)
+    sizes = Sizes(S_N, counted, *_measured(evidence, group.n_effective), V, weights_BD, group.n_effective)
     reach = largest_standing(fit_points(each, Method.ols) for each in points if each.law == "rbp")
     scored_Y = np.array([reach is not None and k <= reach for k in k_grid] + [True, True])
     smaller, S_new = sizes.smaller_N, float(S_N.max())
@@ -184,14 +184,14 @@ class _Form:
     error_choice: float
 
 
-def _measured(evidence: Sequence[Evidence], n_resampled: int) -> tuple[Floats, Floats]:
+def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats, Floats]:
     """Ln of each quantity of each size, [N, Y], and its standard deviation over resampled documents."""
-    wider = 0.0 if n_resampled == 1 else math.sqrt(few_documents(n_resampled))
+    wider = 0.0 if n_effective == 1 else math.sqrt(few_documents(n_effective))
     rows, sds = [], []
     for each in evidence:
         counted, of = each.measured, each.replicates
         plug_in = float(counted["error_entropy"])
-        corrected = estimate(plug_in, of["error_entropy"], n_resampled, Recipe.normal).value or plug_in
+        corrected = estimate(plug_in, of["error_entropy"], n_effective, Recipe.normal).value or plug_in
         rows.append([*neg_ln(counted["rbp"]), corrected, float(counted["cross_entropy"])])
         y_BY = np.column_stack([neg_ln(of["rbp"]), of["error_entropy"], of["cross_entropy"]])
         usable = [column[np.isfinite(column) & (column > 0)] for column in y_BY.T]
@@ -240,7 +240,7 @@ def _held(
         scatter, dof, unit = scatter_half_width(ratio_NY[:, at], sizes.S_N[smaller], S_new)
         # Few misses are noise of their own at the new size, which the scatter of the smaller ones need not show.
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
-        reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_resampled) * float(sd_Y[at]))
+        reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_effective) * float(sd_Y[at]))
         said: Record = {"quantity": quantity, "k": k, "scored": bool(scored_Y[at]), "measured": measured}
         said |= by_name(
             predicted=Estimate(predicted, predicted / reach, predicted * reach),

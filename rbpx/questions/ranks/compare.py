@@ -73,7 +73,7 @@ class Rival:
 
 
 def compare(
-    of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int
+    of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
 ) -> dict[str, Rival]:
     """Fit `lognormal_paper` and every distribution over 1..V to one run; that is their order.
 
@@ -82,7 +82,7 @@ def compare(
         weights_BD: how often each document is drawn in each resample; None where there is only one document.
         k_grid: the k of the curves.
         V: width of the vocabulary.
-        n_resampled: documents, or texts that several were cut from.
+        n_effective: of those that are resampled.
     """
     rank_R, tokens_DR = of.rank_R, of.tokens_DR
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
@@ -100,11 +100,11 @@ def compare(
     sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
     sums_D = _split(sums_DC, summed)
     sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
-    rivals = {PAPER: _paper(paper, sums_B, n_resampled, k_grid, V)}
+    rivals = {PAPER: _paper(paper, sums_B, n_effective, k_grid, V)}
     for fit in fits:
         name, implied = fit.distribution, {"is_best": fit.distribution == best}
         if name in curves:
-            lost = ratio(sums_D[f"{name}_behind"], sums_D[_TOKENS], weights_BD, n_resampled)
+            lost = ratio(sums_D[f"{name}_behind"], sums_D[_TOKENS], weights_BD, n_effective)
             behind = by_name(nats_behind=lost)
             curve_B = None if sums_B is None else curves[name].curve + sums_B[name] @ curves[name].slopes
             derives = _derives(curves[name].curve, k_grid)
@@ -119,14 +119,14 @@ def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
     return {"derived_neg_ln_rbp": of_k, "derived_entropy_nats": float(curve[-1])}
 
 
-def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_resampled: int, over: float = 1.0) -> Estimate:
+def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_effective: float, over: float = 1.0) -> Estimate:
     """The ratio of two sums over documents, divided by `over`, with its interval over resampled documents, if any."""
     value = float(above_D.sum() / below_D.sum() / over)
     if weights_BD is None:
         return Estimate(value)
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
         of_B = np.ravel((weights_BD @ above_D) / (weights_BD @ below_D) / over)
-    return estimate(value, of_B, n_resampled, Recipe.uncentred)
+    return estimate(value, of_B, n_effective, Recipe.uncentred)
 
 
 def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
@@ -135,7 +135,7 @@ def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
     return dict(zip(summed, np.split(sums, ends, axis=1), strict=True))
 
 
-def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_grid: Sequence[int], V: int) -> Rival:
+def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_effective: float, k_grid: Sequence[int], V: int) -> Rival:
     beta, gamma, *found = (
         np.nan if (of := fit.params[name]) is None else of for name in ("beta", "gamma", *_LOGNORMAL)
     )
@@ -150,6 +150,6 @@ def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_g
             of_B = derived_curve(1 - mu_B / sigma_B**2, 0.5 / sigma_B**2, V, k_grid)
             curve_B = np.column_stack([of_B, np.exp(found_B2)])
         for name, value, of_B in zip(_LOGNORMAL, found, found_B2.T, strict=True):
-            ends = estimate(value, of_B, n_documents, Recipe.uncentred).ends
+            ends = estimate(value, of_B, n_effective, Recipe.uncentred).ends
             implied |= {} if ends is None else {f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
     return Rival(fit, implied, np.append(curve, np.exp(found)), curve_B)

@@ -81,7 +81,7 @@ def _regime(points: Points, law: Law) -> Record:
     y, n, alpha, document_sd = float(points.y_N[-1]), points.runs[-1].n_tokens, law.fit.alpha.value, None
     share = math.exp(-y) if 0 < y < math.inf and n is not None else None
     if points.y_BN is not None and points.doubt is None:
-        ln_y_B = Replicates.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
+        ln_y_B = Replicates.of(points.y_BN[:, -1:], points.n_effective).ln_y_BN
         document_sd = float(ln_y_B.std(ddof=1)) if len(ln_y_B) > 1 else None
     return {
         "n_misses": round(n * (1 - share)) if n and share else None,
@@ -98,7 +98,7 @@ def _at_k(points: Points, law: Law) -> AtK:
         ln_y_N = np.log(points.y_N)
         ln_y_BN = np.zeros((0, len(points.runs)))
         if points.y_BN is not None:
-            ln_y_BN = Replicates.of(points.y_BN, points.n_documents).ln_y_BN
+            ln_y_BN = Replicates.of(points.y_BN, points.n_effective).ln_y_BN
     models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
     return AtK(ln_y_N, ln_y_BN, fit.alpha.value, fit.r2.value, models, stands(law))
 

@@ -70,7 +70,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     doubt = Status.one_document if group.n_resampled == 1 else None
     limits = doubt if all(row["status"] == Status.ok.value for row in rows) else Status.at_limit
     series = [
-        Points(law, None, tuple(runs), np.array([row[f"{law}_nats"] for row in rows]), y_BN, of, group.n_resampled)
+        Points(law, None, tuple(runs), np.array([row[f"{law}_nats"] for row in rows]), y_BN, of, group.n_effective)
         for law, of, y_BN in (
             (_LAWS[0], doubt, np.column_stack([raw_B for _, raw_B, _ in found])),
             (_LAWS[1], limits, np.column_stack([best_B for *_, best_B in found])),
@@ -109,7 +109,7 @@ def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> tup
 
     T* has an interval over documents; it is None at an edge of the range searched.
     """
-    beta_J, n = curves.beta_J, group.n_resampled
+    beta_J, n = curves.beta_J, group.n_effective
     loss_X3J = curves.replicates(np.vstack([np.ones(len(curves.n_D)), weights_BD]))
     (beta, *_), (best, *_) = (beta_X, best_X) = minimum(loss_X3J, beta_J)
     raw_X, inside = loss_X3J[:, 0, beta_J == 1][:, 0], beta_J[0] < beta < beta_J[-1]

@@ -48,7 +48,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
         bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
-        of = express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_resampled)
+        of = express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_effective)
         names = group.names() | run.names() | {"run_id": run.run_id, "vocab_size": run.vocab_size}
         rows.append({**names, **by_name(**of)})
     tokens = [row | {"n_tokens": run.n_tokens} for row, run in zip(rows, group.runs, strict=True)]
@@ -74,7 +74,7 @@ def _said(first: Record, last: Record) -> str:
 
 
 def express(
-    counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_resampled: int
+    counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_effective: float
 ) -> dict[str, Estimate]:
     """Express one run in units that can be compared across tokenizers.
 
@@ -83,7 +83,7 @@ def express(
         bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where that is not known.
         weights_BD: how often each document is drawn in each resample, shape [B, D].
         vocab_size: V of this model, its own.
-        n_resampled: documents, or texts that several were cut from.
+        n_effective: of those that are resampled.
 
     Returns:
         nats_per_token: cross-entropy of the scored tokens.
@@ -100,14 +100,14 @@ def express(
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:
         with np.errstate(invalid="ignore"):  # a resample may draw no token
             replicate_B = (weights_BD @ above_D) / (weights_BD @ below_D)
-            return estimate(above_D.sum() / below_D.sum(), replicate_B, n_resampled, Recipe.percentile)
+            return estimate(above_D.sum() / below_D.sum(), replicate_B, n_effective, Recipe.percentile)
 
     said = {
         "nats_per_token": ratio(nats_D, tokens_D),
         "bits_per_byte": ratio(nats_D / math.log(2), bytes_D),
         "tokens_per_byte": ratio(tokens_D, bytes_D),
     }
-    quantiles = _rank_quantiles(doc, rank, tokens, weights_BD, n_resampled)
+    quantiles = _rank_quantiles(doc, rank, tokens, weights_BD, n_effective)
     said |= {f"rank_{percent}": quantile for percent, quantile in quantiles.items()}
     said |= {f"relative_rank_{percent}": quantile.times(1 / vocab_size) for percent, quantile in quantiles.items()}
     for share in SHARES:
@@ -121,7 +121,7 @@ def _sum(doc: Any, of: Any, n_documents: int) -> Floats:
 
 
 def _rank_quantiles(
-    doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[Any], n_resampled: int
+    doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[Any], n_effective: float
 ) -> dict[int, Estimate]:
     D = weights_BD.shape[1]
     rank_R, column = np.unique(rank, return_inverse=True)
@@ -138,7 +138,7 @@ def _rank_quantiles(
     blocks = [quantiles(weights_BD[begin : begin + rows]) for begin in range(0, len(weights_BD), rows)]
     (measured,), replicates = quantiles(np.ones((1, D), np.int64)), np.concatenate(blocks)
     return {
-        percent: estimate(measured[at], replicates[:, at], n_resampled, Recipe.percentile)
+        percent: estimate(measured[at], replicates[:, at], n_effective, Recipe.percentile)
         for at, percent in enumerate(PERCENTS)
     }
 

@@ -44,7 +44,7 @@ class Pairs:
         x_N: of the axis.
         y_N: of the quantity.
         z_BN2: ln x and ln y under resampled documents; None where there are none, or one document.
-        n_documents: that were resampled, of the text that has fewer.
+        n_effective: of those resampled, of the text that has fewer.
         noise: how x and y err together.
         alone: runs of models that are on the other text only.
         x_A: of these.
@@ -64,7 +64,7 @@ class Pairs:
     x_N: Floats
     y_N: Floats
     z_BN2: Floats | None
-    n_documents: int | None
+    n_effective: float | None
     noise: Noise
     alone: tuple[Run, ...]
     x_A: Floats
@@ -184,7 +184,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
     x_N, y_N = x.y_N[of_x], y.y_N[of_y]
     fitted_N = y_N if chance is None else odds(y_N, chance)
     z_N2 = np.log(np.stack([x_N, fitted_N], axis=1))
-    z_BN2, n_documents = _replicates_of(x, y, of_x, of_y)
+    z_BN2, n_effective = _replicates_of(x, y, of_x, of_y)
     return Pairs(
         law=y.law,
         k=y.k,
@@ -194,7 +194,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
         x_N=x_N,
         y_N=y_N,
         z_BN2=z_BN2,
-        n_documents=n_documents,
+        n_effective=n_effective,
         noise=noise_of(z_N2, [_without_seed(run) for run in members], z_BN2, group.is_same_text),
         alone=tuple(alone),
         x_A=np.array([x.y_N[x_at[id(run)]] for run in alone], np.float64),
@@ -210,14 +210,16 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
     )
 
 
-def _replicates_of(x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]) -> tuple[Floats | None, int | None]:
+def _replicates_of(
+    x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]
+) -> tuple[Floats | None, float | None]:
     """The logarithms under replicates, those in which all are positive; None where either has none."""
     if x.y_BN is None or y.y_BN is None or Status.one_document in (x.doubt, y.doubt):
         return None, None
     with np.errstate(divide="ignore", invalid="ignore"):
         z_BN2 = np.log(np.stack([x.y_BN[:, of_x], y.y_BN[:, of_y]], axis=2))
     z_BN2 = z_BN2[np.isfinite(z_BN2).all(axis=(1, 2))]
-    counted = [n for n in (x.n_documents, y.n_documents) if n is not None]
+    counted = [n for n in (x.n_effective, y.n_effective) if n is not None]
     return (z_BN2, min(counted, default=None)) if len(z_BN2) > 1 else (None, None)
 
 

@@ -208,7 +208,7 @@ class Points:
         y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
         y_BN: the same under resampled documents; None where there are none to resample.
         doubt: what is known to be wrong before anything is fitted.
-        n_documents: what was resampled, documents or the texts that several were cut from; None where that is unknown.
+        n_effective: of what was resampled (`Group.n_effective`); None where that is unknown.
     """
 
     law: str
@@ -217,7 +217,7 @@ class Points:
     y_N: Floats
     y_BN: Floats | None
     doubt: Status | None = None
-    n_documents: int | None = None
+    n_effective: float | None = None
 
     @property
     def S_N(self) -> list[float]:
@@ -234,7 +234,7 @@ class Points:
     def replicates(self) -> Replicates | None:
         """The replicates as laws take them; None where there are none, or those of one document."""
         without = self.y_BN is None or self.doubt is Status.one_document
-        return None if without else Replicates.of(np.asarray(self.y_BN), self.n_documents)
+        return None if without else Replicates.of(np.asarray(self.y_BN), self.n_effective)
 
     def over(self, other: "Points") -> "Points":
         """Their ratio to others at the same sizes and under the same replicates; its fit says where there is none."""
@@ -299,21 +299,20 @@ def size_points(
     if not group.is_measured:
         return _imported_points(group, request, laws)
     doubt = Status.one_document if group.n_resampled == 1 else None
-    n_documents = group.n_resampled
-    points = []
+    n, points = group.n_effective, list[Points]()
     for law in LAWS:
         if law == "rbp" and law in laws:
             for at, k in enumerate(k_grid):
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.replicates["rbp"][:, at] for e in evidence]))
-                points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
+                points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n))
             points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.replicates[law] for e in evidence])
             ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
             doubts = [status for status in ranks if status is not Status.ok]
-            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))
+            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n))
     return points
 
 

@@ -144,15 +144,15 @@ def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
         sign * points.y_N,
         None if np.isnan(unique).all() else unique,
         [number_of[training] for training in trainings],
-        None if y_BN is None or doubt is Status.one_document else _as_few(sign * y_BN, points.n_documents),
+        None if y_BN is None or doubt is Status.one_document else _as_few(sign * y_BN, points.n_effective),
         points.weight_N,
     )
     return Trained(points.law, points.k, members, runs, sign, doubt, cells)
 
 
-def _as_few(y_BN: Floats, n_documents: int | None) -> Floats:
+def _as_few(y_BN: Floats, n_effective: float | None) -> Floats:
     """Replicates as far from their mean as intervals over so many documents reach, in normal standard deviations."""
-    reach = math.sqrt(few_documents(n_documents)) * document_t(n_documents) / Z
+    reach = math.sqrt(few_documents(n_effective)) * document_t(n_effective) / Z
     with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
         ln_y_BN = np.log(y_BN)
         usable_B = np.isfinite(ln_y_BN).all(axis=1)
