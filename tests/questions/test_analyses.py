@@ -66,7 +66,7 @@ def test_joint_intervals_are_of_the_combined_answers_and_of_one_alone_the_same(d
         ends = [[(row["lo"], row["hi"]) for row in asked.of_kind("backtest")] for asked in (single, joint)]
         assert ends[0] == ends[1]
         for one, each in zip(single.of_kind("prediction"), joint.of_kind("prediction"), strict=True):
-            alike = ("method", "S", "y", "expected_error", "widened", "status")
+            alike = ("method", "S", "y", "widened", "status")
             assert [one[name] for name in alike] == [each[name] for name in alike]
             is_wider = (each["lo"] < one["lo"], each["hi"] > one["hi"])
             assert is_wider == (wider and one["method"] != "ols",) * 2
