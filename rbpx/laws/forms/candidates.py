@@ -39,8 +39,9 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 
 _MIN_SIZES_TO_BEND: Final = 5
-_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, at three sizes, which have some E exactly
-_EVEN: Final = (np.arange(8) + 0.5) / 8  # the same at more sizes, beside those about the best E:
+_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, at three sizes, which have some E exactly, or
+# where another constant is given
+_EVEN: Final = (np.arange(8) + 0.5) / 8  # elsewhere, beside those about the best E:
 _NEAR: Final = (np.arange(13) + 0.5) / 13  # quantiles of Cauchy's distribution from 0 to the smallest y
 _MOST: Final = 1 - 1e-4
 _STARTS: Final = 1 - np.geomspace(1, 1 - _MOST, 24)  # of the search for it
@@ -145,7 +146,8 @@ def form_grid(
     forms: list[_Form] = []
     held: list[dict[str, float]] = []
     for of in map(dict, given or ((),)):
-        forms += _forms(of, [] if {"alpha", "ln_C"} & set(of) else bends, slowly, len(x_N) > 3)
+        is_free = {"alpha", "ln_C"}.isdisjoint(of)
+        forms += _forms(of, bends if is_free else [], slowly, is_free and len(x_N) > 3)
         held += [of] * (len(forms) - len(held))
     prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
 
