@@ -3,7 +3,8 @@
 Each cell is a truth (exponent, irreducible part, scatter of the models) and a number of sizes. For each cell ladders
 are drawn, each with one more model of ten times the largest size on the same documents. Beside the coverage stands the
 median half width in ln y, and its ratio to that of a plain mixture: half of the prior on a power law, half on a grid of
-E, and independent scatter. If `../shared` exists, public points follow.
+E, and independent scatter. Before them come ladders that hardly scatter, and such with repeats of a size; before these,
+if `../shared` exists, public points.
 
     python benchmarks/prediction_coverage.py [DRAWS, default 1000]
 """
@@ -44,6 +45,8 @@ class Truth:
         decades: decades that the sizes span.
         rho: correlation of the scatter of two models half a decade apart.
         bend: exponent above the middle of the ladder over the one below it; 1 is no bend.
+        repeats: how many models of each size, from the smallest up, where these are not single ones.
+        own: standard deviation of one of them about its size.
     """
 
     alpha: float
@@ -53,9 +56,11 @@ class Truth:
     decades: float = 2.0
     rho: float = 0.0
     bend: float = 1.0
+    repeats: tuple[int, ...] = ()
+    own: float = 0.0
 
     def draw(self, draws: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-        """Logarithms: S of all sizes, the new one last, [n + 1]; y of each ladder, [draws, n + 1]."""
+        """Logarithms: S of all models, the new one last, [n + 1]; y of each ladder, [draws, n + 1]."""
         x = np.linspace(0, self.decades * DECADE, self.n)
         x = np.append(x, x[-1] + DECADE)
         knee = np.logaddexp(0, (x - x[: self.n].mean()) / 0.5) * 0.5
@@ -65,7 +70,11 @@ class Truth:
         if self.rho:
             apart = np.abs(x[:, None] - x) / (DECADE / 2)
             noise = noise @ np.linalg.cholesky(self.rho**apart).T
-        return x, ln_law + self.scatter * noise
+        ln_y = ln_law + self.scatter * noise
+        if self.repeats:
+            x, ln_y = (np.repeat(each, [*self.repeats, 1], axis=-1) for each in (x, ln_y))
+            ln_y = ln_y + self.own * generator.standard_normal(ln_y.shape)
+        return x, ln_y
 
 
 GRID = [
@@ -80,6 +89,19 @@ CONDITIONS: dict[str, list[Truth]] = {
         for bend in (0.5, 0.8, 1.5)
     },
 }
+
+
+SMOOTH = [
+    Truth(alpha, n, E, scatter)
+    for alpha, E in ((0.34, 0.59), (0.34, 1.29), (0.2, 1.66), (0.12, 1.0))
+    for n, scatter in itertools.product((5, 7, 10), (0.001, 0.0003))
+]
+REPEATS = [
+    Truth(0.12, n, 0.0, scatter, repeats=repeats, own=own)
+    for n, scatter, own in itertools.product((5, 7), (0.003, 0.0), (0.0, 0.0003, 0.001, 0.003))
+    for repeats in ((3,) * n, (3, 3) + (1,) * (n - 2))
+    if scatter or own
+]
 
 
 def plain_mixture(x: Floats, ln_y_BN: Floats) -> Floats:
@@ -146,6 +168,22 @@ def print_drawn(draws: int) -> None:
             lines.append("| " + " | ".join(map(str, row)) + " |")
     print("\n| condition | alpha | sizes | E | scatter | coverage | half width | plain |\n|" + 8 * "---|")
     print("\n".join(lines))
+
+
+def print_scores(truths: Sequence[Truth], draws: int) -> None:
+    """Print for each cell the coverage, the mean Winkler score and the median |error|, in ln y, with seeds 0, 1, ..."""
+    print(
+        "\n| alpha | sizes | E | scatter | repeats | their scatter | coverage | Winkler | median error |\n|"
+        + 9 * "---|"
+    )
+    for seed, truth in enumerate(truths):
+        x, ln_y = truth.draw(draws, np.random.default_rng(seed))
+        ln_ends = np.log(predict_batch(np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])))
+        middle, lo, hi, new = *ln_ends.T, ln_y[:, -1]
+        outside = np.maximum(0, np.maximum(lo - new, new - hi))
+        numbers = (np.mean(outside == 0), np.mean(hi - lo + 40 * outside), np.median(np.abs(middle - new)))
+        of = (truth.alpha, truth.n, truth.E, truth.scatter, " ".join(map(str, truth.repeats)), truth.own)
+        print("| " + " | ".join([*map(str, of), *(f"{number:.4f}" for number in numbers)]) + " |", flush=True)
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -215,4 +253,6 @@ def held(S: Sequence[float], y: Sequence[float], m: int, forms: bool) -> list[bo
 if __name__ == "__main__":
     if REFERENCE.is_dir():
         print_public()
-    print_drawn(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    print_scores(SMOOTH + REPEATS, DRAWS)
+    print_drawn(DRAWS)

@@ -161,6 +161,14 @@ def test_an_exact_law_with_its_constants_given_is_continued(values: dict[str, fl
     assert answer.y == pytest.approx(GIVEN["E"] + GIVEN["C"] * 1e12 ** -GIVEN["alpha"], rel=1e-5)
 
 
+@pytest.mark.parametrize("values", [{"E": 1.7}, {"alpha": 0.34}, {"C": 400.0}], ids=str)
+def test_values_that_are_given_twice_count_as_once(values: dict[str, float]) -> None:
+    y = (GIVEN["E"] + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"]) * np.exp(0.01 * np.cos(GIVEN_S))
+    (once,) = average_forms(GIVEN_S, y, [1e12], [Given(values)])
+    (twice,) = average_forms(GIVEN_S, y, [1e12], [Given(values, 0.25), Given(values, 0.75)])
+    assert [twice.lo, twice.y, twice.hi] == pytest.approx([once.lo, once.y, once.hi], rel=1e-9)
+
+
 # ----------------------------------------------------------------------------------------------------------- surfaces
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.optimize import brentq, least_squares
-from scipy.stats import t as student_t
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
 from rbpx.laws.forms.candidates import Shape
@@ -22,11 +22,31 @@ S = [1e6, 4e6, 2e7, 5e7, 3e8, 1e9]
 Y = [4.1, 3.5, 3.02, 2.79, 2.33, 2.2]
 
 
+def sought_offsets(x: Floats, y: Floats) -> list[tuple[float, float]]:
+    """E over the smallest y, and how much of the prior, even from 0 to 1, lies nearer to it than to the others."""
+
+    def told(E: float) -> tuple[Floats, Floats]:
+        """What the line through ln(y - E) leaves of ln y, and of how E moves ln of the law."""
+        line, of_y = np.column_stack([np.ones(len(x)), x]), 1 - E / y
+        power = np.exp(line @ np.linalg.lstsq(of_y[:, None] * line, of_y * np.log(y - E))[0])
+        J = (power / (E + power))[:, None] * line
+        return np.log(y / (E + power)), 1 / (E + power) - J @ np.linalg.lstsq(J, 1 / (E + power))[0]
+
+    best = brentq(lambda E: np.dot(*told(E)), 0.3 * y.min(), 0.8 * y.min(), xtol=1e-14)
+    left, by_E = told(best)
+    sd = math.sqrt(left @ left / (len(x) - 3) / (by_E @ by_E))
+    cauchy = stats.cauchy(best / y.min(), sd / y.min())
+    below, within = cauchy.cdf(0), cauchy.cdf(1) - cauchy.cdf(0)
+    at = sorted([(i + 0.5) / 8 for i in range(8)] + [cauchy.ppf(below + (i + 0.5) / 13 * within) for i in range(13)])
+    ends = [0, *((a + b) / 2 for a, b in itertools.pairwise(at)), 1]
+    return [(share, hi - lo) for share, lo, hi in zip(at, ends[:-1], ends[1:], strict=True)]
+
+
 def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[float], dict[str, float]]:
     """The documented mixture, one component after the other, each fitted by itself."""
     x, ln_y, x_new, n = np.log(S), np.log(y), math.log(S_new), len(S)
     forms: list[tuple[str, float, float, float, float, float]] = [("power", 0.35, 0.0, 0.0, 1.0, 1.0)]
-    forms += [("offset", 0.35 / 21, share, 0.0, 1.0, 1.0) for share in np.linspace(0, 0.98, 22)[1:]]
+    forms += [("offset", 0.35 * prior, share, 0.0, 1.0, 1.0) for share, prior in sought_offsets(x, np.array(y))]
     ratios = ((0.25, 1), (0.35, 2), (0.5, 4), (0.65, 4), (0.8, 4), (1.25, 4), (1.5, 3), (1.8, 2), (2.2, 1))
     forms += [
         ("bend", 0.15 / 3 * of_25 / 25, 0.0, float(at), ratio, 0.5)
@@ -98,7 +118,7 @@ def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[floa
     centres, scales = (np.array(of) for of in zip(*(part[1:3] for part in parts), strict=True))
 
     def below(at: float) -> float:
-        return float(weights @ student_t.cdf((at - centres) / scales, n - 2))
+        return float(weights @ stats.t.cdf((at - centres) / scales, n - 2))
 
     ends = [math.exp(brentq(lambda at, q=q: below(at) - q, -20, 20, xtol=1e-13)) for q in (0.5, 0.025, 0.975)]
     named = {name: float(sum(w for w, p in zip(weights, parts, strict=True) if p[0] == name)) for name in Shape}

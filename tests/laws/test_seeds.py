@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbpx.laws.forms.candidates import form_grid
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
@@ -89,7 +88,7 @@ def test_intervals_of_alpha_hold_with_and_without_effects_of_sizes(of_size_sd: f
     assert 0.915 <= held / n <= 0.985
 
 
-@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002)])
+@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002), (0.003, 0.0)])
 def test_predictions_over_forms_hold_a_new_model_at_ten_times_the_largest_size(
     of_size_sd: float, own_sd: float
 ) -> None:
@@ -103,30 +102,22 @@ def test_predictions_over_forms_hold_a_new_model_at_ten_times_the_largest_size(
     assert np.sum((below_B >= 0.025) & (below_B <= 0.975)) >= fewest(40)
 
 
-def test_a_new_seed_of_a_measured_size_is_predicted_by_its_seeds_where_these_agree() -> None:
-    y = drawn(np.random.default_rng(6), 0.02, 0.0005)
-    at = average_forms(S, y, [SIZES[2]])
-    alone = average_forms(SIZES, y[::SEEDS], [SIZES[2]])
-    assert at is not None
-    assert alone is not None
-    of_size = np.exp(np.log(y[2 * SEEDS : 3 * SEEDS]).mean())
-    assert at[0].lo < of_size < at[0].hi
-    assert abs(at[0].y / of_size - 1) < 0.005
-    assert at[0].hi / at[0].lo < 0.5 * (alone[0].hi / alone[0].lo - 1) + 1
+def test_identical_repeats_say_what_one_of_them_does() -> None:
+    y, n = drawn(np.random.default_rng(6), 0.02, 0.0), [3, 1, 2, 3, 1]
+    some = np.concatenate([np.arange(SEEDS * at, SEEDS * at + count) for at, count in enumerate(n)])
+    answers = (average_forms(S[of], y[of], [1e10, 3e7]) or () for of in (some, slice(None, None, SEEDS)))
+    for by_some, by_one in zip(*answers, strict=True):
+        assert [by_some.lo, by_some.y, by_some.hi] == pytest.approx([by_one.lo, by_one.y, by_one.hi], rel=1e-9)
 
 
-def test_many_seeds_of_neighbouring_sizes_leave_every_correlation_positive_definite() -> None:
-    grid = form_grid(tuple(np.repeat(np.log([1e6, 1.01e6, 3e6, 1e7]), 12).tolist()))
-    assert len(grid.scatters) == 1 + 4 + 4
-    assert all(math.isfinite(scatter.ln_det) and np.isfinite(scatter.whiten_NN).all() for scatter in grid.scatters)
-
-
-def test_without_replicates_the_grid_has_one_scatter_for_each_correlation() -> None:
-    grid = form_grid(tuple(np.log(SIZES).tolist()))
-    assert [scatter.is_correlated for scatter in grid.scatters] == [False, True, True]
-    ln_S = np.log(SIZES)
-    R = 0.8 ** (np.abs(ln_S[:, None] - ln_S) / (0.5 * math.log(10)))
-    assert grid.scatters[-1].ln_det == pytest.approx(np.linalg.slogdet(R)[1])
+def test_where_means_of_sizes_lie_on_a_law_a_new_model_varies_as_repeats_do() -> None:
+    """By as much as these do, less their part in the means, which Student's t of sizes less 2 has already."""
+    off = np.tile([0.01, -0.01, 0.0], len(SIZES))
+    (answer,) = average_forms(S, 2 * (S / 1e6) ** -0.1 * np.exp(off), [1e10]) or ()
+    variance = (off @ off) / (len(S) - len(SIZES)) * (1 - 1 / SEEDS)
+    half = stats.t.ppf(0.975, len(SIZES) - 2) * math.sqrt(variance)
+    middle = math.log(2) - 0.1 * math.log(1e4)
+    assert np.log([answer.lo, answer.y, answer.hi]) == pytest.approx([middle - half, middle, middle + half], abs=1e-9)
 
 
 def test_backtests_hold_out_whole_sizes() -> None:

@@ -1,4 +1,4 @@
-"""What is said of drawn ladders, by the statuses of today and by the tests that they replaced."""
+"""What is said of ladders, and whether it holds a new model."""
 
 import math
 import zlib
@@ -9,22 +9,16 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.forms.candidates import Shape
-from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.prediction.prediction import average_forms, score
+from rbpx.laws.prediction.verdict import backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status
-from tests.support.worlds import LEVEL, World
+from tests.support.worlds import World
 
 ROWS: Final = ("law", "combined")
 TESTS: Final = {
     *(Status.not_monotone, Status.bends, Status.backtest_failed, Status.intervals_missed),
     *(Status.one_run, Status.uneven_scatter),
-}
-OLD: Final = {  # by row
-    "law": ("curvature", "runs", "backtest", "intervals"),
-    "combined": ("weight of a bend", "backtest", "intervals"),
 }
 
 
@@ -35,14 +29,14 @@ class Judged:
     Attributes:
         is_inside: whether the interval of the prediction over forms holds the new model.
         error: of its median, |ln y|.
+        interval_score: of the interval (`rbpx.laws.prediction.prediction.score`); NaN where it is open.
         statuses: of each row.
-        old: the statistics of the tests before, of each row; the larger, the worse.
     """
 
     is_inside: bool
     error: float
+    interval_score: float
     statuses: dict[str, tuple[Status, ...]]
-    old: dict[str, dict[str, float]]
 
     def is_doubted(self, row: str) -> bool:
         """Whether a test of the row found something."""
@@ -51,33 +45,26 @@ class Judged:
 
 def judged(world: World, n: int, scatter: float, rng: np.random.Generator, knows_tokens: bool = False) -> Judged:
     """Draw a ladder; fit, predict and judge it as a group of runs is."""
-    drawn_S, drawn_y = (column.tolist() for column in world.draw(n, scatter, rng))
-    S, y, S_new, y_new = drawn_S[:-1], drawn_y[:-1], drawn_S[-1], drawn_y[-1]
+    S, y = (column.tolist() for column in world.draw(n, scatter, rng))
+    return judged_ladder(S[:-1], y[:-1], S[-1], y[-1], world.tokens_of(n) if knows_tokens else None)
+
+
+def judged_ladder(
+    S: Sequence[float], y: Sequence[float], S_new: float, y_new: float, tokens: Sequence[float] | None = None
+) -> Judged:
+    """Fit, predict and judge a ladder as a group of runs is, and compare with a new model."""
     of_law = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y)
     answers, over = average_forms(S, y, [S_new]), backtest_over_forms(S, y)
     assert answers is not None
     answer = answers[0]
-    reasons = judge(fit_power_law(S, y), of_law, None, world.tokens_of(n) if knows_tokens else None)
-    bent = curvature(np.log(S), np.log(y))
-    assert bent.value is not None
-    assert bent.hi is not None
-    own = {"curvature": abs(bent.value) / (bent.hi - bent.value), "runs": 1 - (runs_p(np.log(S), np.log(y)) or 1.0)}
+    reasons = judge(fit_power_law(S, y), of_law, None, tokens)
+    scored = score(answer.y, answer.lo or math.nan, answer.hi or math.nan, y_new)
     return Judged(
         is_inside=answer.lo is not None and answer.hi is not None and answer.lo <= y_new <= answer.hi,
         error=abs(math.log(answer.y / y_new)),
+        interval_score=math.nan if scored is None else scored.interval_score,
         statuses={"law": reasons, "combined": judge_over_forms(reasons, answer, S, y, over)},
-        old={
-            "law": own | _old_backtests(y, of_law),
-            "combined": {"weight of a bend": answer.weights[Shape.bend]} | _old_backtests(y, over),
-        },
     )
-
-
-def _old_backtests(y: Sequence[float], tests: Sequence[Backtest]) -> dict[str, float]:
-    """The error of the largest size where it is no less than the next smaller one's; the share of intervals missed."""
-    off = abs(tests[-1].predicted.y - y[-1])
-    missed = [test.is_inside is False for test in tests]
-    return {"backtest": off / y[-1] * (off >= abs(y[-2] - y[-1])), "intervals": sum(missed) / len(missed) + missed[-1]}
 
 
 @cache
@@ -91,8 +78,3 @@ def share(of: Iterable[bool]) -> float:
     """The share that holds; NaN without any."""
     values = list(of)
     return sum(values) / len(values) if values else math.nan
-
-
-def cut_of(true: Sequence[Sequence[Judged]], row: str, name: str) -> float:
-    """Where a test of before rejects 5 % of the true laws that it rejects most often."""
-    return max(float(np.quantile([each.old[row][name] for each in of], 1 - LEVEL)) for of in true)

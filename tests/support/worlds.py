@@ -30,6 +30,7 @@ class World:
         name: of the world.
         ln_law: ln y at all sizes, the new one last, but for the scatter; some of it may be drawn.
         decades: decades that the sizes span.
+        reach: decades from the largest to the new one.
         grows: exponent of S by which the sd of the scatter grows.
         tokens: training tokens a parameter of the two largest sizes over those of all others.
     """
@@ -37,13 +38,14 @@ class World:
     name: str
     ln_law: Law
     decades: float = 2.0
+    reach: float = 1.0
     grows: float = 0.0
     tokens: tuple[float, float] = (1.0, 1.0)
 
     def ln_S(self, n: int) -> Floats:
         """All sizes, the new one last."""
         x_N = np.linspace(0, self.decades * DECADE, n)
-        return np.append(x_N, x_N[-1] + DECADE)
+        return np.append(x_N, x_N[-1] + self.reach * DECADE)
 
     def draw(self, n: int, scatter: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draw one ladder.

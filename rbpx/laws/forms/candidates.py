@@ -1,7 +1,8 @@
 """The forms that a law may have, on a grid, each fitted to series of values and weighed by how well it fits.
 
     power    y = C S^-alpha
-    offset   y = E + C S^-alpha, E on a grid from 0 to the smallest y
+    offset   y = E + C S^-alpha, E from 0 to the smallest y: some values evenly, the others about the best one of a
+             series, the nearer the less it scatters; each stands for what lies nearest to it
     bend     y = C S^-alpha with another exponent above one of three sizes, or one that slowly becomes another towards
              the largest sizes (from 5 sizes on)
 
@@ -15,7 +16,10 @@ grid, the prior weights and that number were chosen by coverage and width (docs/
 
 Constants may be given (`rbpx.laws.pins`): forms have that E; an exponent or a C is held, without bends.
 
-Shapes: B series, N models, T other sizes, R scatters, F forms (with their E or bend), H held numbers.
+A size that was trained more than once is one point, the mean of its models, and a new model has the variance that these
+have about it beside that of the points.
+
+Shapes: B series, N sizes, T others, R scatters, F forms (with their E or bend), H held numbers.
 """
 
 import math
@@ -35,7 +39,12 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 
 _MIN_SIZES_TO_BEND: Final = 5
-_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y
+_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, at three sizes, which have some E exactly, or
+# where another constant is given
+_EVEN: Final = (np.arange(8) + 0.5) / 8  # elsewhere, beside those about the best E:
+_NEAR: Final = (np.arange(13) + 0.5) / 13  # quantiles of Cauchy's distribution from 0 to the smallest y
+_MOST: Final = 1 - 1e-4
+_STARTS: Final = 1 - np.geomspace(1, 1 - _MOST, 24)  # of the search for it
 _RATIOS: Final = {0.25: 1, 0.35: 2, 0.5: 4, 0.65: 4, 0.8: 4, 1.25: 4, 1.5: 3, 1.8: 2, 2.2: 1}  # of the exponents above
 # a bend and below it: prior weight, in proportion
 _BENDS: Final = (0.25, 0.5, 0.75)  # quantiles of ln S
@@ -71,7 +80,7 @@ class FormGrid:
         scatters: covariances of the scatter.
         shape_F: the shape of each form.
         prior_F: its prior weight.
-        offset_F: E over the smallest y.
+        offset_F: E over the smallest y; NaN where it is sought, for each series by itself.
         place: ln S, bent and centred as that of the models, [T, F], of ln S [T].
         held_FH2: what is held, as a combination of the two parameters.
         held_FH: its value.
@@ -127,18 +136,18 @@ def form_grid(
     """The components at some sizes.
 
     Args:
-        ln_S: logarithms of the sizes, increasing, at least 3 different ones; equal ones are replicates.
+        ln_S: logarithms of the sizes, increasing, at least 3.
         given: sets of values of the constants that are given, the same ones in each (`given_constants`).
         departs: prior weight of each departure of the scatter.
     """
     x_N = np.array(ln_S)
-    different = np.unique(x_N)
-    bends = np.quantile(different, _BENDS).tolist() if len(different) >= _MIN_SIZES_TO_BEND else []
+    bends = np.quantile(x_N, _BENDS).tolist() if len(x_N) >= _MIN_SIZES_TO_BEND else []
     slowly = _SLOWLY * (ln_S[-1] - ln_S[0])
     forms: list[_Form] = []
     held: list[dict[str, float]] = []
     for of in map(dict, given or ((),)):
-        forms += _forms(of, [] if {"alpha", "ln_C"} & set(of) else bends, slowly)
+        is_free = {"alpha", "ln_C"}.isdisjoint(of)
+        forms += _forms(of, bends if is_free else [], slowly, is_free and len(x_N) > 3)
         held += [of] * (len(forms) - len(held))
     prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
 
@@ -162,7 +171,7 @@ def form_grid(
     )
 
 
-def _forms(given: dict[str, float], bends: Sequence[float], slowly: float) -> list[_Form]:
+def _forms(given: dict[str, float], bends: Sequence[float], slowly: float, seeks: bool) -> list[_Form]:
     """The forms with one set of given constants."""
     prior = {shape: given.get("prior", 1.0) * weight for shape, weight in _PRIOR.items()}
     share = given.get("share", 0.0)
@@ -170,7 +179,8 @@ def _forms(given: dict[str, float], bends: Sequence[float], slowly: float) -> li
         forms: list[_Form] = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
     else:
         forms = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
-        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0, 1.0) for at in _OFFSETS.tolist()]
+        offsets = [math.nan] * (len(_EVEN) + len(_NEAR)) if seeks else _OFFSETS.tolist()
+        forms += [(Shape.offset, prior[Shape.offset] / len(offsets), at, 0.0, 1.0, 1.0) for at in offsets]
     sudden = (1 - _SLOW) * prior[Shape.bend] / len(_BENDS)
     kinds = [(at, sudden, _RATIOS, _ROUNDING) for at in bends]
     kinds += [(at, _SLOW * prior[Shape.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
@@ -179,6 +189,21 @@ def _forms(given: dict[str, float], bends: Sequence[float], slowly: float) -> li
         for at, weight, ratios, width in kinds
         for ratio, of_ratio in ratios.items()
     ]
+
+
+def means_of_sizes(S_N: Floats, ln_y_BN: Floats) -> tuple[Floats, Floats, Floats]:
+    """One point for each size: repeats of a size tell its mean better, and nothing of how sizes scatter about a law.
+
+    Returns:
+        The sizes [N'], the means of ln y there [B, N'], and by how much the variance of a new model is larger than that
+        of a mean [B]: (1 - mean of 1 / repeats) times the variance within sizes.
+    """
+    S_G, of_N, n_G = np.unique(S_N, return_inverse=True, return_counts=True)
+    if len(S_G) == len(S_N):
+        return S_G, ln_y_BN[:, np.argsort(S_N)], np.zeros(len(ln_y_BN))
+    mean_BG = (ln_y_BN @ (of_N[:, None] == np.arange(len(S_G)))) / n_G
+    within_B = ((ln_y_BN - mean_BG[:, of_N]) ** 2).sum(axis=1) / (len(S_N) - len(S_G))
+    return S_G, mean_BG, within_B * (1 - (1 / n_G).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +219,7 @@ class FormFits:
         A_BRF22: J' R^-1 J.
         sigma2_BRF: variance of a model about the law.
         weight_BRF: of each component; they sum to 1.
+        own_B: by how much the variance of a new model is larger than that of a point (`means_of_sizes`).
     """
 
     grid: FormGrid
@@ -204,6 +230,7 @@ class FormFits:
     A_BRF22: Floats
     sigma2_BRF: Floats
     weight_BRF: Floats
+    own_B: Floats
 
     def at(self, x_T: Floats) -> TMixture:
         """The predictive distribution of ln y of new models, [B, T] mixtures.
@@ -225,7 +252,7 @@ class FormFits:
         of_first = share - carried(self.share_BRFN)
         of_slope = -share * u_TRF + carried(self.share_BRFN * u_FN)
         spread = rest_TR[..., None] + _spread(of_first, of_slope, self.A_BRF22[:, None])
-        scale = np.sqrt(self.sigma2_BRF[:, None] * spread)
+        scale = np.sqrt(self.sigma2_BRF[:, None] * spread + self.own_B[:, None, None, None])
         weight = np.broadcast_to(self.weight_BRF[:, None], scale.shape)
         flat = (*scale.shape[:2], scale.shape[2] * scale.shape[3])
         centre = ln_law + carried(self.residual_BRFN)
@@ -242,10 +269,11 @@ def _spread(first: Floats, second: Floats, A_22: Floats) -> Floats:
         return first**2 / a + np.where(left > 0, beside**2 / left, undetermined)
 
 
-def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
-    """Fit every component of a grid to each series, by Gauss-Newton in ln y."""
+def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
+    """Fit every component of a grid to each series, by Gauss-Newton in ln y; `own_B` as in `FormFits`."""
     n, y_BN, u_FN = ln_y_BN.shape[1], np.exp(ln_y_BN), grid.place(grid.x_N).T
-    E_BF = grid.offset_F * y_BN.min(axis=1, keepdims=True)
+    share_BF, prior_BF = _offsets(grid, y_BN)
+    E_BF = share_BF * y_BN.min(axis=1, keepdims=True)
     E, ln_y = E_BF[:, None, :, None], ln_y_BN[:, None, None]
     share = 1 - E / y_BN[:, None, None]
     start = np.zeros((len(y_BN), len(grid.scatters), len(grid.offset_F), 2))
@@ -255,12 +283,12 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
 
     rounding_B = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1))) ** 2
     exact_BRF = sse_BRF <= rounding_B[:, None, None]
-    prior_RF = np.outer([scatter.prior for scatter in grid.scatters], grid.prior_F)
+    prior_BRF = np.array([scatter.prior for scatter in grid.scatters])[:, None] * prior_BF[:, None]
     ln_det_R1 = np.array([[scatter.ln_det] for scatter in grid.scatters])
-    with np.errstate(divide="ignore"):
-        ln_likelihood = -grid.dof / 2 * np.log(sse_BRF) - ln_det_R1 / 2
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an exact series, where the weights below count
         ln_det = np.where(_tells_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # which then has no weight
-    ln_weight = np.log(prior_RF) + grid.evidence * ln_likelihood - grid.flatness * ln_det
+        ln_likelihood = -grid.dof / 2 * np.log(sse_BRF) - ln_det_R1 / 2
+        ln_weight = np.log(prior_BRF) + grid.evidence * ln_likelihood - grid.flatness * ln_det
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
     ln_weight, exact = (each.reshape(len(y_BN), -1) for each in (ln_weight, exact_BRF))
     simplest = np.where(np.arange(exact.shape[1]) == np.argmax(exact, axis=1)[:, None], 0.0, -np.inf)
@@ -268,7 +296,57 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     weight = np.exp(ln_weight - ln_weight.max(axis=1, keepdims=True))
     weight_BRF = (weight / weight.sum(axis=1, keepdims=True)).reshape(sse_BRF.shape)
     sigma2_BRF = np.where(exact_BRF, 0.0, sse_BRF / grid.dof)
-    return FormFits(grid, E_BF, theta, ln_y - ln_law, share, A_BRF22, sigma2_BRF, weight_BRF)
+    return FormFits(grid, E_BF, theta, ln_y - ln_law, share, A_BRF22, sigma2_BRF, weight_BRF, own_B)
+
+
+def _offsets(grid: FormGrid, y_BN: Floats) -> tuple[Floats, Floats]:
+    """E over the smallest y of each form, and its prior weight; a sought E has that of all E nearest to it; [B, F]."""
+    share_BF, prior_BF = (np.tile(each, (len(y_BN), 1)) for each in (grid.offset_F, grid.prior_F))
+    sought_F = np.isnan(grid.offset_F)
+    if sought_F.any():
+        best_B1, sd_B1 = _best_offset(grid.x_N, y_BN / y_BN.min(axis=1, keepdims=True))
+        from_B1, to_B1 = np.arctan2(-best_B1, sd_B1), np.arctan2(1 - best_B1, sd_B1)
+        near_BF = best_B1 + sd_B1 * np.tan(from_B1 + (to_B1 - from_B1) * _NEAR)
+        offset_BF = np.sort(np.hstack([np.tile(_EVEN, (len(y_BN), 1)), near_BF]), axis=1)
+        until_BF = np.pad((offset_BF[:, 1:] + offset_BF[:, :-1]) / 2, ((0, 0), (0, 1)), constant_values=1.0)
+        share_BF[:, sought_F] = offset_BF
+        prior_BF[:, sought_F] *= offset_BF.shape[1] * np.diff(until_BF, axis=1, prepend=0.0)
+    return share_BF, prior_BF
+
+
+def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
+    """The E that no small step improves, with even scatter and the line through ln(y - E), and its sd, both [B, 1].
+
+    Args:
+        x_N: ln S.
+        y_BN: values of which the smallest is 1.
+    """
+    y_B1N = y_BN[:, None]
+
+    def off_line(z_BMN: Floats, share_BMN: Floats) -> Floats:
+        weight_BMN = share_BMN**2 / (share_BMN**2).sum(axis=2, keepdims=True)
+        about_BMN = x_N - (weight_BMN * x_N).sum(axis=2, keepdims=True)
+        z_BMN = z_BMN - (weight_BMN * z_BMN).sum(axis=2, keepdims=True)
+        of_z_BM1, of_x_BM1 = ((weight_BMN * about_BMN * by).sum(axis=2, keepdims=True) for by in (z_BMN, about_BMN))
+        return np.asarray(z_BMN - of_z_BM1 / of_x_BM1 * about_BMN)
+
+    def at(E_BM: Floats) -> tuple[Floats, Floats, Floats]:
+        """Squares of ln y about the law, the step of Gauss and Newton in E, and the standard deviation of E."""
+        E_BM1 = E_BM[..., None]
+        ln_power_BMN = np.log(y_B1N - E_BM1)
+        power_BMN = np.exp(ln_power_BMN - off_line(ln_power_BMN, 1 - E_BM1 / y_B1N))
+        left_BMN, share_BMN = np.log(y_B1N / (E_BM1 + power_BMN)), power_BMN / (E_BM1 + power_BMN)
+        by_E_BMN = share_BMN * off_line(1 / power_BMN, share_BMN)  # ln of the law by E, beside what a line makes good
+        sse_BM, square_BM = (left_BMN**2).sum(axis=2), (by_E_BMN**2).sum(axis=2)
+        square_BM[square_BM == 0] = np.inf  # nothing tells the E of a flat law
+        sd_BM = np.sqrt(sse_BM / (len(x_N) - 3) / square_BM)
+        return sse_BM, (left_BMN * by_E_BMN).sum(axis=2) / square_BM, sd_BM
+
+    best_B1 = _STARTS[np.argmin(at(np.tile(_STARTS, (len(y_BN), 1)))[0], axis=1)][:, None]
+    for _ in range(_STEPS):
+        _, step_B1, sd_B1 = at(best_B1)
+        best_B1 = np.clip(best_B1 + step_B1, 0.0, _MOST)
+    return best_B1, sd_B1
 
 
 def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Floats) -> tuple[Floats, ...]:

@@ -1,7 +1,4 @@
-"""How models of a ladder scatter about a law: alone, together with their neighbours or seeds, or with a departure.
-
-Models of one size that were trained more than once (equal S) have what is correlated in common, and the rest of their
-scatter is their own: how large a share is common is averaged over too, since replicates say it.
+"""How models of a ladder scatter about a law: alone, together with their neighbours, or with a departure.
 
 A ladder rarely says whether its last run went wrong, its two largest were undertrained or its largest sizes are
 noisier, and then a form that bends or ends in an offset explains them as well. So each departure of
@@ -23,7 +20,6 @@ from rbpx.laws.numeric import Floats
 
 _HALF_DECADE: Final = 0.5 * math.log(10)
 _CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # of two models half a decade apart: prior weight
-_COMMON: Final = (0.5, 0.8, 0.95, 0.99)  # share of the variance of replicates that they have in common, equally likely
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +59,8 @@ def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatte
         x_N: ln S, increasing.
         departs: prior weight of each kind, together less than 1.
     """
-    has_repeats = len(np.unique(x_N)) < len(x_N)  # without, nothing says that not all is common
-    found = []
-    for rho, weight in _CORRELATIONS.items():
-        shares = _COMMON if has_repeats and rho else (1.0,)
-        even = (1 - sum(departs.values())) * weight / len(shares)
-        found += [correlated(x_N, rho, common, even) for common in shares]
+    even = 1 - sum(departs.values())
+    found = [correlated(x_N, rho, 1.0, even * weight) for rho, weight in _CORRELATIONS.items()]
     of = [each for each in departures(x_N) if each.kind in departs] if departs else []
     for each in of:
         prior = departs[each.kind] / sum(other.kind is each.kind for other in of)

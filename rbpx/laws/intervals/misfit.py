@@ -74,11 +74,7 @@ _NEIGHBOURS: Final = 0.15  # of the sizes' span: how near residuals are alike th
 
 
 def departures(x_N: Floats) -> tuple[Covariance, ...]:
-    """The departures at some sizes, at least 3 different ones.
-
-    Args:
-        x_N: ln S, increasing; equal ones are replicates, which depart together.
-    """
+    """The departures at some sizes, at least 3 different ln S in increasing order."""
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
     kinds = list(_kinds(t_N))
     counts = {kind: sum(of is kind for of, *_ in kinds) for kind in Departure}
@@ -87,7 +83,6 @@ def departures(x_N: Floats) -> tuple[Covariance, ...]:
 
 def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
     equal_NN = np.eye(len(t_N))
-    of_size_GN = (t_N == np.unique(t_N)[:, None]).astype(np.float64)
     line_N2 = np.linalg.qr(np.column_stack([np.ones(len(t_N)), t_N]))[0]
     curve_N = t_N**2 - line_N2 @ (line_N2.T @ t_N**2)
     curve_N /= np.abs(curve_N).max()
@@ -95,9 +90,9 @@ def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
     for times in _TIMES:
         for R_NN in (*[np.outer(curve_N, curve_N)] * 3, shared_NN):  # a curve counts three times
             yield Departure.bend, equal_NN + times**2 * R_NN, 1.0
-        for far_N in (of_size_GN[-1], _TWO_ENDS[0] * of_size_GN[-2] + _TWO_ENDS[1] * of_size_GN[-1]):
+        for far_N in (equal_NN[-1], _TWO_ENDS[0] * equal_NN[-2] + _TWO_ENDS[1] * equal_NN[-1]):
             yield Departure.end, equal_NN + times**2 * np.outer(far_N, far_N), 1.0
-        for size_N in of_size_GN[:-1]:
+        for size_N in equal_NN[:-1]:
             yield Departure.run, equal_NN + times**2 * np.outer(size_N, size_N), 1.0
     for grows in _GROWS:
         yield Departure.scatter, np.diag(grows ** (2 * t_N)), grows

@@ -117,7 +117,7 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
         _EVIDENCE,
         _FLATNESS,
     )
-    fits = fit_forms(grid, np.log(y_N)[None])
+    fits = fit_forms(grid, np.log(y_N)[None], np.zeros(1))
     return Calibration(fits, stretch, E_x_F, 0.0 if family is None else _between(fits, family))
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.forms.candidates import fit_forms, form_grid
+from rbpx.laws.forms.candidates import fit_forms, form_grid, means_of_sizes
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats, line
 
@@ -33,11 +33,10 @@ def departure_over_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
     """
     if len(set(S)) < FEWEST:
         return None
-    grid = form_grid(tuple(np.log(S).tolist()), departs=_PRIOR)
+    S_N, *points = means_of_sizes(np.array(S), np.log(np.abs(y))[None])
+    grid = form_grid(tuple(np.log(S_N).tolist()), departs=_PRIOR)
     weights = dict.fromkeys((None, *Departure), 0.0)
-    for scatter, weight in zip(
-        grid.scatters, fit_forms(grid, np.log(np.abs(y))[None]).weight_BRF[0].sum(axis=1).tolist(), strict=True
-    ):
+    for scatter, weight in zip(grid.scatters, fit_forms(grid, *points).weight_BRF[0].sum(axis=1).tolist(), strict=True):
         weights[scatter.departs] += weight
     even = weights.pop(None)
     return max(Departure, key=lambda kind: weights[kind]) if sum(weights.values()) > _ODDS * even else None

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants
+from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants, means_of_sizes
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.misfit import Departure
@@ -113,7 +113,7 @@ _STEP: Final = math.log(10) / 10  # of the search, in ln S
 _CLOSE: Final = 1e-12  # in ln S
 _DEPARTS: Final = ((Departure.end, 0.2), (Departure.scatter, 0.1))  # prior weights
 _FEWEST_TO_DEPART: Final = 4  # sizes; of three, no departure can be told
-_MOST_TO_DEPART: Final = 32  # models; among more, the last two or their scatter hardly move a law
+_MOST_TO_DEPART: Final = 32  # sizes; among more, the last two or their scatter hardly move a law
 
 
 def average_forms(
@@ -170,15 +170,14 @@ def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> F
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
         return None
-    order = np.argsort(S_N)
-    return fit_batch(S_N[order], np.abs(y_N[order])[None], given)
+    return fit_batch(S_N, np.abs(y_N)[None], given)
 
 
 def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     """As `average_forms` for B series at the same sizes: median, lower and upper end, shape [B, 3].
 
     Args:
-        S: sizes in increasing order, shape [N].
+        S: sizes, shape [N]; equal ones are replicates.
         y_BN: the quantity of each series, positive, shape [B, N].
         S_new: the size to predict.
     """
@@ -186,11 +185,11 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
 
 
 def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
-    """Every form fitted to B series [B, N] at the same sizes, increasing."""
-    y_BN, S_N = np.asarray(y, dtype=np.float64), np.asarray(S, dtype=np.float64)
-    departs = _DEPARTS if len(np.unique(S_N)) >= _FEWEST_TO_DEPART and len(S_N) <= _MOST_TO_DEPART else ()
-    grid = form_grid(tuple(np.log(S_N).tolist()), given_constants(given, float(y_BN.min())), departs)
-    return fit_forms(grid, np.log(y_BN))
+    """Every form fitted to B series [B, N] at the same sizes."""
+    S_N, ln_y_BN, own_B = means_of_sizes(np.asarray(S, dtype=np.float64), np.log(np.asarray(y, dtype=np.float64)))
+    departs = _DEPARTS if _FEWEST_TO_DEPART <= len(S_N) <= _MOST_TO_DEPART else ()
+    grid = form_grid(tuple(np.log(S_N).tolist()), given_constants(given, float(np.exp(ln_y_BN.min()))), departs)
+    return fit_forms(grid, ln_y_BN, own_B)
 
 
 def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
