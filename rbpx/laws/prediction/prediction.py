@@ -100,6 +100,7 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
 
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
+WITHOUT_LARGEST: Final = "without_largest"  # of one without the largest runs, which the others do not foretell
 MIN_SIZES: Final = 3
 TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything

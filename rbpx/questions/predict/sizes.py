@@ -14,8 +14,9 @@ from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import expected_error, widened
+from rbpx.laws.prediction.doubts import n_largest_off, tokens_off
 from rbpx.laws.prediction.influence import moved_most
-from rbpx.laws.prediction.prediction import COMBINED, average_forms
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
 from rbpx.laws.prediction.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
@@ -31,14 +32,17 @@ class Foresight:
 
     Attributes:
         law: by the first method that has numbers, which the answer over forms rests on.
+        n_smaller: runs beside the largest, where they do not foretell these; None where they do.
         fit: the same as a row of `fits`.
         fits: those by all methods.
         rows: all that is known, told apart by `kind` and `method`: predictions at the sizes asked for, backtests, and
-            what the combined answer would be without given constants and with others; or that there is `none`. The
-            answer comes first: `combined`, else the first method; then single forms, and the other methods.
+            what the combined answer would be without given constants and with others, and without the largest runs
+            where the others do not foretell these; or that there is `none`. The answer comes first: `combined`, else
+            the first method; then single forms, and the other methods.
     """
 
     law: Law
+    n_smaller: int | None
     fit: Record
     fits: Sequence[Record]
     rows: Sequence[Record]
@@ -61,14 +65,15 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request.pins)]
+    n_smaller, told = _over_forms(laws[first], targets, request.pins)
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in told]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
         told = [*_by_method(law, targets, combined or [()] * len(targets))]
         told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
-    return Foresight(laws[first], fits[first], fits, [named | row for row in rows])
+    return Foresight(laws[first], n_smaller, fits[first], fits, [named | row for row in rows])
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
@@ -82,39 +87,59 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
     yield from map(backtest, law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Record]:
-    """The combined answer, then each form by itself; nothing where no forms can be averaged."""
+def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> tuple[int | None, list[Record]]:
+    """The combined answer, also of the n smaller runs where they do not foretell the largest, then single forms.
+
+    Nothing where no forms can be averaged.
+    """
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = values_of(pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     answers = None if law.fit.alpha.value is None else average_forms(S, y, targets, given)
     if answers is None:
-        return []
-    combined, tests = _combined(law, S, answers, given)
+        return None, []
+    combined, tests = _combined(law, len(S), answers, given)
     moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
         others = average_forms(S, y, targets, with_held := [Given(held)] if held else [])
-        return None if others is None else _combined(law, S, others, with_held)[0]
+        return None if others is None else _combined(law, len(S), others, with_held)[0]
 
+    m = _n_smaller(law, S, combined[0]["reasons"])
+    rest = average_forms(S[:m], y[:m], targets, given) if m else None
+    without = _combined(law, m, rest, given)[0] if m and rest else []
     beside = constants(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
-    return rows + [
+    about = {"method": WITHOUT_LARGEST, "n_fitted": m}
+    rows += [
+        row | about | {name: now[name] for name in ("beyond", "status", "reasons")}
+        for row, now in zip(without, combined, strict=False)
+    ]
+    return m, rows + [
         {"method": form} | prediction(row | values(each.within[form].estimate), row["reasons"])
         for form in answers[0].within
         for each, row in zip(answers, combined, strict=True)
     ]
 
 
+def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int | None:
+    """How many runs are smaller than the largest one or two sizes that a status is about; None where none is."""
+    n = abs(tokens_off(S, [run.training_tokens for run in law.runs]))
+    if not n and Status.intervals_missed in reasons:
+        n = n_largest_off(S, law.fit.y)
+    return sum(size < sorted(set(S))[-n] for size in S) if n else None
+
+
 def _combined(
-    law: Law, S: Sequence[float], answers: Sequence[Prediction], given: Sequence[Given]
+    law: Law, m: int, answers: Sequence[Prediction], given: Sequence[Given]
 ) -> tuple[list[Record], tuple[Backtest, ...]]:
-    """The answers over forms, judged and widened by their backtests, and these."""
-    tests, rows = backtest_over_forms(S, law.fit.y, given), []
-    by = widening_of(tests, len(S))
+    """The answers over forms of the m smallest models, judged and widened by their backtests, and these."""
+    S, y_N = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
+    tests, rows = backtest_over_forms(S, y_N, given), []
+    by = widening_of(tests, m)
     for each in answers:
         y = widened(each.estimate, by)
-        reasons = judge_over_forms(law.fit.reasons or (), each, S, law.fit.y, tests)
+        reasons = judge_over_forms(law.fit.reasons or (), each, S, y_N, tests)
         own = {"expected_error": expected_error(y, each.beyond), "widened": by, "weights": each.weights}
         rows.append(prediction({"S": each.S, "beyond": each.beyond, **values(y)}, reasons, **own))
     return rows, tests
