@@ -43,12 +43,29 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Asked]:
 def by(rows: Rows, method: str, kind: str) -> dict[str, float | None]:
     """The numbers of the one row of a kind and method."""
     (row,) = [row for row in rows if (row["kind"], row["method"]) == (kind, method)]
-    names = ("S", "S_lo", "S_hi", "D", "y", "y_lo", "y_hi", "lo", "hi", "saved", "widened")
+    names = (
+        "n_points",
+        "E",
+        "E_lo",
+        "E_hi",
+        "S",
+        "S_lo",
+        "S_hi",
+        "D",
+        "y",
+        "y_lo",
+        "y_hi",
+        "lo",
+        "hi",
+        "saved",
+        "widened",
+    )
     return {name: row[name] for name in names if row.get(name) is not None}
 
 
 @pytest.mark.parametrize(
-    ("verb", "kind"), [("decide", "best"), ("decide", "served"), ("decide", "asked"), ("predict", "prediction")]
+    ("verb", "kind"),
+    [("decide", "runs"), ("decide", "best"), ("decide", "served"), ("decide", "asked"), ("predict", "prediction")],
 )
 def test_without_them_the_answer_is_that_of_a_store_without_them(
     verb: str, kind: str, asked: dict[str, Asked], left: dict[str, Asked]
@@ -132,4 +149,7 @@ def test_a_ladder_that_is_as_announced_is_answered_once(tmp_path: Path) -> None:
 
 def test_fit_names_them_by_their_tokens(tmp_path: Path) -> None:
     tokens, y, _, said = LADDERS["undertrained"]
-    assert f"The largest run, 10000000000, {said}." in ask(ladder(tmp_path / "store", tokens, y), "fit", resamples=20).words
+    assert (
+        f"The largest run, 10000000000, {said}."
+        in ask(ladder(tmp_path / "store", tokens, y), "fit", resamples=20).words
+    )

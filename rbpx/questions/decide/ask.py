@@ -47,7 +47,7 @@ class Decision(NamedTuple):
         foretold: what larger budgets showed beside what smaller ones announced.
         rows: of each kind: runs, best, served, asked, worth, outlier, largest, next; E, which no model gets below, is
             unknown where size and tokens vary together, since it lies far off their line. Where smaller runs do not
-            foretell the largest, best, served and asked are answered again without these, by another method.
+            foretell the largest, the first four are there again without these, by another method.
     """
 
     trained: Trained
@@ -121,7 +121,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     is_fitted, is_line = any(fit.surface is not None for fit in fits), Status.collinear_design in reasons
     tells_apart = is_fitted and not is_line
     E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
-    rows = [_row("runs", named, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
+    rows = [_row("runs", named | {"method": COMBINED}, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
     last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
         return Decision(trained, fits, foretold, rows + last)
@@ -132,8 +132,11 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     if without is not None:
         fits_of_rest = [fit_surface(without.runs, each, n_replicates=0, **options) for each in forms]
         if any(fit.surface is not None for fit in fits_of_rest):
-            tests, beside = backtest_budgets(without.runs, forms, **options), {"method": WITHOUT_LARGEST}
-            rows += _answers(named | beside, fits_of_rest, tests, reasons, wanted, request)
+            of_rest, E_of_rest = named | {"method": WITHOUT_LARGEST}, irreducible(fits_of_rest, seed)
+            counts = {"n_points": len(without.runs.S_N), "n_runs": without.runs.n_groups}
+            rows.append(_row("runs", of_rest, reasons, **counts, E=E_of_rest))
+            tests = backtest_budgets(without.runs, forms, **options)
+            rows += _answers(of_rest, fits_of_rest, tests, reasons, wanted, request)
     plain = plain and tested(plain, request)
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
         worth = fit_shift(plain.runs, runs, Axis.C, **options)
@@ -279,7 +282,8 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
         yield from (f"W{each}" for each in without[1:])
     yield from () if asks else following
     if about["E"] is not None:
-        yield f"No model gets below {_between(about, 'E', in_digits(4))}."
+        ways = [about, *of.of_kind("runs", method=WITHOUT_LARGEST)]
+        yield f"No model gets below {', without them '.join(_between(row, 'E', in_digits(4)) for row in ways)}."
     yield from _said_of_worth(of)
     largest = max(of.of_kind("largest"), key=lambda row: abs(row["in_sd"]), default=None)
     if (
