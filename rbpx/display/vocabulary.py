@@ -230,9 +230,9 @@ def enumerated(names: Sequence[str]) -> str:
 
 
 def the_largest(names: Sequence[str]) -> str:
-    """Runs that are the largest, as the subject of a sentence."""
-    n = len(names)
-    return f"The largest run, {names[0]}," if n == 1 else f"The {n} largest runs, {enumerated(names)},"
+    """Runs that are the largest, as the subject of a sentence; what tells two of a size apart takes no comma there."""
+    each = [name.replace(", ", " ") for name in names]
+    return f"The largest run, {each[0]}," if len(each) == 1 else f"The {len(each)} largest runs, {enumerated(each)},"
 
 
 def headline(law: str, k: int | None) -> tuple[int, int]:
