@@ -2,11 +2,15 @@
 
 Three worlds, 40 runs a draw (8 sizes of 3e7 to 6e9 parameters, 5 numbers of tokens each), ln y scattering by .003:
 Chinchilla's form; one whose exponent of S falls by a third beyond a size that is drawn from the upper half of the
-sizes; and one whose four runs of most compute lie 1 to 3 % too high, since they were undertrained. Asked for is a
+sizes; and one whose four runs of most compute lie 1 to 3 % too high, since they were undertrained. Four more of 36
+runs, 6 sizes on each of 6 budgets a factor of 3 apart: Chinchilla's form, the same exponent that falls, and one whose
+runs of the largest budget all lie 1 to 5 % too high, as their schedules were cut short, or too low. Asked for is a
 budget of 5.6 times the most compute, one run with that compute, and 1e13 tokens to serve.
 
 For each kind of number: how many draws answer it, and how many of these hold the truth, which is the world's own,
-found by a search along its surface. The truth of what a run would show is one more run of the world, well trained.
+found by a search along its surface; the same of answers without the largest runs, where the others do not foretell
+these. The truth of what a run would show is one more run of the world, well trained. Of each world: how many draws
+have a status, name the largest runs, and leave runs out.
 
     python benchmarks/decisions.py [DRAWS, default 50] [WORLD ...]
 """
@@ -35,7 +39,10 @@ SIZES = 3e7 * np.geomspace(1, 200, 8)
 RATIOS = np.geomspace(6, 200, 5)
 TIMES, SERVED = 5.6, 1e13
 BENT, UNDERTRAINED = "bent", "undertrained"
-WORLDS = ("chinchilla", BENT, UNDERTRAINED)
+OF_BUDGETS, CUT, LONGER = "budgets", "budgets, cut short", "budgets, longer"
+WORLDS = ("chinchilla", BENT, UNDERTRAINED, OF_BUDGETS, f"{OF_BUDGETS}, {BENT}", CUT, LONGER)
+COMBINED, WITHOUT = "combined", "without_largest"
+Held = dict[tuple[str, str], bool | None]
 
 
 def world(name: str, rng: np.random.Generator) -> Law:
@@ -44,11 +51,18 @@ def world(name: str, rng: np.random.Generator) -> Law:
 
     def loss(S: float, D: float) -> float:
         ln_S = math.log(S)
-        if name == BENT:
+        if name.endswith(BENT):
             ln_S -= np.logaddexp(0.0, (ln_S - at) / 0.5) * 0.5 / 3
         return float(TRUE["E"] + TRUE["A"] * math.exp(-TRUE["alpha"] * ln_S) + TRUE["B"] * D ** -TRUE["beta"])
 
     return loss
+
+
+def design(name: str) -> list[tuple[float, float]]:
+    """S and D of each run."""
+    if not name.startswith(OF_BUDGETS):
+        return [(S, S * ratio) for S in SIZES for ratio in RATIOS]
+    return [(S, C / 6 / S) for C in 6e18 * 3.0 ** np.arange(6) for S in math.sqrt(C / 120) * np.geomspace(0.25, 4, 6)]
 
 
 def best_size(loss: Law, C: float) -> float:
@@ -94,15 +108,21 @@ def truths(loss: Law, C: float, at: tuple[float, float], best: dict[str, float],
     }
 
 
-def judged(name: str, draw: int, folder: Path) -> dict[tuple[str, str], bool | None]:
-    """Whether each number that `decide` says holds; None where it says none."""
+def judged(name: str, draw: int, folder: Path) -> tuple[dict[str, Held], tuple[bool, bool, bool]]:
+    """Whether each number that `decide` says holds, None where it says none, by method.
+
+    Returns:
+        These, and whether the answer has a status, the largest runs are named, and runs are left out.
+    """
     rng = np.random.default_rng((WORLDS.index(name), draw))
-    loss = world(name, rng)
-    runs = [(S, S * ratio) for S in SIZES for ratio in RATIOS]
+    loss, runs = world(name, rng), design(name)
     y = np.array([loss(*run) for run in runs]) * np.exp(SCATTER * rng.standard_normal(len(runs)))
     C = np.array([6 * S * D for S, D in runs])
     if name == UNDERTRAINED:
         y[np.argsort(C)[-4:]] *= 1 + rng.uniform(0.01, 0.03, 4)
+    if name in (CUT, LONGER):
+        off = rng.uniform(0.01, 0.05) * rng.uniform(0.7, 1.3, 6)
+        y[-6:] *= 1 + off if name == CUT else 1 - off
     budget = TIMES * C.max()
     at = math.sqrt(budget / 6 / 20), math.sqrt(budget / 6 * 20)
     table = folder / "runs.csv"
@@ -114,29 +134,41 @@ def judged(name: str, draw: int, folder: Path) -> dict[tuple[str, str], bool | N
     here("import", table, "source=us", "family=ours", "dataset=web", *common, cwd=folder, check=0, writes=True)
     point, more = (f"S={at[0]:.6g}", f"D={at[1]:.6g}"), (f"flops={budget:.6g}", f"inference_tokens={SERVED:g}")
     said = here("decide", *point, *more, "--format", "json", *common, cwd=folder, check=0, writes=True)
-    rows_of = {row["kind"]: row for row in json.loads(said.stdout)}
-    best = rows_of.get("best")
-    if best is None or best["S"] is None:
-        best = {"S": best_size(loss, budget)}
-    held: dict[tuple[str, str], bool | None] = {}
-    for (kind, number), truth in truths(loss, budget, at, best, rng).items():
-        row = rows_of.get(kind, {})
-        lo, hi = row.get(f"{number}_lo"), row.get(f"{number}_hi")
-        held[kind, number] = None if lo is None or hi is None else lo <= truth <= hi
-    return held
+    told: dict[str, Held] = {}
+    answers = json.loads(said.stdout)
+    for method in (COMBINED, WITHOUT):
+        rows_of = {row["kind"]: row for row in answers if (row["method"] or COMBINED) == method}
+        if not rows_of:
+            continue
+        best = rows_of.get("best")
+        if best is None or best["S"] is None:
+            best = {"S": best_size(loss, budget)}
+        held: Held = {}
+        for (kind, number), truth in truths(loss, budget, at, best, rng).items():
+            row = rows_of.get(kind, {})
+            lo, hi = row.get(f"{number}_lo"), row.get(f"{number}_hi")
+            held[kind, number] = None if lo is None or hi is None else lo <= truth <= hi
+        told[method] = held
+    answer = next(row for row in answers if row["kind"] == "asked")
+    return told, (answer["status"] != "ok", WITHOUT in told, any(row["kind"] == "outlier" for row in answers))
 
 
 def main() -> None:
     """Print a row for each world and kind of number."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    print(f"{draws} draws a world\n\n| world | number | answered | inside |\n|---|---|---|---|")
+    print(f"{draws} draws a world\n")
     for name in sys.argv[2:] or WORLDS:
         with TemporaryDirectory() as folder:
             told = [judged(name, draw, Path(folder)) for draw in range(draws)]
-        for kind in told[0]:
-            answered = [each[kind] for each in told if each[kind] is not None]
-            inside = f"{np.mean(answered):.2f}" if answered else "none"
-            print(f"| {name} | {' '.join(kind)} | {len(answered) / draws:.2f} | {inside} |", flush=True)
+        doubted, named, left_out = np.mean([said for _, said in told], axis=0)
+        print(f"{name}: a status {doubted:.2f}, the largest named {named:.2f}, runs left out {left_out:.2f}\n")
+        print("| number | answered | inside | answered without | inside |\n|---|---|---|---|---|")
+        for kind in told[0][0][COMBINED]:
+            cells = []
+            for method in (COMBINED, WITHOUT):
+                answered = [each for of, _ in told if (each := of.get(method, {}).get(kind)) is not None]
+                cells += [f"{len(answered) / draws:.2f}", f"{np.mean(answered):.2f}" if answered else "none"]
+            print(f"| {' '.join(kind)} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

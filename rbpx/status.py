@@ -47,6 +47,7 @@ class Status(StrEnum):
     one_run = "one_run"
     uneven_scatter = "uneven_scatter"
     undertrained = "undertrained"
+    overtrained = "overtrained"
     collinear_design = "collinear_design"
     not_identified = "not_identified"
     mixed_checkpoints = "mixed_checkpoints"
@@ -129,6 +130,7 @@ _REMEDY = {
     Status.one_run: "One size lies off the law of the others: check its training, or train it again.",
     Status.uneven_scatter: "Larger models scatter more: take intervals as too narrow, and train large sizes again.",
     Status.undertrained: "The largest size saw fewer tokens than its ladder: train it for longer, or ask surface.",
+    Status.overtrained: "The largest size saw more tokens than its ladder: train others for longer, or ask surface.",
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",

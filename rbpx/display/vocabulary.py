@@ -223,6 +223,18 @@ def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """Names in a line, the rest counted."""
+    shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def the_largest(names: Sequence[str]) -> str:
+    """Runs that are the largest, as the subject of a sentence; what tells two of a size apart takes no comma there."""
+    each = [name.replace(", ", " ") for name in names]
+    return f"The largest run, {each[0]}," if len(each) == 1 else f"The {len(each)} largest runs, {enumerated(each)},"
+
+
 def headline(law: str, k: int | None) -> tuple[int, int]:
     """The place of a law where few can be drawn: cross-entropy first, then -ln RBP by k, then others."""
     return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0

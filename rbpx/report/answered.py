@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rbpx.display.vocabulary import enumerated
 from rbpx.questions import render
 from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
-from rbpx.report.contents import Part, Report, assembled, enumerated, slugs_of
+from rbpx.report.contents import Part, Report, assembled, slugs_of
 from rbpx.report.overview import facts
 
 __all__ = ["answered"]

@@ -11,6 +11,7 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Fact, Section
 from rbpx.display.view import Table
+from rbpx.display.vocabulary import enumerated
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.questions import render
@@ -251,12 +252,6 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
     single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
     return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
-
-
-def enumerated(names: Sequence[str]) -> str:
-    """Names in a line, the rest counted."""
-    shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def slugs_of(groups: Sequence[Group]) -> list[str]:

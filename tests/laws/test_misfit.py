@@ -8,7 +8,7 @@ from rbpx.laws.intervals.misfit import Departure, departures, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
+from rbpx.laws.prediction.doubts import departure_over_forms, n_largest_off, tokens_off
 from rbpx.laws.prediction.verdict import judge
 from rbpx.status import Status
 from tests.support.draws import fewest, most
@@ -102,32 +102,47 @@ def test_a_bend_that_documents_alone_would_make_is_no_misfit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "expected"),
+    ("tokens", "n_off"),
     [
-        ([3e11] * 7, False),  # all on the same
-        ((20 * np.exp(X)).tolist(), False),  # Chinchilla's ratio
-        ((1e5 * np.exp(0.5 * X)).tolist(), False),
-        ([3e11] * 6 + [2e11], True),
-        ([3e11] * 6 + [2.8e11], False),  # within a tenth
-        ([3e11] * 6 + [6e11], False),  # more is not less
-        ([3e11] * 5 + [2.5e11, 2e11], True),  # through which the smaller six already fall
-        ([3e11, 2e11, 4e11, 2e11, 4e11, 3e11, 2e11], False),  # no more than others are off
-        ([3e11] * 6 + [None], False),
-        (None, False),
+        ([3e11] * 7, 0),  # all on the same
+        ((20 * np.exp(X)).tolist(), 0),  # Chinchilla's ratio
+        ((1e5 * np.exp(0.5 * X)).tolist(), 0),
+        ([3e11] * 6 + [2e11], -1),
+        ([3e11] * 6 + [2.8e11], 0),  # within a tenth
+        ([3e11] * 6 + [6e11], 1),
+        ([3e11] * 6 + [3.2e11], 0),
+        ([3e11] * 5 + [2.5e11, 2e11], -2),  # through which the smaller six already fall
+        ([3e11] * 5 + [4e11, 9e11], 2),
+        ((20 * np.exp(X) * [1, 1, 1, 1, 1, 1, 4]).tolist(), 1),
+        ([3e11, 2e11, 4e11, 2e11, 4e11, 3e11, 2e11], 0),  # no more than others are off
+        ([3e11, 2e11, 4e11, 2e11, 4e11, 3e11, 4e11], 0),
+        ([3e11] * 6 + [None], 0),
+        (None, 0),
     ],
 )
-def test_the_largest_size_is_undertrained_where_the_smaller_ones_announce_more_tokens(
-    tokens: list[float | None] | None, expected: bool
+def test_the_largest_sizes_stand_out_by_tokens_that_the_smaller_ones_do_not_announce(
+    tokens: list[float | None] | None, n_off: int
 ) -> None:
     S = np.exp(X).tolist()
-    assert is_undertrained(S, tokens) is expected
-    assert (Status.undertrained in judge(fit_power_law(S, np.exp(1 - 0.1 * X)), (), None, tokens)) is expected
+    assert tokens_off(S, tokens) == n_off
+    found = judge(fit_power_law(S, np.exp(1 - 0.1 * X)), (), None, tokens)
+    assert (Status.undertrained in found, Status.overtrained in found) == (n_off < 0, n_off > 0)
 
 
-def test_seeds_of_the_largest_size_are_undertrained_together() -> None:
+def test_seeds_of_the_largest_size_stand_out_together() -> None:
     S = np.repeat(np.exp(X), 2).tolist()
-    assert is_undertrained(S, [3e11] * 12 + [2e11] * 2)
-    assert not is_undertrained(S, [3e11] * 14)
+    assert tokens_off(S, [3e11] * 12 + [2e11] * 2) == -1
+    assert tokens_off(S, [3e11] * 12 + [5e11] * 2) == 1
+    assert tokens_off(S, [3e11] * 14) == 0
+
+
+@pytest.mark.parametrize("n_off", [1, 2])
+def test_of_sizes_that_depart_at_the_end_it_is_said_whether_one_or_two_do(n_off: int) -> None:
+    x, noise = np.linspace(14, 23, 10), 1e-3 * np.random.default_rng(0).standard_normal(10)
+    noise[10 - n_off :] += {1: [-0.1], 2: [0.04, 0.12]}[n_off]
+    S, y = np.exp(x).tolist(), np.exp(1 - 0.1 * x + noise).tolist()
+    assert departure_over_forms(S, y) is Departure.end
+    assert n_largest_off(S, y) == n_off
 
 
 def test_an_offset_is_tested_against_laws_with_an_offset() -> None:

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import norm
+from scipy.stats import t as student
 
-from rbpx.laws.surface.outliers import _deleted, farthest_of, outliers
+from rbpx.laws.surface.outliers import _deleted, _p_of_shift, farthest_of, largest_off, outliers
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import grid, law, straight
 
@@ -66,3 +67,58 @@ def test_checkpoints_of_a_run_are_named_together() -> None:
     two[2] = law(two[0], two[1]) * np.repeat(runs.y_N / law(runs.S_N, runs.D_N), 2)
     (found,) = outliers(Runs.of(*two, groups=np.repeat(np.arange(18), 2)))
     assert (found.run, found.share) == (7, pytest.approx(0.3, abs=0.05))
+
+
+def of_budgets(above: float, which: str = "budget", seed: int = 0, checkpoints: int = 1) -> tuple[Runs, set[int]]:
+    """5 budgets of 5 sizes, and those of the largest budget or size, which all lie above the law by a share."""
+    C = np.repeat(1e18 * 4.0 ** np.arange(5), 5)
+    S = np.sqrt(C / 120) * np.tile(np.geomspace(0.25, 4, 5), 5)
+    if which == "size":
+        S = np.tile(np.geomspace(1e7, 1e9, 5), 5)
+        C = 6 * S * np.repeat(np.geomspace(1e9, 3e10, 5), 5)
+    off = C > 0.99 * C.max() if which == "budget" else S > 0.99 * S.max()
+    of_run = np.exp(0.003 * np.random.default_rng(seed).standard_normal(25)) * np.where(off, 1 + above, 1)
+    S, D, of_run = (np.repeat(each, checkpoints) for each in (S, C / 6 / S, of_run))
+    D = D / 2.0 ** np.tile(np.arange(checkpoints), 25)
+    runs = Runs.of(S, D, law(S, D) * of_run, groups=np.repeat(np.arange(25), checkpoints))
+    return runs, set(np.flatnonzero(off).tolist())
+
+
+@pytest.mark.parametrize("which", ["budget", "size"])
+@pytest.mark.parametrize("above", [0.02, -0.02, 0.05])
+def test_the_largest_runs_that_lie_off_together_are_named_with_how_far(above: float, which: str) -> None:
+    runs, off = of_budgets(above, which)
+    found = largest_off(runs)
+    assert found is not None
+    assert set(found.runs) == off
+    assert found.share == pytest.approx(above, abs=0.006)
+    assert found.in_sd * above > 0
+    assert found.p < 0.02
+
+
+def test_their_checkpoints_count_with_their_runs() -> None:
+    runs, off = of_budgets(0.03, checkpoints=3)
+    found = largest_off(runs)
+    assert found is not None
+    assert set(found.runs) == off
+
+
+def test_of_runs_that_follow_the_law_one_set_in_fifty_is_named_at_most() -> None:
+    assert sum(largest_off(of_budgets(0.0, seed=seed)[0]) is not None for seed in range(25)) <= 2
+
+
+def test_no_largest_are_named_where_all_have_one_budget_or_the_rest_is_a_line() -> None:
+    S, D = straight(9)
+    assert largest_off(Runs.of(S, D, law(S, D))) is None
+    S = np.geomspace(1e8, 1e9, 6)
+    assert largest_off(Runs.of(S, 1e20 / S, law(S, 1e20 / S))) is None
+
+
+def test_a_shift_that_runs_share_is_tested_as_one_more_constant_of_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    J, off, of = rng.standard_normal((12, 4)), rng.standard_normal(12), np.arange(12) > 8
+    with_own = np.column_stack([J, of])
+    best, squares, *_ = np.linalg.lstsq(with_own, off)
+    stderr = math.sqrt(squares[0] / 7 * np.linalg.inv(with_own.T @ with_own)[4, 4])
+    assert _p_of_shift(off, J, of) == pytest.approx(2 * student.sf(abs(best[4]) / stderr, 7))
+    assert _p_of_shift(off, np.column_stack([J, of]), of) == 1.0

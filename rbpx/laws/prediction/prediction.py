@@ -99,6 +99,7 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
 
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
+WITHOUT_LARGEST: Final = "without_largest"  # of one without the largest runs, which the others do not foretell
 MIN_SIZES: Final = 3
 
 

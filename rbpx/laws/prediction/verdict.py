@@ -12,7 +12,7 @@ Several may fail: `judge` gives all of them, in the order of `Status`, and the f
 | not_monotone | it bends so, and turns round between the sizes |
 | intervals_missed | or, over forms, the interval of the largest size, predicted from the others, misses at a level of 97.5 % |
 | backtest_failed | intervals_missed holds, and that prediction is off by more than 5 % and by no less than the next smaller size's own value would be |
-| undertrained | the largest size saw fewer tokens than the smaller ones announce (`rbpx.laws.prediction.doubts`) |
+| undertrained, overtrained | the largest size saw fewer or more tokens than the smaller ones announce (`rbpx.laws.prediction.doubts`) |
 | barely_determined | the 95 % interval of alpha is unbounded, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
 | beyond | (a prediction) S is more than 10 times outside the sizes |
 
@@ -46,7 +46,7 @@ from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction, outside
 from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
-from rbpx.laws.prediction.doubts import departure_over_forms, is_undertrained
+from rbpx.laws.prediction.doubts import departure_over_forms, tokens_off
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.status import Status, first_of, in_order
 
@@ -181,8 +181,8 @@ SIGNIFICANT: Final = 0.05
 FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
 SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
 _OF_POINTS: Final = (  # of any form
-    *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.undertrained),
-    Status.given_refused,
+    *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.given_refused),
+    *(Status.undertrained, Status.overtrained),
 )
 _SAYS: Final = {
     Departure.bend: Status.bends,
@@ -210,7 +210,8 @@ def judge(
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
-    against += [Status.undertrained] if is_undertrained(fit.S, tokens) else []
+    if n_off := tokens_off(fit.S, tokens):
+        against.append(Status.undertrained if n_off < 0 else Status.overtrained)
     against += [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
     return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
 

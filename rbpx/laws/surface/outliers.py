@@ -8,6 +8,11 @@ all that are still out are suspect; the level is divided among runs and steps (S
 fault of a run: it is named only where the prediction over forms, bends and misfit, made of the other runs, leaves it
 out at the same level.
 
+The largest runs, whose schedules were cut short or were longer, err together, and the law of all follows them. So a
+shift that they share is one more constant of the law, tested by its t: of the two, three, ... runs of most compute, up
+to a third of all, and of the largest size. The likeliest counts where the prediction over forms, made of the others,
+leaves out the mean of these runs too.
+
 Sources:
     A. Hadi and J. Simonoff, Procedures for the Identification of Multiple Outliers in Linear Models, Journal of the
     American Statistical Association 88 (1993) 1264, for the way back.
@@ -24,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
+from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import in_sd
-from rbpx.laws.surface.averaged import forms_to_mix, predict_over_forms
+from rbpx.laws.surface.averaged import draw_over_forms, forms_to_mix, predict_over_forms, thinned
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
@@ -34,6 +40,10 @@ from rbpx.laws.surface.surface import SurfaceNumbers
 
 LEVEL: Final = 0.01  # share of clean sets of runs in which any is named, at most; questions ask some five quantities
 _OF_SETS: Final = 0.05  # of clean sets have one that lies `farthest_of` off
+_TOGETHER: Final = 0.02  # of clean sets have largest runs that lie off together, at most
+_SAME: Final = 0.01  # of the logarithm of an axis: runs that are within it are as large
+_SHARE: Final = 3  # one run of so many may be among the largest that lie off together
+_DRAWS: Final = 4000  # of their mean
 _SUSPECT: Final = 8  # one run of so many leaves, by either rule
 _FEWEST: Final = 2  # degrees of freedom that are left without the suspects
 _DEPENDENT: Final = 1e-9  # of the largest singular value: what is below it is no freedom of the law
@@ -51,6 +61,23 @@ class Outlier:
     """
 
     run: int
+    share: float
+    in_sd: float
+    p: float
+
+
+@dataclass(frozen=True)
+class LargestOff:
+    """The largest runs, which lie off together what the others foretell.
+
+    Attributes:
+        runs: their numbers in `Runs.group_N`.
+        share: the geometric mean of y over the median of its prediction by the others, less 1.
+        in_sd: how far ln of that is, in standard deviations of the prediction of the mean.
+        p: how often a clean set of as many runs has any that lie off as far together.
+    """
+
+    runs: tuple[int, ...]
     share: float
     in_sd: float
     p: float
@@ -87,6 +114,70 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     return tuple(sorted(named, key=lambda each: -abs(each.in_sd)))
 
 
+def largest_off(runs: Runs) -> LargestOff | None:
+    """The largest runs, where they lie off together what the others foretell at a level of 2 %.
+
+    Args:
+        runs: the points, without runs that lie outside what the others allow.
+    """
+    sets = _largest_sets(runs)
+    surface = fit_surface(runs, _form(runs), n_replicates=0).surface if sets else None
+    if surface is None:
+        return None
+    off_G, J_GP = _about(surface, runs)
+    p, of_G = min(((_p_of_shift(off_G, J_GP, of_G), of_G) for of_G in sets), key=lambda each: each[0])
+    if (p := _of_several(p, len(sets))) >= _TOGETHER:
+        return None
+    rest, there = (runs.only(in_G[runs.group_N]) for in_G in (~of_G, of_G))
+    there = there.only(thinned(there))
+    fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
+    if all(fit.surface is None for fit in fits):
+        return None
+    weight_T = 1 / np.bincount(there.group_N)[there.group_N] / there.n_groups
+    ln_y_KT, scatter_K = draw_over_forms(fits, there, _DRAWS)
+    own_K = scatter_K * np.random.default_rng(0).standard_normal(_DRAWS) / math.sqrt(there.n_groups)
+    off_K = np.log(there.y_N) @ weight_T - ln_y_KT @ weight_T - own_K
+    p = max(p, 2 * min(float((off_K > 0).mean()), float((off_K < 0).mean())))
+    if p >= _TOGETHER:
+        return None
+    numbers = tuple(np.flatnonzero(of_G).tolist())
+    return LargestOff(numbers, math.expm1(np.median(off_K)), float(off_K.mean() / off_K.std()), p)
+
+
+def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
+    """The runs that may lie off together, [G] each: those that leave size and tokens apart, and freedom."""
+    G, sets = runs.n_groups, list[NDArray[np.bool_]]()
+    ln_C_G, ln_S_G = (np.full(G, -np.inf) for _ in range(2))
+    for ln_G, axis in ((ln_C_G, Axis.C), (ln_S_G, Axis.S)):
+        np.maximum.at(ln_G, runs.group_N, np.log(runs.along(axis)))
+    falling_G = -np.sort(-ln_C_G)
+    sets += [
+        ln_C_G > (falling_G[m - 1] + falling_G[m]) / 2
+        for m in range(2, G // _SHARE + 1)
+        if falling_G[m - 1] - falling_G[m] > _SAME
+    ]
+    sets.append(ln_S_G >= ln_S_G.max(initial=-np.inf) - _SAME)
+
+    def leaves(of_G: NDArray[np.bool_]) -> bool:
+        in_N = ~of_G[runs.group_N]
+        return 2 <= of_G.sum() <= G // _SHARE and not judge(runs.S_N[in_N], runs.D_N[in_N]).is_collinear
+
+    return [of_G for of_G in sets if leaves(of_G)]
+
+
+def _p_of_shift(off_G: Floats, J_GP: Floats, of_G: NDArray[np.bool_]) -> float:
+    """The p of a constant that some runs share, beside those of the law; 1 where these leave it no freedom."""
+    left_GK, singular_K, _ = np.linalg.svd(J_GP, full_matrices=False)
+    left_GK = left_GK[:, singular_K > _DEPENDENT * singular_K[0]]
+    rest_G, shift_G = (each_G - left_GK @ (left_GK.T @ each_G) for each_G in (off_G, of_G.astype(np.float64)))
+    dof, square = len(off_G) - left_GK.shape[1] - 1, float(shift_G @ shift_G)
+    if len(off_G) - of_G.sum() - left_GK.shape[1] < _FEWEST or square < _DEPENDENT:
+        return 1.0
+    by = float(shift_G @ rest_G) / square
+    variance = max(float(rest_G @ rest_G) - by**2 * square, np.finfo(float).tiny) / dof
+    return 2 * float(stdtr(dof, -abs(by) * math.sqrt(square / variance)))
+
+
 def farthest_of(n: int) -> float:
     """How many standard deviations off the farthest of n is in one of twenty clean sets, at least (Sidak)."""
     return float(-ndtri(-math.expm1(math.log1p(-_OF_SETS) / n) / 2))
@@ -97,9 +188,13 @@ def _of_several(p: float, n: int) -> float:
     return -math.expm1(n * math.log1p(-min(p, 1 - 1e-16)))
 
 
+def _form(runs: Runs) -> str:
+    return "data_constrained" if runs.repeats else "chinchilla"
+
+
 def _suspects(runs: Runs) -> dict[int, float]:
     """The p of each run that lies too far from the law of the others."""
-    form, G = "data_constrained" if runs.repeats else "chinchilla", runs.n_groups
+    form, G = _form(runs), runs.n_groups
     surface = fit_surface(runs, form, n_replicates=0).surface
     if surface is None:
         return {}

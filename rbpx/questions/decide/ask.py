@@ -16,6 +16,7 @@ from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.decision import Best, best_of, irreducible, with_serving
 from rbpx.laws.surface.fit import Surface, fit_surface
@@ -25,7 +26,7 @@ from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested
+from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs, tested
 from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.runs.select.ways import whole_trainings
@@ -45,7 +46,8 @@ class Decision(NamedTuple):
         fits: of each form; those that are mixed.
         foretold: what larger budgets showed beside what smaller ones announced.
         rows: of each kind: runs, best, served, asked, worth, outlier, largest, next; E, which no model gets below, is
-            unknown where size and tokens vary together, since it lies far off their line.
+            unknown where size and tokens vary together, since it lies far off their line. Where smaller runs do not
+            foretell the largest, the first four are there again without these, by another method.
     """
 
     trained: Trained
@@ -53,9 +55,9 @@ class Decision(NamedTuple):
     foretold: Sequence[BudgetTest]
     rows: Sequence[Record]
 
-    def of_kind(self, *kinds: str) -> list[Record]:
-        """Its rows of some kinds."""
-        return [row for row in self.rows if row["kind"] in kinds]
+    def of_kind(self, *kinds: str, method: str = COMBINED) -> list[Record]:
+        """Its rows of some kinds: answers of all runs, or those without the largest."""
+        return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 
 _THREE: Final = partial(spoken, digits=3)
@@ -107,7 +109,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
 
 def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: Request) -> Decision:
     refuse_routed(trained)
-    runs, seed, points = trained.runs, request.seed, request.points_to_predict()
+    runs, seed = trained.runs, request.seed
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     forms, n_replicates = forms_to_mix(runs), min(request.resamples, MOST_REPLICATES)
     asks_next = request.next is not None
@@ -119,32 +121,22 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     is_fitted, is_line = any(fit.surface is not None for fit in fits), Status.collinear_design in reasons
     tells_apart = is_fitted and not is_line
     E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
-    rows = [_row("runs", named, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
+    rows = [_row("runs", named | {"method": COMBINED}, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
     last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
         return Decision(trained, fits, foretold, rows + last)
-    most = float(runs.along(Axis.C).max())
-    wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
-    T, within = request.inference_tokens, request.inference_within
-    found: list[tuple[str, Best | None]] = []
-    if tells_apart:
-        found += [("best", best_of(fits, C, foretold, seed)) for C in wanted]
-    if tells_apart and T:
-        budget = wanted[0]
-        found += [
-            ("served", best_of(fits, budget, foretold, seed, T) if within else with_serving(fits, budget, T, seed))
-        ]
-    for kind, best in found:
-        if best is not None:
-            served: Record = {"T": T, "within": within} if kind == "served" else {}
-            other = "beyond" if served else "ratio_beyond"
-            none = Status.unreachable if served and not within else Status.not_straddled
-            doubts = [*_beyond(best.beyond, best.ratio_beyond if served else 1.0), *([] if best.S.value else [none])]
-            rows.append(_row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **served))
-    over = predict_over_forms(fits, points, foretold) if points else []
-    for (S, D), at in zip(points, over, strict=True):
-        doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
-        rows.append(_row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y))
+    wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
+    wanted = wanted or [TENFOLD * float(runs.along(Axis.C).max())]
+    rows += _answers(named | {"method": COMBINED}, fits, foretold, reasons, wanted, request)
+    without = trained.without_largest
+    if without is not None:
+        fits_of_rest = [fit_surface(without.runs, each, n_replicates=0, **options) for each in forms]
+        if any(fit.surface is not None for fit in fits_of_rest):
+            of_rest, E_of_rest = named | {"method": WITHOUT_LARGEST}, irreducible(fits_of_rest, seed)
+            counts = {"n_points": len(without.runs.S_N), "n_runs": without.runs.n_groups}
+            rows.append(_row("runs", of_rest, reasons, **counts, E=E_of_rest))
+            tests = backtest_budgets(without.runs, forms, **options)
+            rows += _answers(of_rest, fits_of_rest, tests, reasons, wanted, request)
     plain = plain and tested(plain, request)
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
         worth = fit_shift(plain.runs, runs, Axis.C, **options)
@@ -156,6 +148,37 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
             for C, value, held in places
         ]
     return Decision(trained, fits, foretold, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
+
+
+def _answers(
+    named: Record,
+    fits: Sequence[Surface],
+    foretold: Sequence[BudgetTest],
+    reasons: Sequence[Status],
+    wanted: Sequence[float],
+    request: Request,
+) -> Iterator[Record]:
+    """The best of each budget, with serving too, and the run that was asked for."""
+    runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
+    T, within = request.inference_tokens, request.inference_within
+    found: list[tuple[str, Best | None]] = []
+    if Status.collinear_design not in reasons:
+        found += [("best", best_of(fits, C, foretold, seed)) for C in wanted]
+        if T:
+            C = wanted[0]
+            served = best_of(fits, C, foretold, seed, T) if within else with_serving(fits, C, T, seed)
+            found.append(("served", served))
+    for kind, best in found:
+        if best is not None:
+            serves: Record = {"T": T, "within": within} if kind == "served" else {}
+            other = "beyond" if serves else "ratio_beyond"
+            none = Status.unreachable if serves and not within else Status.not_straddled
+            doubts = [*_beyond(best.beyond, best.ratio_beyond if serves else 1.0), *([] if best.S.value else [none])]
+            yield _row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **serves)
+    over, most = predict_over_forms(fits, points, foretold) if points else [], float(runs.along(Axis.C).max())
+    for (S, D), at in zip(points, over, strict=True):
+        doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
+        yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y)
 
 
 def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> Record:
@@ -220,11 +243,12 @@ def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> 
 def _choices(of: Decision) -> Iterator[Record]:
     """The best of each budget and what was asked for; of the first budget smaller models that train for longer too."""
     first = next(iter(of.of_kind("best")), None)
-    for row in of.of_kind(*_RUNS):
-        at, S = row | {"run": _RUNS[row["kind"]]}, row["S"]
-        yield at if S is None else at | {"C": 6 * S * row["D"]}
-        if row is first and S is not None:
-            yield from _smaller(of, row)
+    for method, less in {COMBINED: "", WITHOUT_LARGEST: " without the largest"}.items():
+        for row in of.of_kind(*_RUNS, method=method):
+            at, S = row | {"run": f"{_RUNS[row['kind']]}{less}"}, row["S"]
+            yield at if S is None else at | {"C": 6 * S * row["D"]}
+            if row is first and S is not None:
+                yield from _smaller(of, row)
 
 
 def _smaller(of: Decision, best: Record) -> Iterator[Record]:
@@ -250,18 +274,33 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
         yield f"No size is best yet: {said}, so what more of either brings is unknown. Train some sizes {which}."
     elif not any(fit.surface is not None for fit in of.fits):
         yield f"No size is best yet: {Status(about['status']).remedy}"
-    yield from (_best(of, row) for kind in ("served", "best") for row in of.of_kind(kind))
+    best = partial(_best, of)
+    yield from map(best, _leading(of, COMBINED))
+    if (off := said_of_largest(of.trained)) is not None:
+        without = [f"ithout them, {each[0].lower()}{each[1:]}" for each in map(best, _leading(of, WITHOUT_LARGEST))]
+        yield f"{off}; w{without[0]}" if without else f"{off}."
+        yield from (f"W{each}" for each in without[1:])
     yield from () if asks else following
     if about["E"] is not None:
-        yield f"No model gets below {_between(about, 'E', in_digits(4))}."
+        ways = [about, *of.of_kind("runs", method=WITHOUT_LARGEST)]
+        yield f"No model gets below {', without them '.join(_between(row, 'E', in_digits(4)) for row in ways)}."
     yield from _said_of_worth(of)
     largest = max(of.of_kind("largest"), key=lambda row: abs(row["in_sd"]), default=None)
-    if largest is not None and abs(largest["in_sd"]) > farthest_of(len(of.of_kind("largest"))):
+    if (
+        largest is not None
+        and of.trained.largest_off is None
+        and abs(largest["in_sd"]) > farthest_of(len(of.of_kind("largest")))
+    ):
         yield (
             f"The run of {spoken(largest['S'])} parameters on {spoken(largest['D'])} tokens is "
             f"{rough(abs(largest['in_sd']))} standard deviations {'worse' if largest['in_sd'] > 0 else 'better'} than "
             "smaller ones say."
         )
+
+
+def _leading(of: Decision, method: str) -> list[Record]:
+    """The best runs, in the order in which they are said."""
+    return [row for kind in ("served", "best") for row in of.of_kind(kind, method=method)]
 
 
 def _best(of: Decision, row: Record) -> str:
@@ -290,6 +329,10 @@ def _trust(of: Decision, row: Record) -> str:
     held = [each["held"] is True for each in of.of_kind("largest")]
     if Status.beyond in row["reasons"]:
         return "far from the runs, so nothing tests it"
+    if row["method"] == WITHOUT_LARGEST:
+        return "the largest runs speak against it"
+    if Status.intervals_missed in row["reasons"]:
+        return "smaller runs did not foretell the largest"
     if len(held) == 1:
         return f"smaller runs {'foretold' if all(held) else 'did not foretell'} the largest"
     return f"smaller runs foretold {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"

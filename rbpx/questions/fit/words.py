@@ -11,7 +11,7 @@ from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
 from rbpx.questions.fit.analysis import Laws
 from rbpx.runs.group import Group
-from rbpx.runs.points.one_run import said_of_one_run
+from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -92,6 +92,8 @@ def sentences(laws: Laws, rows: Sequence[Record]) -> Iterator[str]:
     }
     told += [f"{counted.get(stands, f'{stands} of {n} laws pass')} every check"] if n > 1 else []
     yield f"{told[0][0].upper()}{'; '.join(told)[1:]}."
+    if any({Status.undertrained, Status.overtrained} & {*(law.fit.reasons or ())} for law in laws.laws):
+        yield f"{said_of_tokens(laws.group.runs)}."
     for law in laws.laws:
         yield from said_of_given(law_title(law.law, law.k), law.fit.pinned)
     yield from said_of_one_run(law for law in laws.laws if Status.one_run in (law.fit.reasons or ()))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import mean
 from typing import Final
 
 import duckdb
@@ -11,9 +12,10 @@ from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.given import said_of_given
 from rbpx.display.view import Column, Table, View, error, magnitude, text
-from rbpx.display.vocabulary import short
+from rbpx.display.vocabulary import headline, short, the_largest
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import OnText
+from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
 from rbpx.questions.predict.register import registering, said_by, select, targets_of
 from rbpx.questions.predict.rows import (
     LAW,
@@ -22,6 +24,7 @@ from rbpx.questions.predict.rows import (
     predicted,
     prediction_tables,
     said_of_answer,
+    said_without,
     tested,
     title_of,
 )
@@ -30,10 +33,10 @@ from rbpx.questions.predict.surface import over_surface
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import Group, grouped, labels_of
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.frontier import frontier, said_of_points
-from rbpx.runs.points.one_run import said_of_one_run
+from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.runs.points.sizes import law_points
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status
@@ -86,7 +89,8 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> 
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
     shown = [row for row in rows if row["method"] not in [*Shape]]  # no form within the combined
-    laws = grouped(shown, lambda row: (row["law"], row["k"], row["method"])).values()
+    nested = [row for row in shown if row["method"] != WITHOUT_LARGEST]
+    laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
     yield from prediction_tables("Predictions for new models", told, answers, group.title, [*Shape])
     yield from given_table([row for row in shown if row["kind"] == "constant"], group.title)
@@ -149,8 +153,29 @@ def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
     yield from said_of_one_run(
         of.law for of in answers if any(Status.one_run in row["reasons"] for row in of.of("prediction"))
     )
+    yield from _said_of_largest(answers)
     for of in answers:
         yield from said_of_given(of.title, of.law.fit.pinned)
+
+
+def _said_of_largest(answers: Sequence[Foresight]) -> Iterator[str]:
+    """Which of the largest runs the others do not foretell, of which laws, and the first answer without them."""
+    off = [of for of in answers if of.n_smaller is not None]
+    for found in grouped(off, lambda of: (of.n_smaller, *labels_of(of.law.runs))).values():
+        laws = sorted(found, key=lambda of: headline(of.law.law, of.law.k))
+        runs, m = laws[0].law.runs, laws[0].n_smaller or 0
+        said, n = said_of_tokens(runs), len(runs) - m
+        if said is None:
+            lie = "lies" if n == 1 else "lie"
+            shares = ", ".join(f"{of.title}{_share(of.of('backtest'), m)}" for of in laws)
+            said = f"{the_largest(labels_of(runs)[m:])} {lie} off what the others foretell: {shares}"
+        yield f"{said}{said_without((row for row in laws[0].rows if row['method'] == WITHOUT_LARGEST), n)}."
+
+
+def _share(backtests: Sequence[Record], m: int) -> str:
+    """How far the largest lie on average above or below what the m smaller ones foretell."""
+    off = [(row["measured"] - row["y"]) / abs(row["y"]) for row in backtests if row["n_fitted"] == m]
+    return f" {abs(mean(off)):.1%} {'above' if mean(off) > 0 else 'below'}" if off else ""
 
 
 QUESTION = of_each(answer, select=select)

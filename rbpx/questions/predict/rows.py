@@ -136,8 +136,6 @@ def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] |
     if row["y"] is None:
         yield f"{what} cannot be predicted ({word})."
         return
-    at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
-    between = "no interval" if row["lo"] is None else f"95 %{at_once}: {short(row['lo'])} to {short(row['hi'])}"
     trust = "no check objects" if status is Status.ok else f"not to be relied on ({word})"
     if status is Status.beyond:
         trust = f"too far out to rely on, {short(row['beyond'])} times beyond what was measured"
@@ -145,7 +143,20 @@ def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] |
     if row["mean_error"] is not None:
         held = f", {row['n_inside']} of {of} intervals held" if of else ""
         tests = f"backtests were off by {row['mean_error']:.1%} on average{held}"
-    yield f"{what} will be {short(row['y'])} ({between}); {trust}; {tests}."
+    yield f"{what} will be {_between(row)}; {trust}; {tests}."
+
+
+def said_without(rows: Iterable[Record], n: int) -> str:
+    """What the first of the answers is without n largest runs, the end of a sentence; empty where there is none."""
+    row = next((row for row in rows if row["y"] is not None), None)
+    them = "it" if n == 1 else "them"
+    return "" if row is None else f"; without {them} a{_at_size(row)[1:]} will be {_between(row)}"
+
+
+def _between(row: Record) -> str:
+    at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
+    between = "no interval" if row["lo"] is None else f"95 %{at_once}: {short(row['lo'])} to {short(row['hi'])}"
+    return f"{short(row['y'])} ({between})"
 
 
 def _at_size(row: Record) -> str:

@@ -14,8 +14,9 @@ from rbpx.laws.pins import Given
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import widened
+from rbpx.laws.prediction.doubts import n_largest_off, tokens_off
 from rbpx.laws.prediction.influence import moved_most
-from rbpx.laws.prediction.prediction import COMBINED, average_forms
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
 from rbpx.laws.prediction.verdict import Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
@@ -31,14 +32,17 @@ class Foresight:
 
     Attributes:
         law: by the first method that has numbers, which the answer over forms rests on.
+        n_smaller: runs beside the largest, where they do not foretell these; None where they do.
         fit: the same as a row of `fits`.
         fits: those by all methods.
         rows: all that is known, told apart by `kind` and `method`: predictions at the sizes asked for, backtests, and
-            what the combined answer would be without given constants and with others; or that there is `none`. The
-            answer comes first: `combined`, else the first method; then single forms, and the other methods.
+            what the combined answer would be without given constants and with others, and without the largest runs
+            where the others do not foretell these; or that there is `none`. The answer comes first: `combined`, else
+            the first method; then single forms, and the other methods.
     """
 
     law: Law
+    n_smaller: int | None
     fit: Record
     fits: Sequence[Record]
     rows: Sequence[Record]
@@ -62,14 +66,15 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in _over_forms(laws[first], targets, request)]
+    n_smaller, told = _over_forms(laws[first], targets, request)
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in told]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
         told = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
         told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
-    return Foresight(laws[first], fits[first], fits, [named | row for row in rows])
+    return Foresight(laws[first], n_smaller, fits[first], fits, [named | row for row in rows])
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
@@ -81,40 +86,61 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
     yield from map(backtest, law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float], request: Request) -> list[Record]:
-    """The combined answer, then each form by itself; nothing where no forms can be averaged."""
+def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[int | None, list[Record]]:
+    """The combined answer, also of the n smaller runs where they do not foretell the largest, then single forms.
+
+    Nothing where no forms can be averaged.
+    """
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = values_of(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
-    found = None if law.fit.alpha.value is None else _combined(law, S, targets, given, request.joint)
+    found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)
     if found is None:
-        return []
+        return None, []
     answers, combined, tests = found
     moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
-        others = _combined(law, S, targets, [Given(held)] if held else [], request.joint)
+        others = _combined(law, len(S), targets, [Given(held)] if held else [], request.joint)
         return None if others is None else others[1]
 
+    m = _n_smaller(law, S, combined[0]["reasons"])
+    without = (_combined(law, m, targets, given, request.joint) if m else None) or ((), (), ())
     beside = constants(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
-    return rows + [
+    about = {"method": WITHOUT_LARGEST, "n_fitted": m}
+    rows += [
+        row | about | {name: now[name] for name in ("beyond", "status", "reasons")}
+        for row, now in zip(without[1], combined, strict=False)
+    ]
+    return m, rows + [
         {"method": form} | prediction(row | values(each.within[form].estimate), row["reasons"])
         for form in answers[0].within
         for each, row in zip(answers, combined, strict=True)
     ]
 
 
+def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int | None:
+    """How many runs are smaller than the largest one or two sizes that a status is about; None where none is."""
+    n = abs(tokens_off(S, [run.training_tokens for run in law.runs]))
+    if not n and Status.intervals_missed in reasons:
+        n = n_largest_off(S, law.fit.y)
+    return sum(size < sorted(set(S))[-n] for size in S) if n else None
+
+
 def _combined(
-    law: Law, S: Sequence[float], targets: Sequence[float], given: Sequence[Given], joint: bool
+    law: Law, m: int, targets: Sequence[float], given: Sequence[Given], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
-    """The answers over forms, the same judged and widened by their backtests, and these; None where there are none."""
-    y = law.fit.y
+    """The answers over forms of the m smallest models, the same judged and widened by their backtests, and these.
+
+    None where there are none.
+    """
+    S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
     answers = average_forms(S, y, targets, given, p=left_out(len(targets) if joint else 1))
     if answers is None:
         return None
     tests, rows = backtest_over_forms(S, y, given), []
-    by = widening_of(tests, len(S))
+    by = widening_of(tests, m)
     for each in answers:
         reasons = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
         own = {"widened": by, "weights": each.weights} | ({"n_joint": len(targets)} if joint else {})

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import duckdb
-import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.given import said_of_given
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.predictor import outside
-from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.surface.averaged import (
     BudgetTest,
@@ -38,13 +37,13 @@ from rbpx.questions.predict.rows import (
     prediction_tables,
     said_of_answer,
     said_of_moves,
+    said_without,
     tested,
     values,
 )
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
-from rbpx.runs.group import labels_of
-from rbpx.runs.points.outliers import outlier_rows, said_of_runs, tested_quantities
+from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs, tested_quantities
 from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, surface_record, with_constants
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order
@@ -96,6 +95,7 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
         *said_of_answer(first),
         *said_of_runs(group, quantities),
         *said_of_moves(answers),
+        *(line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)),
         *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
     ]
     tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
@@ -115,6 +115,13 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
 
 def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Record]:
     return [row for row in rows if row["kind"] == kind and method in (None, row["method"])]
+
+
+def _said_without(rows: Sequence[Record], trained: Trained) -> Iterator[str]:
+    """Which of the largest runs the others do not foretell, and what is predicted without them."""
+    off = said_of_largest(trained)
+    if off is not None:
+        yield f"{off}{said_without(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
 
 
 def _points(trained: Trained) -> list[list[float]]:
@@ -160,7 +167,8 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     beside = constants(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
     named |= {"law": of.trained.law, **group.names(), "k": of.trained.k, "n_fitted": best.n_points}
-    for row in (*found, *({"method": COMBINED} | row for row in beside), *_backtests(of)):
+    given = ({"method": COMBINED} | row for row in beside)
+    for row in (*found, *_without_largest(of, now, request), *given, *_backtests(of)):
         fit = of.records.get(row["method"], of.records[best.form])
         yield {"kind": row["kind"], "fit_id": fit["fit_id"], **named, **row}
 
@@ -171,11 +179,9 @@ def _predictions(
     """At each point the combined answer, then that of each form, judged as the answer is."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    p = left_out(len(targets) if joint else 1)
-    told = predict_over_forms(of.alone, targets, of.budgets, p=p)
+    told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets) if joint else 1))
     answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
-    ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
-    labels = labels_of([of.trained.members[at] for at in ends])  # each training by what tells it from the others
+    labels = of.trained.labels
     for (S, D), answer, moved in answers:
         beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
@@ -186,6 +192,24 @@ def _predictions(
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
             yield {"method": form} | prediction(at | values(y.times(sign)), reasons)
+
+
+def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> Iterator[Record]:
+    """The combined answers without the largest runs, where the others do not foretell these."""
+    without, options = of.trained.without_largest, _options(request)
+    if without is None:
+        return
+    runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
+    fits = [fit_given(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
+    budgets = backtest_budgets(runs, forms, request.pins, **options)
+    p = left_out(len(now) if request.joint else 1)
+    for row, answer in zip(now, predict_over_forms(fits, request.points_to_predict(), budgets, p=p), strict=True):
+        at = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row} | values(
+            answer.y.times(of.trained.sign)
+        )
+        own = {name: getattr(answer, name) for name in ("widened", "weights")}
+        about = {"method": WITHOUT_LARGEST, "n_fitted": len(runs.S_N)}
+        yield about | prediction(at, row["reasons"], **own)
 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:

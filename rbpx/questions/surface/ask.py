@@ -36,7 +36,7 @@ from rbpx.questions.result import Result
 from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
-from rbpx.runs.points.outliers import outlier_rows, said_of_runs
+from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
@@ -56,7 +56,10 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
         [*_sentences(laws)],
         partial(figures, group, laws),
         fits,
-        notes=[*said_of_runs(group, quantities)],
+        notes=[
+            *said_of_runs(group, quantities),
+            *(f"{each.title}: {off}." for each in quantities if (off := said_of_largest(each))),
+        ],
     )
 
 

@@ -1,11 +1,12 @@
-"""Which run a law along one axis misses, in words: laws whose status is one_run in, a sentence for each run out."""
+"""Which runs a law along one axis misses, in words: one size that lies off, or the largest by their tokens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from rbpx.display.vocabulary import law_title, rough
+from rbpx.display.vocabulary import law_title, rough, the_largest
+from rbpx.laws.prediction.doubts import tokens_off
 from rbpx.laws.prediction.influence import farthest_off
 from rbpx.runs.fits import Law
-from rbpx.runs.group import labels_of
+from rbpx.runs.group import Run, labels_of
 
 
 def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
@@ -19,3 +20,14 @@ def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
             named.setdefault(labels_of(law.runs)[off.at], []).append(said)
     for run, offs in named.items():
         yield f"{run} lies off what the others say (in standard deviations): {', '.join(offs)}."
+
+
+def said_of_tokens(runs: Sequence[Run]) -> str | None:
+    """Which of the largest runs saw other tokens than the smaller ones announce, without a full stop; None if none."""
+    S = [float(run.non_embedding_params) for run in runs]
+    n = tokens_off(S, [run.training_tokens for run in runs])
+    if not n:
+        return None
+    m = sum(size < sorted(set(S))[-abs(n)] for size in S)
+    named = the_largest(labels_of(runs)[m:])
+    return f"{named} saw {'more' if n > 0 else 'fewer'} tokens than the smaller announce"

@@ -1,4 +1,7 @@
-"""Runs outside what the others allow: kept out of laws in size and tokens unless asked otherwise, and named."""
+"""Runs outside what the others allow: kept out of laws in size and tokens unless asked otherwise, and named.
+
+The largest runs that lie off together are named too, and count: what follows is also said without them.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,9 +12,9 @@ import numpy as np
 
 from rbpx.config.options import Outliers
 from rbpx.config.request import Request
-from rbpx.display.vocabulary import rough, spoken
+from rbpx.display.vocabulary import rough, spoken, the_largest
 from rbpx.errors import number_of
-from rbpx.laws.surface.outliers import outliers
+from rbpx.laws.surface.outliers import largest_off, outliers
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.surfaces import Trained, trained_quantities
@@ -28,7 +31,7 @@ def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGrou
 
 
 def tested(trained: Trained, request: Request) -> Trained:
-    """A quantity without the runs that lie outside what the others allow, unless these are kept.
+    """A quantity without runs that lie outside what the others allow, unless these are kept; its largest are tested.
 
     The law of well-tuned runs (`over`) expects such runs, so nothing is tested for it.
     """
@@ -43,8 +46,8 @@ def tested(trained: Trained, request: Request) -> Trained:
         row |= {"n_runs": runs.n_groups, "y": sign * float(runs.y_N[at]), "off": sign * each.share}
         rows.append(row | {"in_sd": sign * each.in_sd, "p": each.p, "counts": keeps})
     in_N = ~np.isin(runs.group_N, [] if keeps else [each.run for each in found])
-    members = tuple(trained.members[at] for at in np.flatnonzero(in_N))
-    return replace(trained, outside=tuple(rows), members=members, runs=runs if in_N.all() else runs.only(in_N))
+    rest = replace(trained, outside=tuple(rows)).only(in_N)
+    return replace(rest, largest_off=largest_off(rest.runs))
 
 
 def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:
@@ -65,6 +68,16 @@ def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterato
             f"others allow: {'; '.join(named)}{'; ...' if n > _MOST else ''}. Look whether it diverged or was not "
             f"tuned. {_COUNTS[row['counts']]}"
         )
+
+
+def said_of_largest(trained: Trained) -> str | None:
+    """Which of the largest runs lie off together, and how far; None where none do."""
+    off = trained.largest_off
+    if off is None:
+        return None
+    side = "above" if trained.sign * off.share > 0 else "below"
+    named = the_largest([trained.labels[run] for run in off.runs])
+    return f"{named} lie {abs(off.share):.1%} {side} what the others foretell"
 
 
 def outlier_rows(group: Group, quantities: Sequence[Trained]) -> list[Record]:

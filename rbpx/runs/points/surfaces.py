@@ -7,22 +7,24 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
-from rbpx.laws.names import IMPORTED, Objective
+from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.given import fit_given, has_constants
+from rbpx.laws.surface.outliers import LargestOff
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Run, grouped
+from rbpx.runs.group import Run, grouped, labels_of
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.select.sizes import tokens_of, training_of
@@ -52,6 +54,7 @@ class Trained:
         doubt: what is known to be wrong before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
         outside: runs that lie outside what the others allow, a row each (`rbpx.runs.points.outliers`).
+        largest_off: the largest runs of the others, where these do not foretell them.
     """
 
     law: str
@@ -62,6 +65,31 @@ class Trained:
     doubt: Status | None
     cells: tuple[Cell, ...] = ()
     outside: tuple[Record, ...] = ()
+    largest_off: LargestOff | None = None
+
+    @property
+    def labels(self) -> list[str]:
+        """Each training by what tells it from the others, in order of `Runs.group_N`; its last checkpoint says it."""
+        runs = self.runs
+        ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
+        return labels_of([self.members[at] for at in ends])
+
+    def only(self, keep_N: NDArray[np.bool_]) -> "Trained":
+        """Some of the points."""
+        members = tuple(self.members[at] for at in np.flatnonzero(keep_N))
+        return self if keep_N.all() else replace(self, members=members, runs=self.runs.only(keep_N), largest_off=None)
+
+    @property
+    def n_largest_outside(self) -> int:
+        """How many runs that do not count lie beyond all that do, in size or compute."""
+        S, C = (float(self.runs.along(axis).max(initial=0.0)) for axis in (Axis.S, Axis.C))
+        return sum(not row["counts"] and (row["S"] > S or 6 * row["S"] * row["D"] > C) for row in self.outside)
+
+    @property
+    def without_largest(self) -> "Trained | None":
+        """The points without the largest runs, where the others do not foretell these."""
+        off = self.largest_off
+        return None if off is None else self.only(~np.isin(self.runs.group_N, off.runs))
 
     @property
     def title(self) -> str:
@@ -219,6 +247,7 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tu
     refused = any(each.is_refused for each in fit.pinned)
     known = {Status.mixed_checkpoints: group.is_mixed, Status.same_weights: group.n_same, Status.given_refused: refused}
     doubts = [trained.doubt] if trained.doubt is not None else []
+    doubts += [Status.intervals_missed] if trained.largest_off is not None or trained.n_largest_outside > 1 else []
     return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.outliers import LEVEL, outliers
+from rbpx.laws.surface.outliers import LEVEL, largest_off, outliers
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import grid, law, ratios
 
@@ -35,3 +35,13 @@ def test_a_run_that_diverged_is_named_and_no_other(n: int, above: float, least: 
     named = [accused(n, world, above) for world in range(30)]
     assert np.mean([run in found for run, found in named]) >= least
     assert sum(bool(found - {run}) for run, found in named) <= 2
+
+
+@pytest.mark.parametrize("n", SETS)
+def test_clean_sets_have_largest_runs_that_lie_off_no_more_often_than_is_said(n: int) -> None:
+    sets, (S, D) = 200, SETS[n]
+    y = [
+        law(S, D) * np.exp(SCATTER * np.random.default_rng([56, n, world]).standard_normal(n)) for world in range(sets)
+    ]
+    found = sum(largest_off(Runs.of(S, D, each)) is not None for each in y)
+    assert found <= 0.02 * sets + 3 * math.sqrt(0.02 * 0.98 * sets)

@@ -1,0 +1,155 @@
+"""Largest runs that the others do not foretell: named, and each question is answered again as if they were not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.asking import Asked, Rows, ask, imported
+from tests.support.surfaces import law
+
+ABOVE, N = 0.03, 5  # the largest budget of 5 sizes lies so far above
+POINT = {"S": 3e9, "D": 3e10}
+SURFACES = {
+    "decide": {"flops": 3e21, "inference_tokens": 1e12, **POINT},
+    "predict": POINT,
+    "surface": {},
+}
+
+
+def of_budgets(store: Path, n: int, above: float = ABOVE) -> Path:
+    """The n first of 25 runs on 5 budgets."""
+    C = np.repeat(1e18 * 4.0 ** np.arange(5), N)
+    S = np.sqrt(C / 120) * np.tile(np.geomspace(0.25, 4, N), 5)
+    y = law(S, C / 6 / S) * np.exp(0.003 * np.random.default_rng(1).standard_normal(25))
+    y[-N:] *= 1 + above
+    lines = [f"r{i},{S[i]:.0f},{C[i] / 6 / S[i]:.0f},c4,{y[i].item()!r}" for i in range(n)]
+    return imported(store, "\n".join(["model,S,D,dataset,loss_nats", *lines]), family="ours")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Asked]:
+    store = of_budgets(tmp_path_factory.mktemp("all") / "store", 25)
+    return {verb: ask(store, verb, resamples=20, **keys) for verb, keys in SURFACES.items()}
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Asked]:
+    """The same of a store in which these runs never were."""
+    store = of_budgets(tmp_path_factory.mktemp("left") / "store", 25 - N)
+    return {verb: ask(store, verb, resamples=20, **SURFACES[verb]) for verb in ("decide", "predict")}
+
+
+def by(rows: Rows, method: str, kind: str) -> dict[str, float | None]:
+    """The numbers of the one row of a kind and method."""
+    (row,) = [row for row in rows if (row["kind"], row["method"]) == (kind, method)]
+    names = (
+        "n_points",
+        "E",
+        "E_lo",
+        "E_hi",
+        "S",
+        "S_lo",
+        "S_hi",
+        "D",
+        "y",
+        "y_lo",
+        "y_hi",
+        "lo",
+        "hi",
+        "saved",
+        "widened",
+    )
+    return {name: row[name] for name in names if row.get(name) is not None}
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind"),
+    [("decide", "runs"), ("decide", "best"), ("decide", "served"), ("decide", "asked"), ("predict", "prediction")],
+)
+def test_without_them_the_answer_is_that_of_a_store_without_them(
+    verb: str, kind: str, asked: dict[str, Asked], left: dict[str, Asked]
+) -> None:
+    expected = by(left[verb].rows, "combined", kind)
+    assert by(asked[verb].rows, "without_largest", kind) == pytest.approx(expected, rel=1e-6)
+    assert [row for row in left[verb].rows if row["method"] == "without_largest"] == []
+
+
+@pytest.mark.parametrize("verb", SURFACES)
+def test_they_are_named_with_how_far_they_lie_and_every_answer_is_doubted(verb: str, asked: dict[str, Asked]) -> None:
+    of = asked[verb]
+    assert "The 5 largest runs, " in of.words
+    assert " above what the others foretell" in of.words
+    share = float(of.words.split("% above what the others foretell")[0].split()[-1]) / 100
+    assert share == pytest.approx(ABOVE, abs=0.005)
+    answers = [row for row in of.rows if row.get("kind") in (None, "runs", "best", "served", "asked", "prediction")]
+    assert {"intervals_missed"} <= set.intersection(
+        *(set(row.get("reasons") or row["params"]["reasons"]) for row in answers)
+    )
+
+
+def test_decide_says_both_answers_and_not_that_smaller_runs_foretold_the_largest(asked: dict[str, Asked]) -> None:
+    of, S = asked["decide"], by(asked["decide"].rows, "without_largest", "best")["S"]
+    told = of.results[0].sentences
+    assert not any("smaller runs foretold" in each for each in told)
+    assert any(f"ithout them, train {S / 1e9:.3g}B parameters" in each for each in told)
+    assert "best without the largest" in of.table(120)
+
+
+def test_largest_runs_that_are_left_out_one_by_one_make_a_status_too(tmp_path: Path) -> None:
+    """Three of the largest budget that diverged are no runs of the same law, and what is left does not reach them."""
+    S, D = (each.ravel() for each in np.meshgrid(1e7 * np.geomspace(1, 300, 5), 6e8 * np.geomspace(1, 60, 6)))
+    y = law(S, D) * np.exp(0.003 * np.random.default_rng(1).standard_normal(30))
+    y[np.argsort(S * D)[-2:]] *= 1.2
+    lines = [f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
+    of = ask(imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats", *lines])), "decide", resamples=20)
+    assert len(of.of_kind("outlier")) == 2
+    assert "intervals_missed" in of.of_kind("best")[0]["reasons"]
+    assert "smaller runs did not foretell the largest" in of.results[0].sentences[0]
+
+
+def ladder(store: Path, tokens: list[float], y: np.ndarray, n: int = 8) -> Path:
+    """Models of one axis, the n first."""
+    S = 1e7 * np.geomspace(1, 1000, 8)
+    lines = [f"m{i},{S[i]:.0f},{tokens[i]:.0f},c4,{y[i].item()!r}" for i in range(n)]
+    return imported(store, "\n".join(["model,S,D,dataset,loss_nats", *lines]))
+
+
+SCATTERED = 30 * np.geomspace(1, 1000, 8) ** -0.12 * np.exp(1e-3 * np.random.default_rng(0).standard_normal(8))
+LADDERS = {
+    "undertrained": ([3e11] * 7 + [1e11], SCATTERED, 1, "saw fewer tokens than the smaller announce"),
+    "overtrained": ([3e11] * 6 + [9e11] * 2, SCATTERED, 2, "saw more tokens than the smaller announce"),
+    "intervals_missed": (
+        [3e11] * 8,
+        SCATTERED * np.r_[np.ones(7), 1.1],
+        1,
+        "lies off what the others foretell: cross-entropy 10",
+    ),
+}
+
+
+@pytest.mark.parametrize("status", LADDERS)
+def test_along_one_axis_the_largest_are_named_and_left_out_beside(status: str, tmp_path: Path) -> None:
+    tokens, y, n, said = LADDERS[status]
+    of = ask(ladder(tmp_path / "all", tokens, y), "predict", S=1e11, resamples=20)
+    rest = ask(ladder(tmp_path / "left", tokens, y, 8 - n), "predict", S=1e11, resamples=20)
+    expected = by(rest.rows, "combined", "prediction")
+    assert by(of.rows, "without_largest", "prediction") == pytest.approx(expected, rel=1e-6)
+    assert all(status in row["reasons"] for row in of.of_kind("prediction"))
+    assert f"{'The largest run, ' if n == 1 else 'The 2 largest runs, '}" in of.words
+    assert said in of.words
+    assert f"; without {'it' if n == 1 else 'them'} at 100B parameters cross-entropy will be" in of.words
+
+
+def test_a_ladder_that_is_as_announced_is_answered_once(tmp_path: Path) -> None:
+    of = ask(ladder(tmp_path / "store", [3e11] * 8, SCATTERED), "predict", S=1e11, resamples=20)
+    assert "without_largest" not in {row["method"] for row in of.rows}
+    assert "largest run" not in of.words
+
+
+def test_fit_names_them_by_their_tokens(tmp_path: Path) -> None:
+    tokens, y, _, said = LADDERS["undertrained"]
+    assert (
+        f"The largest run, 10000000000, {said}."
+        in ask(ladder(tmp_path / "store", tokens, y), "fit", resamples=20).words
+    )
