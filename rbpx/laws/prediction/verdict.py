@@ -184,6 +184,8 @@ _OF_POINTS: Final = (  # of any form
     *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.given_refused),
     *(Status.undertrained, Status.overtrained),
 )
+# Of predictions over forms these change neither how many hold nor their errors by a third (benchmarks/worlds.py).
+REMARKS: Final = (Status.one_run, Status.barely_determined)
 _SAYS: Final = {
     Departure.bend: Status.bends,
     Departure.end: Status.intervals_missed,
@@ -219,7 +221,7 @@ def judge(
 def judge_over_forms(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
-    """Every status that holds for a prediction over forms at one size.
+    """Every status that holds for a prediction over forms at one size, and what else holds that widens it (`REMARKS`).
 
     Args:
         reasons: those of the power law through the same points.
@@ -236,14 +238,12 @@ def judge_over_forms(
         statuses.append(Status.barely_determined)
     if outside(answer.S, S) > FAR:
         statuses.append(Status.beyond)
-    if departure is Departure.end:
-        statuses += [Status.intervals_missed, *_of_last(S, y, backtests)]
-    return in_order([*statuses, *missed_by_backtests(S, y, backtests)])
+    return in_order([*statuses, *missed_by_backtests(S, backtests)])
 
 
-def missed_by_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """intervals_missed where the interval of the largest size misses it, backtest_failed where it is far off too."""
-    return [Status.intervals_missed, *_of_last(S, y, backtests)] if _misses(S, backtests) else []
+def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """intervals_missed where the interval of the largest size misses it."""
+    return [Status.intervals_missed] if _misses(S, backtests) else []
 
 
 _HELD: Final = 0.8  # of the intervals of backtests; where fewer hold, those of predictions are widened

@@ -92,7 +92,7 @@ def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, sha
     tests = pairs.compared(hold_out_best(x_N, pairs.fitted_N[of_N]))
     reasons = [*fit.reasons, *pairs.doubts]
     order = np.argsort(1 / x_N)
-    reasons += missed_by_backtests((1 / x_N)[order].tolist(), y_N[order].tolist(), tests) if tests else []
+    reasons += missed_by_backtests((1 / x_N)[order].tolist(), tests) if tests else []
     reasons += [Status.intervals_missed] if too_few_hold(tests) else []
     differ = family is None and shared is not None and shared.p < SIGNIFICANT
     reasons = list(in_order([*reasons, *([Status.families_differ] if differ else [])]))

@@ -16,6 +16,7 @@ from rbpx.display.vocabulary import headline, short, the_largest
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
+from rbpx.laws.prediction.verdict import SHORT
 from rbpx.questions.predict.register import registering, said_by, select, targets_of
 from rbpx.questions.predict.rows import (
     LAW,
@@ -149,9 +150,12 @@ ERRORS: Final = View[Record](
 
 
 def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
-    """What single runs and given constants do."""
+    """Why intervals are wide, and what single runs and given constants do."""
+    told = [row for of in answers for row in of.of("prediction")]
+    if any(Status.barely_determined in (row["remarks"] or ()) for row in told):
+        yield f"The sizes span less than {SHORT:.0f} decades, which is why intervals are wide."
     yield from said_of_one_run(
-        of.law for of in answers if any(Status.one_run in row["reasons"] for row in of.of("prediction"))
+        of.law for of in answers if any(Status.one_run in (row["remarks"] or ()) for row in of.of("prediction"))
     )
     yield from _said_of_largest(answers)
     for of in answers:

@@ -161,7 +161,7 @@ def _doubts(
     doubts += [Status.intervals_missed] if too_few_hold(tests) else []
     if family is not None or len(pairs.families) == 1:
         order = np.argsort(1 / x_N, kind="stable")
-        doubts += missed_by_backtests((1 / x_N)[order].tolist(), y_N[order].tolist(), tests)
+        doubts += missed_by_backtests((1 / x_N)[order].tolist(), tests)
     elif shared is not None and shared.p < SIGNIFICANT:
         doubts.append(Status.families_differ)
     return doubts

@@ -17,15 +17,15 @@ from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
-_OF_ANSWERS: Final = ("widened", "moved", "moved_by", "weights")
+_OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
 def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """One prediction: what a new model would show, and every status that holds for it.
 
-    Of the combined answer alone (`own`) it is known by what factor backtests widened the interval, in ln y; how far the
-    answer moves at most with one run left out, and which; the weights of the forms; and of how many answers the
-    intervals hold at once, where that is asked for.
+    Of the combined answer alone (`own`) it is known by what factor backtests widened the interval, in ln y; what
+    holds that is no reason to doubt it but says why its interval is wide; how far the answer moves at most with one run
+    left out, and which; the weights of the forms; and of how many answers the intervals hold at once, if that is asked.
 
     Args:
         told: where, the factor by which that lies outside what was measured, and the value with the 95 % interval of

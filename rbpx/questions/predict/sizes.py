@@ -17,7 +17,7 @@ from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.doubts import n_largest_off, tokens_off
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
-from rbpx.laws.prediction.verdict import Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
@@ -142,8 +142,11 @@ def _combined(
     tests, rows = backtest_over_forms(S, y, given), []
     by = widening_of(tests, m)
     for each in answers:
-        reasons = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
-        own = {"widened": by, "weights": each.weights} | ({"n_joint": len(targets)} if joint else {})
+        holds = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
+        reasons, remarks = ([status for status in holds if (status in REMARKS) is said] for said in (False, True))
+        own = {"widened": by, "weights": each.weights, "remarks": remarks} | (
+            {"n_joint": len(targets)} if joint else {}
+        )
         at = {"S": each.S, "beyond": each.beyond, **values(widened(each.estimate, by))}
         rows.append(prediction(at, reasons, **own))
     return answers, rows, tests
