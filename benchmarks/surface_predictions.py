@@ -11,7 +11,7 @@ from forms that are among the candidates and from others. Public grids are read 
 exists. Last, for each public source: the factor that all other sources would widen its intervals by, the 95 % quantile
 of their errors over the half widths of their intervals, sources counting alike.
 
-    python benchmarks/surface_predictions.py [DRAWS, default 10] [CASES, a CSV of every case] [WORLD or SOURCE ...]
+    python benchmarks/surface_predictions.py [DRAWS, default 10] [CSV of every case] [WORLD, DESIGN or SOURCE ...]
 """
 
 import csv
@@ -284,12 +284,13 @@ def factor(found: list[Case], counts: list[float]) -> float:
 
 def main(draws: int, file: Path | None, only: list[str]) -> None:
     """Print every table."""
-    worlds = [name for name in WORLDS if not only or name in only]
+    worlds = [name for name in WORLDS if not {*only} & {*WORLDS} or name in only]
+    designs = [name for name in DESIGNS if not {*only} & {*DESIGNS} or name in only]
     sources = [of for of in public() if not only or of.world.split()[0] in only] if REFERENCE.is_dir() else []
     wanted = [
         (world, design, scatter, seed)
         for world in worlds
-        for design in DESIGNS
+        for design in designs
         if design not in FEW or world in AMONG
         for scatter in (SCATTERS_OF_FEW if design in FEW else SCATTERS)
         for seed in range(draws)

@@ -3,7 +3,7 @@
 A world (`tests/support/worlds.py`) is where ladders are drawn from, and one more model ten times as large. In some the
 law is one of the forms of a prediction (`combined`), in others it fails along the axis. Beside the statuses stands an
 oracle, who knows what departs. Then what each status of a prediction foretells: on those ladders and others, over 1.2
-and 2 decades, with a new model .5 and 1.5 decades larger, and on the series of `errors.py` if they are in `../shared`.
+and 2 decades, with a new model .5 and 1.5 decades larger, and on the public series of `public_series.py`.
 
     python benchmarks/worlds.py [DRAWS, default 200]
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.errors import FEWEST, REFERENCE, series
+from benchmarks.public_series import FEWEST, REFERENCE, series
 from rbpx.status import Status, in_order
 from tests.support.judged import ROWS, Judged, judged_ladder, ladders, share
 from tests.support.worlds import FAILING, TRUE, World
