@@ -23,7 +23,7 @@ FORMS = ("chinchilla", "kaplan")
 
 
 def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
-    """Two forms at six points and two targets."""
+    """Two forms at six points and two targets; no axis has places enough to bend."""
     rng = np.random.default_rng(4)
     x_NA = np.array(list(itertools.product([0.0, 1.1, 2.3], [0.0, 1.7])))
     x_TA = np.array([[3.4, 2.0], [1.0, 3.9]])
@@ -55,7 +55,7 @@ def plainly(
     for form, left in zip(forms, lefts, strict=True):
         J, (of_S, of_D) = np.vstack([form.J_NP, form.J_TP]), np.vstack([form.slope_NA, form.slope_TA]).T
         drift = np.column_stack([0.25 * of_S * a**2, 0.5 * of_S * a * b, 0.5 * of_D * a * b, 0.25 * of_D * b**2])
-        for columns, prior in ((J, 0.5), (np.hstack([J, drift]), 0.5)):
+        for columns, prior in ((J, 0.6), (np.hstack([J, drift]), 0.4)):
             for share, (length, misfit, weight) in itertools.product(shares, misfits):
                 own = share * (run_N[:, None] == run_N) + (1 - share) * np.eye(N)
                 smooth = misfit**2 * np.exp(-apart2 / 2 / length**2)
@@ -68,7 +68,7 @@ def plainly(
                 rest = left - columns[:N] @ theta
                 dof = max(N - columns.shape[1], 0)
                 estimate = math.sqrt((rest @ inverse @ rest + 2 * 0.006**2) / (dof + 2))
-                for scale in np.array([0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6]) * estimate:
+                for scale in np.array([0.25, 0.4, 0.63, 1, 1.6, 2.5, 4, 6]) * estimate:
                     covariance = scale**2 * whole + columns @ columns.T
                     seen = covariance[:N, :N]
                     evidence = multivariate_normal(np.zeros(N), seen).logpdf(left)

@@ -2,13 +2,14 @@
 
 Along one axis a grid over what is not linear in a form is small (`rbpx.laws.forms.candidates`). In size and tokens
 each form is taken as linear about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. It may drift: more columns say that each exponent changes steadily along its own axis and along the others.
-No form is exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the
-checkpoints of one run have a part in common. Form, drift, length and size of the misfit, that part, and the size of it
-all are averaged over, with weights prior * evidence^.85: the evidence is tempered because small deviations from all
-forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis
-12, 2017). The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form have their
-scatter enlarged to what they are off.
+constants. It may bend, one more column says that the exponent of an axis changes at one place, or drift, more columns
+say that each exponent changes steadily along its own axis and along the others. No form is exact, so what a form
+leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the checkpoints of one run have a
+part in common. Form, bend or drift, length and size of the misfit, that part, and the size of it all are averaged
+over, with weights prior * evidence^.85: the evidence is tempered because small deviations from all forms would
+otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017).
+The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form have their scatter
+enlarged to what they are off.
 
 The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
 
@@ -33,10 +34,16 @@ _LENGTHS: Final = (0.7, 1.4, 2.8, 5.6)  # of the misfit, in the logarithm of an 
 _MISFITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # its standard deviation over that of the scatter
 _NONE: Final = 0.2  # prior weight of no misfit
 _IN_COMMON: Final = (0.0, 0.5, 0.9, 0.97)  # share of the variance that the checkpoints of a run have in common
-_SCALES: Final = np.array([0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6])  # of the scatter over its estimate
+_SCALES: Final = np.array([0.25, 0.4, 0.63, 1.0, 1.6, 2.5, 4.0, 6.0])  # of the scatter over its estimate
 _SCATTER: Final = 0.006  # of ln y, before any point is seen
 _SCATTER_COUNTS: Final = 2.0  # points that this is worth
-_DRIFTS: Final = 0.5  # prior weight of a form that drifts
+_DRIFTS: Final = 0.4  # prior weight of a form that drifts
+_BENT: Final = 0.24  # of one with a bend, where it may have any
+_BENDS: Final = (0.33, 0.67)  # quantiles of an axis
+_BENDING: Final = 0.4  # prior standard deviation of the relative change of an exponent at a bend
+_ROUNDING: Final = 0.5  # of a logarithm, the width of a bend
+_FEWEST: Final = 4  # places along an axis, for a bend
+_SAME: Final = 0.01  # of a logarithm
 _OWN: Final = 0.25  # prior standard deviation of the relative change of an exponent with one unit of its own logarithm
 _OTHER: Final = 0.5  # with one of the logarithm of another axis
 _EVIDENCE: Final = 0.85
@@ -217,11 +224,11 @@ class _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """One form, drifting or not.
+    """One form, as it is, bent or drifting.
 
     Attributes:
         place: of the form.
-        ln_prior: of drifting or not, and of the constants.
+        ln_prior: of that, and of the constants.
         J_NP: derivatives, whitened; the prior of their coefficients is standard normal.
         J_TP: at the targets.
     """
@@ -236,7 +243,7 @@ def _weighed(
     forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Iterator[tuple[_Kind, _Way, Floats]]:
     """Each kind of scatter with each way, and what the form leaves, whitened."""
-    ways = [(place, *way) for place, form in enumerate(forms) for way in _drifting(form, x_NA, x_TA)]
+    ways = [(place, *way) for place, form in enumerate(forms) for way in _changing(form, x_NA, x_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
     best_N = left_KN[np.argmin(np.abs(left_KN).sum(axis=1))]
     # A robust fit goes through about as many points as it has constants: the others say how far off is usual.
@@ -263,24 +270,24 @@ def _shares(ln_weight_G: Floats) -> Floats:
     return np.asarray(weight_G / weight_G.sum())
 
 
-def _drifting(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
-    """The prior weight and the columns of a form as it is, and of one whose exponents all drift.
+def _changing(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
+    """The prior weight and the columns of a form as it is, of each bend that it may have, and of one that drifts.
 
     Where the exponent of axis a grows by the share d with each unit of the logarithm of axis b, ln y changes by d times
     its slope in a times both logarithms, about their means.
     """
-    middle_A, axes = x_NA.mean(axis=0), range(x_NA.shape[1])
-
-    def columns(x: Floats, slope: Floats) -> Floats:
-        away = x - middle_A
-        pairs = [((_OWN if a == b else _OTHER) * slope[:, a] * away[:, a] * away[:, b]) for a in axes for b in axes]
-        return np.column_stack(pairs)
-
-    drifting = (
-        np.hstack([form.J_NP, columns(x_NA, form.slope_NA)]),
-        np.hstack([form.J_TP, columns(x_TA, form.slope_TA)]),
-    )
-    return [(1 - _DRIFTS, form.J_NP, form.J_TP), (_DRIFTS, *drifting)]
+    (N, A), x = x_NA.shape, np.vstack([x_NA, x_TA])
+    slope, away = np.vstack([form.slope_NA, form.slope_TA]), x - x_NA.mean(axis=0)
+    bends = []
+    for a, x_N in enumerate(x_NA.T):
+        places = np.unique(np.round(x_N / _SAME))
+        for at in np.quantile(places * _SAME, _BENDS).tolist() if len(places) >= _FEWEST else []:
+            knee = _ROUNDING * np.logaddexp(0.0, (x[:, a] - at) / _ROUNDING)
+            bends.append((_BENDING * slope[:, a] * knee)[:, None])
+    drift = [(_OWN if a == b else _OTHER) * slope[:, a] * away[:, a] * away[:, b] for a in range(A) for b in range(A)]
+    changes = [(_BENT / len(bends), each) for each in bends] + [(_DRIFTS, np.column_stack(drift))]
+    changed = [(prior, np.hstack([form.J_NP, each[:N]]), np.hstack([form.J_TP, each[N:]])) for prior, each in changes]
+    return [(1 - sum(prior for prior, _ in changes), form.J_NP, form.J_TP), *changed]
 
 
 def _scatters(
