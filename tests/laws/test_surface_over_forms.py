@@ -23,7 +23,7 @@ FORMS = ("chinchilla", "kaplan")
 
 
 def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
-    """Two forms at six points and two targets; no axis has places enough to bend."""
+    """Two forms at six points and two targets; no axis has places enough to bend at."""
     rng = np.random.default_rng(4)
     x_NA = np.array(list(itertools.product([0.0, 1.1, 2.3], [0.0, 1.7])))
     x_TA = np.array([[3.4, 2.0], [1.0, 3.9]])
@@ -55,7 +55,8 @@ def plainly(
     for form, left in zip(forms, lefts, strict=True):
         J, (of_S, of_D) = np.vstack([form.J_NP, form.J_TP]), np.vstack([form.slope_NA, form.slope_TA]).T
         drift = np.column_stack([0.25 * of_S * a**2, 0.5 * of_S * a * b, 0.5 * of_D * a * b, 0.25 * of_D * b**2])
-        for columns, prior in ((J, 0.6), (np.hstack([J, drift]), 0.4)):
+        mixing = (0.1 * of_S * a * b)[:, None]
+        for columns, prior in ((J, 0.36), (np.hstack([J, mixing]), 0.24), (np.hstack([J, drift]), 0.4)):
             for share, (length, misfit, weight) in itertools.product(shares, misfits):
                 own = share * (run_N[:, None] == run_N) + (1 - share) * np.eye(N)
                 smooth = misfit**2 * np.exp(-apart2 / 2 / length**2)

@@ -2,14 +2,14 @@
 
 Along one axis a grid over what is not linear in a form is small (`rbpx.laws.forms.candidates`). In size and tokens
 each form is taken as linear about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. It may bend, one more column says that the exponent of an axis changes at one place, or drift, more columns
-say that each exponent changes steadily along its own axis and along the others. No form is exact, so what a form
-leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the checkpoints of one run have a
-part in common. Form, bend or drift, length and size of the misfit, that part, and the size of it all are averaged
-over, with weights prior * evidence^.85: the evidence is tempered because small deviations from all forms would
-otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017).
-The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form have their scatter
-enlarged to what they are off.
+constants. It may bend, one more column says that the exponent of an axis changes at one place or with another axis,
+or drift, more columns say that each exponent changes steadily along its own axis and along the others. No form is
+exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the
+checkpoints of one run have a part in common. Form, bend or drift, length and size of the misfit, that part, and the
+size of it all are averaged over, with weights prior * evidence^.85: the evidence is tempered because small deviations
+from all forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian
+Analysis 12, 2017). The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form
+have their scatter enlarged to what they are off.
 
 The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
 
@@ -38,9 +38,10 @@ _SCALES: Final = np.array([0.25, 0.4, 0.63, 1.0, 1.6, 2.5, 4.0, 6.0])  # of the 
 _SCATTER: Final = 0.006  # of ln y, before any point is seen
 _SCATTER_COUNTS: Final = 2.0  # points that this is worth
 _DRIFTS: Final = 0.4  # prior weight of a form that drifts
-_BENT: Final = 0.24  # of one with a bend, where it may have any
+_BENT: Final = 0.24  # of one with one bend, where it may have any
 _BENDS: Final = (0.33, 0.67)  # quantiles of an axis
 _BENDING: Final = 0.4  # prior standard deviation of the relative change of an exponent at a bend
+_MIXING: Final = 0.1  # of that of the first axis with one unit of the logarithm of the second
 _ROUNDING: Final = 0.5  # of a logarithm, the width of a bend
 _FEWEST: Final = 4  # places along an axis, for a bend
 _SAME: Final = 0.01  # of a logarithm
@@ -278,7 +279,7 @@ def _changing(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Flo
     """
     (N, A), x = x_NA.shape, np.vstack([x_NA, x_TA])
     slope, away = np.vstack([form.slope_NA, form.slope_TA]), x - x_NA.mean(axis=0)
-    bends = []
+    bends = [(_MIXING * slope[:, 0] * away[:, :2].prod(axis=1))[:, None]] if A > 1 else []
     for a, x_N in enumerate(x_NA.T):
         places = np.unique(np.round(x_N / _SAME))
         for at in np.quantile(places * _SAME, _BENDS).tolist() if len(places) >= _FEWEST else []:
