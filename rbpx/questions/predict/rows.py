@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, short, significant, spoken
+from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.prediction.influence import Moved
@@ -17,6 +17,7 @@ from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
+_WIDENED: Final = 1.05  # times as wide: what is less is not said
 _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
@@ -155,6 +156,8 @@ def said_without(rows: Iterable[Record], n: int) -> str:
 
 def _between(row: Record) -> str:
     at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
+    if (times := row.get("widened") or 1.0) >= _WIDENED:
+        at_once += f", widened {rough(times)} times by its backtests"
     between = "no interval" if row["lo"] is None else f"95 %{at_once}: {short(row['lo'])} to {short(row['hi'])}"
     return f"{short(row['y'])} ({between})"
 
