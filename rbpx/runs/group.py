@@ -316,7 +316,7 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
     """The size of each run, with as much as tells those of one size apart."""
     seeds = [f"seed {run.training_seed}" for run in runs]
     places = [f"{run.axis.value} = {run.x:g}" for run in runs]
-    revisions = [f"revision {run.revision}" for run in runs]
+    revisions = ["finished" if run.revision is None else f"revision {run.revision}" for run in runs]
     models = [f"model {run.model}" for run in runs]
     tokens = ["D unknown" if run.training_tokens is None else f"D = {run.training_tokens:g}" for run in runs]
     return _told_apart([run.size for run in runs], seeds, places, revisions, models, tokens)
