@@ -87,8 +87,10 @@ def test_influences_of_documents_of_unequal_length_hold_a_mean_95_times_of_100(D
         tokens_D, mean_D = np.exp(sd * rng.normal(size=D)), rng.normal(size=D)
         value = float(tokens_D @ mean_D / tokens_D.sum())
         influence_D = tokens_D * (mean_D - value) / tokens_D.sum()
-        ends = [from_influence(value, influence_D, n).ends for n in (effective_number(tokens_D), D)]
-        held += [lo <= 0 <= hi for lo, hi in ends]  # type: ignore[misc]
+        for at, n in enumerate((effective_number(tokens_D), D)):
+            ends = from_influence(value, influence_D, n).ends
+            assert ends is not None
+            held[at] += ends[0] <= 0 <= ends[1]
     assert held[0] >= 0.93 * n_draws
     assert held[1] < 0.9 * n_draws
 

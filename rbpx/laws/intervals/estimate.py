@@ -126,13 +126,14 @@ def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
 
     It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
     """
-    n = n_effective
-    return -float(ndtri(p / 2)) if n is None or n <= 1 else student_t(max(n - 1, _LEAST_DOF), p)
+    if n_effective is None or n_effective <= 1:
+        return -float(ndtri(p / 2))
+    return student_t(max(n_effective - 1, _LEAST_DOF), p)
 
 
 def few_documents(n_effective: float | None) -> float:
     """How many times the variance over replicates of documents counts: n / (n - 1); once where `document_t` is Z."""
-    return 1.0 if (n := n_effective) is None or n <= 1 else n / (n - 1)
+    return 1.0 if n_effective is None or n_effective <= 1 else n_effective / (n_effective - 1)
 
 
 def half_width(

@@ -48,6 +48,12 @@ def n_largest_off(S: Sequence[float], y: Sequence[float]) -> int:
     return 1 + (2 * sum(of_two) > sum(weights))
 
 
+def n_smaller(S: Sequence[float], n: int) -> int:
+    """How many models are smaller than the n largest sizes."""
+    least = sorted(set(S))[-n]
+    return sum(size < least for size in S)
+
+
 def _weighed(S: Sequence[float], y: Sequence[float]) -> list[tuple[Departure | None, float]]:
     """Every scatter with its departure, none of an even one, and its weight over all forms."""
     S_N, *points = means_of_sizes(np.array(S), np.log(np.abs(y))[None])

@@ -175,7 +175,7 @@ def predict_over_forms(
         points: S and D of each.
         budgets: what the forms foretold of these runs; those at the gap nearest to that of a point widen its interval.
         U: unique tokens among them; None where all are.
-        p: how much each interval leaves out; the errors to expect are told by intervals of 95 %.
+        p: how much each interval leaves out.
     """
     runs, design = fits[0].runs, fits[0].design
     within = [

@@ -50,9 +50,9 @@ def values(y: Estimate) -> Record:
     return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
 
 
-def left_out(n_joint: int) -> float:
-    """How much each of so many intervals leaves out that hold at once in 95 %, whatever goes together (Bonferroni)."""
-    return (1 - LEVEL) / n_joint
+def left_out(n_targets: int, joint: bool) -> float:
+    """How much each interval leaves out; joint ones hold at once in 95 %, whatever goes together (Bonferroni)."""
+    return (1 - LEVEL) / (n_targets if joint else 1)
 
 
 def value_in(row: Record) -> Estimate:

@@ -14,7 +14,7 @@ from rbpx.laws.pins import Given
 from rbpx.laws.power.given import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import widened
-from rbpx.laws.prediction.doubts import n_largest_off, tokens_off
+from rbpx.laws.prediction.doubts import n_largest_off, n_smaller, tokens_off
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
 from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
@@ -66,7 +66,7 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    n_smaller, told = _over_forms(laws[first], targets, request)
+    m, told = _over_forms(laws[first], targets, request)
     rows = [{"fit_id": fits[first]["fit_id"]} | row for row in told]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
@@ -74,7 +74,7 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
         told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
-    return Foresight(laws[first], n_smaller, fits[first], fits, [named | row for row in rows])
+    return Foresight(laws[first], m, fits[first], fits, [named | row for row in rows])
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
@@ -105,14 +105,15 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
         return None if others is None else others[1]
 
     m = _n_smaller(law, S, combined[0]["reasons"])
-    without = (_combined(law, m, targets, given, request.joint) if m else None) or ((), (), ())
+    without = _combined(law, m, targets, given, request.joint) if m else None
     beside = constants(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
-    about = {"method": WITHOUT_LARGEST, "n_fitted": m}
-    rows += [
-        row | about | {name: now[name] for name in ("beyond", "status", "reasons")}
-        for row, now in zip(without[1], combined, strict=False)
-    ]
+    if without is not None:
+        about = {"method": WITHOUT_LARGEST, "n_fitted": m}
+        rows += [
+            row | about | {name: now[name] for name in ("beyond", "status", "reasons")}
+            for row, now in zip(without[1], combined, strict=True)
+        ]
     return m, rows + [
         {"method": form} | prediction(row | values(each.within[form].estimate), row["reasons"])
         for form in answers[0].within
@@ -125,7 +126,7 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
     n = abs(tokens_off(S, [run.training_tokens for run in law.runs]))
     if not n and Status.intervals_missed in reasons:
         n = n_largest_off(S, law.fit.y)
-    return sum(size < sorted(set(S))[-n] for size in S) if n else None
+    return n_smaller(S, n) if n else None
 
 
 def _combined(
@@ -136,7 +137,7 @@ def _combined(
     None where there are none.
     """
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
-    answers = average_forms(S, y, targets, given, p=left_out(len(targets) if joint else 1))
+    answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
     if answers is None:
         return None
     tests, rows = backtest_over_forms(S, y, given), []
@@ -144,9 +145,8 @@ def _combined(
     for each in answers:
         holds = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
         reasons, remarks = ([status for status in holds if (status in REMARKS) is said] for said in (False, True))
-        own = {"widened": by, "weights": each.weights, "remarks": remarks} | (
-            {"n_joint": len(targets)} if joint else {}
-        )
+        own: Record = {"widened": by, "weights": each.weights, "remarks": remarks}
+        own |= {"n_joint": len(targets)} if joint else {}
         at = {"S": each.S, "beyond": each.beyond, **values(widened(each.estimate, by))}
         rows.append(prediction(at, reasons, **own))
     return answers, rows, tests

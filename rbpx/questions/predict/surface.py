@@ -159,7 +159,7 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
         others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone]
-        told = predict_over_forms(others, targets, of.budgets, p=left_out(len(targets) if request.joint else 1))
+        told = predict_over_forms(others, targets, of.budgets, p=left_out(len(targets), request.joint))
         return [values(answer.y.times(sign)) for answer in told]
 
     found = list(_predictions(group, of, targets, request.joint))
@@ -179,7 +179,7 @@ def _predictions(
     """At each point the combined answer, then that of each form, judged as the answer is."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets) if joint else 1))
+    told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
     answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
@@ -202,11 +202,10 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
     runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
     fits = [fit_given(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
-    p = left_out(len(now) if request.joint else 1)
+    p = left_out(len(now), request.joint)
     for row, answer in zip(now, predict_over_forms(fits, request.points_to_predict(), budgets, p=p), strict=True):
-        at = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row} | values(
-            answer.y.times(of.trained.sign)
-        )
+        at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row}
+        at |= values(answer.y.times(of.trained.sign))
         own = {name: getattr(answer, name) for name in ("widened", "weights")}
         about = {"method": WITHOUT_LARGEST, "n_fitted": len(runs.S_N)}
         yield about | prediction(at, row["reasons"], **own)

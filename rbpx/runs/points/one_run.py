@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rbpx.display.vocabulary import law_title, rough, the_largest
-from rbpx.laws.prediction.doubts import tokens_off
+from rbpx.laws.prediction.doubts import n_smaller, tokens_off
 from rbpx.laws.prediction.influence import farthest_off
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Run, labels_of
@@ -28,6 +28,5 @@ def said_of_tokens(runs: Sequence[Run]) -> str | None:
     n = tokens_off(S, [run.training_tokens for run in runs])
     if not n:
         return None
-    m = sum(size < sorted(set(S))[-abs(n)] for size in S)
-    named = the_largest(labels_of(runs)[m:])
+    named = the_largest(labels_of(runs)[n_smaller(S, abs(n)) :])
     return f"{named} saw {'more' if n > 0 else 'fewer'} tokens than the smaller announce"
