@@ -90,7 +90,7 @@ def test_they_are_named_with_how_far_they_lie_and_every_answer_is_doubted(verb: 
 
 def test_decide_says_both_answers_and_not_that_smaller_runs_foretold_the_largest(asked: dict[str, Asked]) -> None:
     of, S = asked["decide"], by(asked["decide"].rows, "without_largest", "best")["S"]
-    told = of.results[0].sentences
+    told = [*of.results[0].sentences, *of.results[0].notes]
     assert not any("smaller runs foretold" in each for each in told)
     assert any(f"ithout them, train {S / 1e9:.3g}B parameters" in each for each in told)
     assert "best without the largest" in of.table(120)

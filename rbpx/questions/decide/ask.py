@@ -102,6 +102,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
     asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
+    notes += [line for each in decisions for line in _said_of_largest(each)]
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
     said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, asks)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
@@ -274,12 +275,7 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
         yield f"No size is best yet: {said}, so what more of either brings is unknown. Train some sizes {which}."
     elif not any(fit.surface is not None for fit in of.fits):
         yield f"No size is best yet: {Status(about['status']).remedy}"
-    best = partial(_best, of)
-    yield from map(best, _leading(of, COMBINED))
-    if (off := said_of_largest(of.trained)) is not None:
-        without = [f"ithout them, {each[0].lower()}{each[1:]}" for each in map(best, _leading(of, WITHOUT_LARGEST))]
-        yield f"{off}; w{without[0]}" if without else f"{off}."
-        yield from (f"W{each}" for each in without[1:])
+    yield from (_best(of, row) for row in _leading(of, COMBINED))
     yield from () if asks else following
     if about["E"] is not None:
         ways = [about, *of.of_kind("runs", method=WITHOUT_LARGEST)]
@@ -296,6 +292,15 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
             f"{rough(abs(largest['in_sd']))} standard deviations {'worse' if largest['in_sd'] > 0 else 'better'} than "
             "smaller ones say."
         )
+
+
+def _said_of_largest(of: Decision) -> Iterator[str]:
+    """Which of the largest runs the others do not foretell, and the best runs without them."""
+    if (off := said_of_largest(of.trained)) is not None:
+        best = [_best(of, row) for row in _leading(of, WITHOUT_LARGEST)]
+        without = [f"ithout them, {each[0].lower()}{each[1:]}" for each in best]
+        yield f"{off}; w{without[0]}" if without else f"{off}."
+        yield from (f"W{each}" for each in without[1:])
 
 
 def _leading(of: Decision, method: str) -> list[Record]:

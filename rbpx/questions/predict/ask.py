@@ -72,6 +72,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         [*said_of_answer(answers), *said_of_points(cells, group.asked), *_sentences(found)],
         partial(_figures, group, found, [fit["fit_id"] for fit in fits]),
         fits,
+        notes=[*_said_of_largest(found)],
         then=registering(request, group, registered),
     )
 
@@ -157,7 +158,6 @@ def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
     yield from said_of_one_run(
         of.law for of in answers if any(Status.one_run in (row["remarks"] or ()) for row in of.of("prediction"))
     )
-    yield from _said_of_largest(answers)
     for of in answers:
         yield from said_of_given(of.title, of.law.fit.pinned)
 

@@ -95,7 +95,6 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
         *said_of_answer(first),
         *said_of_runs(group, quantities),
         *said_of_moves(answers),
-        *(line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)),
         *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
     ]
     tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
@@ -109,6 +108,7 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
         [*tables, *given_table(_of(every, "constant"), group.title)],
         said,
         fits=[fit for of in laws for fit in of.records.values()],
+        notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
         then=registering(request, group, registered),
     )
 
