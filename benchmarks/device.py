@@ -31,6 +31,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -101,13 +102,15 @@ def loaded_of(model: Any, name: str) -> Any:
     """A model with weights but without a tokenizer, as it is measured."""
     from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
     from rbpx.models.head import open_head
+    from rbpx.models.lengths import lengths_of
     from rbpx.models.load import LoadedModel, in_one_pass
 
     in_one_pass(model.eval())
     head = open_head(model)
     S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
     counts = {"non_embedding_params": S, "active_params": active, "total_params": n_params}
-    facts = {"context": context_of(model), "commit": None, "weights_hash": None, "tokenizer_hash": "none"}
+    facts: dict[str, Any] = {"context": context_of(model), "commit": None, "weights_hash": None, "tokenizer_hash": "none"}
+    facts["lengths"] = lengths_of(model, facts["context"])
     return LoadedModel(
         name=name, tokenizer=None, model=model, n_token_ids=head.vocab_size, head=head, **counts, **facts
     )
@@ -299,7 +302,8 @@ def tensor(device: str, tiny: bool) -> Iterator[Row]:
 
 def part(device: str, place: str, port: str, rank: str) -> None:
     """One of the two processes of `tensor`."""
-    from rbpx.measure.extract import batch_windows, read_batch
+    from rbpx.measure.reading.batches import batch_windows
+    from rbpx.measure.reading.reading import Batch, read_batch
     from rbpx.models.load import load_model
     from rbpx.models.tensor_parallel import tensor_group
     from tests.support.checkpoints import CONTEXT, VOCAB_ROWS
@@ -314,7 +318,7 @@ def part(device: str, place: str, port: str, rank: str) -> None:
         loaded = load_model(str(Path(place) / arch), None, "float32", here, split=group)
         columns = list[Columns]()
         for batch in batches:
-            places, found = read_batch(loaded, batch, loaded.head.rank, lambda *_: None)
+            places, found = read_batch(loaded, Batch(batch), loaded.head.rank, lambda *_: None)
             columns.append({"doc_id": places.doc_id_N, "position": places.position_N, "greater": found.greater})
             columns[-1] |= {"ties": found.ties, "logprob": found.logprob}
         if rank == "0":
@@ -448,10 +452,10 @@ def main() -> int:
         for row in STEPS[options.step](options.device, options.tiny):
             print(json.dumps(row), flush=True)
         return 0
-    from rbpx.measure.cell import device_names, versions
+    from rbpx.measure.cell import device_names
 
     name = device_names(["cuda:0" if options.device == "cuda" else "cpu"])[0]
-    libraries = ", ".join(f"{library} {versions()[library]}" for library in ("torch", "transformers"))
+    libraries = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers"))
     print(f"{name}, {libraries}, CUDA {torch.version.cuda}{', tiny' if options.tiny else ''}\n")
     print("| step | case | measured | held against |\n|---|---|---|---|", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and so end the step that runs
