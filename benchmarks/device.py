@@ -43,6 +43,7 @@ import numpy as np
 import torch
 
 from rbpx.data.windows import Window
+from rbpx.measure.distributed import compute_exactly
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 ARCHITECTURES: Final = ("gpt2", "opt", "gpt_neox", "gpt_neo", "bloom", "llama", "qwen2", "qwen3", "gemma2", "olmo2")
@@ -109,7 +110,12 @@ def loaded_of(model: Any, name: str) -> Any:
     head = open_head(model)
     S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
     counts = {"non_embedding_params": S, "active_params": active, "total_params": n_params}
-    facts: dict[str, Any] = {"context": context_of(model), "commit": None, "weights_hash": None, "tokenizer_hash": "none"}
+    facts: dict[str, Any] = {
+        "context": context_of(model),
+        "commit": None,
+        "weights_hash": None,
+        "tokenizer_hash": "none",
+    }
     facts["lengths"] = lengths_of(model, facts["context"])
     return LoadedModel(
         name=name, tokenizer=None, model=model, n_token_ids=head.vocab_size, head=head, **counts, **facts
@@ -210,7 +216,7 @@ def ranks(device: str, tiny: bool) -> Iterator[Row]:
 
 def rank_states(states: torch.Tensor, targets: torch.Tensor, loaded: Any, windows: Sequence[Window]) -> None:
     """Count what a head makes of states; the windows are not read."""
-    loaded.head.rank(states, targets)
+    loaded.head.rank(states, targets)()
 
 
 def speed(name: str, device: str, tiny: bool) -> Iterator[Row]:
@@ -318,7 +324,7 @@ def part(device: str, place: str, port: str, rank: str) -> None:
         loaded = load_model(str(Path(place) / arch), None, "float32", here, split=group)
         columns = list[Columns]()
         for batch in batches:
-            places, found = read_batch(loaded, Batch(batch), loaded.head.rank, lambda *_: None)
+            places, found = read_batch(loaded, Batch(batch), loaded.head.rank, loaded.head.rank)()
             columns.append({"doc_id": places.doc_id_N, "position": places.position_N, "greater": found.greater})
             columns[-1] |= {"ties": found.ties, "logprob": found.logprob}
         if rank == "0":
@@ -447,7 +453,7 @@ def main() -> int:
         words.error("on a CPU the shapes are tiny: --device cpu --tiny")
     if options.device == "cuda" and not torch.cuda.is_available():
         words.error("torch finds no CUDA device; --device cpu --tiny tries the program without one")
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # as a run of rbpx sets it
+    compute_exactly()
     if options.step:
         for row in STEPS[options.step](options.device, options.tiny):
             print(json.dumps(row), flush=True)

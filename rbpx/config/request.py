@@ -67,10 +67,12 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
         assert isinstance(self.axis, Axis)
         return self.axis
 
-    @property
-    def batch_budget(self) -> int:
-        """Padded tokens of a batch; 1 is one window a batch, so that no window's numbers depend on its neighbours."""
-        return 1 if self.deterministic else self.tokens_per_batch
+    def tokens_in_batch(self, device: str) -> int:
+        """Padded tokens of a batch on cpu or cuda, where memory halves them if they do not fit.
+
+        1 is one window a batch, so that no window's numbers depend on its neighbours.
+        """
+        return 1 if self.deterministic else self.tokens_per_batch or (4096 if device == "cpu" else 32_768)
 
     @property
     def n_averaged(self) -> int:

@@ -5,6 +5,7 @@ Ranks are counted in another pass (`rbpx.measure.extract`), so that not a bit of
 Shapes: N tokens, D hidden width, V vocabulary.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -17,10 +18,11 @@ from torch import Tensor
 from rbpx.config.keys.runs import N_BEST
 from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
-from rbpx.ranks.definition import Map
+from rbpx.ranks.definition import Map, arriving
 from rbpx.store.schema import BEST
 
 _CHUNK: Final = 128  # positions whose logits are in memory at a time
+_GPU_CHUNK: Final = 1024
 _Best = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
@@ -49,19 +51,25 @@ def _lists(values_N5: npt.NDArray[Any]) -> pa.ListArray:
     return pa.ListArray.from_arrays(np.arange(0, n * width + 1, width, dtype=np.int32), values_N5.ravel())
 
 
-def _best_of_batch(loaded: LoadedModel, batch: Batch) -> _Part:
+def _best_of_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], _Part]:
     whole = partial(_best, logits=torch.Tensor.float)
     of_states = partial(_best, logits=loaded.head.logits or torch.Tensor.float)
-    places, (ids_N5, logprobs_N5) = read_batch(loaded, batch, of_states, whole)
-    return places.doc_id_N, places.position_N, ids_N5, logprobs_N5
+    found = read_batch(loaded, batch, of_states, whole)
+
+    def part() -> _Part:
+        places, (ids_N5, logprobs_N5) = found()
+        return places.doc_id_N, places.position_N, ids_N5, logprobs_N5
+
+    return part
 
 
-def _best(hidden_ND: Tensor, targets_N: Tensor, logits: Map) -> _Best:
+def _best(hidden_ND: Tensor, targets_N: Tensor, logits: Map) -> Callable[[], _Best]:
     """Ids and log-probabilities of the best tokens at each position, each [N, 5]; the targets do not matter."""
     ids, logprobs = [], []
-    for logits_NV in map(logits, hidden_ND.split(_CHUNK)):
-        best_N5, ids_N5 = torch.topk(logits_NV, min(N_BEST, logits_NV.shape[1]), dim=1)
-        logprobs_N5 = best_N5 - torch.logsumexp(logits_NV, dim=1, keepdim=True)
-        ids.append(ids_N5.to(torch.int32).cpu().numpy())
-        logprobs.append(logprobs_N5.float().cpu().numpy())
-    return np.concatenate(ids), np.concatenate(logprobs)
+    for hidden_nD in hidden_ND.split(_CHUNK if hidden_ND.device.type == "cpu" else _GPU_CHUNK):
+        logits_nV = logits(hidden_nD)
+        best_n5, ids_n5 = torch.topk(logits_nV, min(N_BEST, logits_nV.shape[1]), dim=1)
+        logprobs.append((best_n5 - torch.logsumexp(logits_nV, dim=1, keepdim=True)).float())
+        ids.append(ids_n5.to(torch.int32))
+    ids_N5, logprobs_N5 = arriving(torch.cat(ids)), arriving(torch.cat(logprobs))
+    return lambda: (ids_N5(), logprobs_N5())

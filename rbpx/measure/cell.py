@@ -116,6 +116,8 @@ def measure_cell(
     def shares() -> None:
         once["read_once"] = dict(zip(("tokens", "pairs"), read_once(distinct_windows(windows).windows), strict=True))
 
+    if processes.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(processes.device)  # else it would be that of the largest cell before
     reading = Reading(loaded, windows, processes, tokens_per_batch, advance, shares=shares)
     parts = None
     if is_new:

@@ -131,11 +131,21 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     # By itself accelerate looks only for a GPU, and starts no group without one.
     on_cpu = device == "cpu" or (n_launched > 1 and not torch.accelerator.is_available())
     accelerator = Accelerator(cpu=on_cpu)
-    # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    compute_exactly()
     group = None if tensor == 1 else tensor_group(tensor or n_launched, accelerator.device)
     return ProcessGroup(accelerator.process_index, accelerator.num_processes, accelerator.device, group)
+
+
+def compute_exactly() -> None:
+    """Form float32 products and convolutions in float32, and sums of 16-bit products in more bits.
+
+    TF32 has 10 bits, and would move ranks: torch uses it for convolutions (Mamba, LFM2) unless told not to, and for
+    products where the environment says so.
+    """
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
 
 
 def destroy_process_group() -> None:

@@ -6,7 +6,7 @@ numbers would differ by rounding, and one would beat the other.
 Shapes: N scored positions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from rbpx.measure.reading.batches import distinct
 from rbpx.measure.reading.parts import Parts
 from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
-from rbpx.ranks.definition import rank_hidden
+from rbpx.ranks.definition import begin_ranks
 
 Rows = npt.NDArray[np.int64]
 
@@ -106,27 +106,38 @@ def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
 ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
 
 
-def _rank_batch(loaded: LoadedModel, batch: Batch) -> npt.NDArray[Any]:
-    whole = partial(rank_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
-    places, ranks = read_batch(loaded, batch, loaded.head.rank, whole)
-    out = np.empty(len(places.doc_id_N), ROW)
-    out["doc_id"], out["position"], out["token_id"] = places.doc_id_N, places.position_N, places.token_id_N
-    out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
-    return out
+def _rank_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], npt.NDArray[Any]]:
+    whole = partial(begin_ranks, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
+    ranked = read_batch(loaded, batch, loaded.head.rank, whole)
+
+    def rows() -> npt.NDArray[Any]:
+        places, ranks = ranked()
+        out = np.empty(len(places.doc_id_N), ROW)
+        out["doc_id"], out["position"], out["token_id"] = places.doc_id_N, places.position_N, places.token_id_N
+        out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
+        return out
+
+    return rows
 
 
-def _known_or_ranked(loaded: LoadedModel, batch: Batch, parts: Parts) -> npt.NDArray[Any]:
+def _known_or_ranked(loaded: LoadedModel, batch: Batch, parts: Parts) -> Callable[[], npt.NDArray[Any]]:
     known = [rows for window in batch.windows if (rows := parts.rows(window)) is not None]
     if len(known) == len(batch.windows):
-        return np.concatenate(known)
-    rows = _rank_batch(loaded, batch)
-    parts.add(rows)
-    return rows
+        return lambda: np.concatenate(known)
+    ranked = _rank_batch(loaded, batch)
+
+    def kept() -> npt.NDArray[Any]:
+        rows = ranked()
+        parts.add(rows)
+        return rows
+
+    return kept
 
 
 def _merge(parts: list[npt.NDArray[Any]], n_tokens: int) -> dict[str, npt.NDArray[Any]]:
     rows = np.concatenate([np.empty(0, ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
-    if len(rows) != n_tokens or len(np.unique(rows[["doc_id", "position"]])) != n_tokens:
+    twice = (np.diff(rows["doc_id"]) == 0) & (np.diff(rows["position"]) == 0)
+    if len(rows) != n_tokens or twice.any():
         raise MeasureError(f"{len(rows):,} rows were returned for {n_tokens:,} scored tokens; nothing was written")
     return {name: np.ascontiguousarray(rows[name]) for name in COLUMNS}

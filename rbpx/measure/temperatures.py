@@ -3,6 +3,7 @@
 Shapes: N tokens, D documents, J nodes of beta.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from rbpx.measure.reading.reading import Batch, Reading, read_batch
+from rbpx.measure.reading.reading import Batch, Places, Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
 from rbpx.store.schema import TEMPERATURES
@@ -44,9 +45,23 @@ def measure_temperatures(run_id: str, reading: Reading) -> pa.Table:
     return pa.table(columns, schema=TEMPERATURES)
 
 
-def _temper_batch(loaded: LoadedModel, batch: Batch) -> Part:
+def _temper_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], Part]:
     whole = partial(temper_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
-    places, losses_N3J = read_batch(loaded, batch, loaded.head.temper, whole)
+    part = _summed(*read_batch(loaded, batch, _at_once(loaded.head.temper), _at_once(whole))())
+    return lambda: part
+
+
+def _at_once(temper: Callable[[torch.Tensor, torch.Tensor], Floats]) -> Callable[..., Callable[[], Floats]]:
+    """A measure of states and targets whose value is there when it returns."""
+
+    def measure(states: torch.Tensor, targets: torch.Tensor) -> Callable[[], Floats]:
+        losses_N3J = temper(states, targets)
+        return lambda: losses_N3J
+
+    return measure
+
+
+def _summed(places: Places, losses_N3J: Floats) -> Part:
     doc_id, row_N = np.unique(places.doc_id_N, return_inverse=True)
     sums_D3J = np.zeros((len(doc_id), *losses_N3J.shape[1:]))
     np.add.at(sums_D3J, row_N, losses_N3J)

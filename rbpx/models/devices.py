@@ -1,7 +1,10 @@
 """The devices of a model: whether CUDA is available, where the model lies, whether a device ran out of memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from rbpx.errors import RbpxError
@@ -24,6 +27,15 @@ def input_device(model: Any) -> torch.device:
         device: torch.device = model.device
         return device
     return torch.device(next((device for device in placed.values() if device not in ("cpu", "disk")), "cpu"))
+
+
+def uploaded(arrays: Sequence[npt.NDArray[np.int64]], device: torch.device) -> list[torch.Tensor]:
+    """Arrays of integers on a device, in one copy that a GPU makes while the host goes on."""
+    flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
+    if device.type == "cuda":
+        flat = flat.pin_memory()
+    parts = flat.to(device, non_blocking=True).split([array.size for array in arrays])
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
 def devices_of(model: Any) -> tuple[str, ...]:

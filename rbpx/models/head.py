@@ -5,7 +5,7 @@ Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from rbpx.errors import RbpxError
 from rbpx.models.devices import input_device
 from rbpx.models.tensor_parallel import TensorGroup, part_of_head
-from rbpx.ranks.definition import Map, TokenRanks, linear_float32, rank_hidden
+from rbpx.ranks.definition import Map, TokenRanks, begin_ranks, linear_float32
 from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
 from rbpx.ranks.tempered import Floats, temper_hidden
 
@@ -86,14 +86,14 @@ def _in_memory(head: nn.Linear) -> nn.Linear:
     return resident
 
 
-_NO_PAST: Final[Mapping[str, Any]] = {"use_cache": False}
+NO_PAST: Final[Mapping[str, Any]] = {"use_cache": False}
 
 
 class _HeadReachedError(Exception):
     """The forward pass has reached the head, and only the head's input is needed."""
 
 
-def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = _NO_PAST) -> Tensor:
+def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = NO_PAST) -> Tensor:
     """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed.
 
     Args:
@@ -156,23 +156,27 @@ class Head:
 
         return logits
 
-    def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> TokenRanks:
-        """Rank the targets of hidden states [N, D], by tiles of the vocabulary if its matrix is on the CPU.
+    def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> Callable[[], TokenRanks]:
+        """Begin to rank the targets of hidden states [N, D], by tiles of the vocabulary if its matrix is on the CPU.
+
+        What is returned waits for the device, and gives the ranks.
 
         Raises:
-            NonFiniteLogits: a row of logits contains NaN, +inf or -inf.
+            NonFiniteLogits: a row of logits contains NaN, +inf or -inf; on a GPU what is returned raises it.
             ValueError: there is no product, or there is not one target per position.
         """
         if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are ranked, not its hidden states")
         if self.part is not None:
-            return rank_part(hidden_ND, targets_N, self.logits, self.part)
+            ranks = rank_part(hidden_ND, targets_N, self.logits, self.part)
+            return lambda: ranks
         matrix = self._matrix()
         if matrix is None:
-            return rank_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
+            return begin_ranks(hidden_ND, targets_N, self.logits, self.vocab_size)
         from rbpx.ranks.tiles import rank_tiles  # imports numba, which takes half a second
 
-        return rank_tiles(hidden_ND, targets_N, *matrix, self.finish)
+        ranks = rank_tiles(hidden_ND, targets_N, *matrix, self.finish)
+        return lambda: ranks
 
     def temper(self, hidden_ND: Tensor, targets_N: Tensor) -> Floats:
         """Losses of the targets at several temperatures, as `rbpx.ranks.tempered` has them; errors are as in `rank`."""

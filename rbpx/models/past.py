@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 from rbpx.models.devices import input_device
-from rbpx.models.head import head_input
+from rbpx.models.head import NO_PAST, head_input
 from rbpx.models.lengths import beyond_rounding, rope_kind, ropes
 
 _NAMES: Final = ("past_key_values", "cache_params")  # what models call the cache that they are given
@@ -50,19 +50,15 @@ class _Joined:
             self._count(key_states.shape[-2])
         if self.before is None:
             return key_states, value_states
-        key_parts, value_parts = self.before.taken(self.rows)
-        past = [self._seen(torch.cat(parts, dim=-2)) for parts in (key_parts, value_parts)]
-        return torch.cat([past[0], key_states], dim=-2), torch.cat([past[1], value_states], dim=-2)
+        passes = self.before.passes(self.rows)
+        n_unseen = self._n_unseen(sum(layer.keys.shape[-2] for layer, _ in passes))
+        keys = _joined([(layer.keys, rows) for layer, rows in passes], key_states, n_unseen)
+        return keys, _joined([(layer.values, rows) for layer, rows in passes], value_states, n_unseen)
 
-    def taken(self, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Keys and values of some rows, pass by pass from the beginning."""
+    def passes(self, rows: Tensor) -> "list[tuple[_Joined, Tensor]]":
+        """The layers that have what some rows were read in, from the beginning, and the rows there."""
         rows = rows.to(self.keys.device)
-        parts: tuple[list[Tensor], list[Tensor]] = ([], [])
-        if self.before is not None:
-            parts = self.before.taken(self.rows.to(rows.device)[rows])
-        for part, own in zip(parts, (self.keys, self.values), strict=True):
-            part.append(own.expand(len(rows), *own.shape[1:]) if len(own) == 1 else own[rows])
-        return parts
+        return [*([] if self.before is None else self.before.passes(self.rows.to(rows.device)[rows])), (self, rows)]
 
     def get_seq_length(self) -> int:
         """Number of tokens that were read."""
@@ -71,8 +67,25 @@ class _Joined:
     def _count(self, n_tokens: int) -> None:
         self.n_read += n_tokens
 
-    def _seen(self, past: Tensor) -> Tensor:
-        return past
+    def _n_unseen(self, n_tokens: int) -> int:
+        """How many of the tokens before this pass it does not attend to."""
+        return 0
+
+
+def _joined(parts: Sequence[tuple[Tensor, Tensor]], own: Tensor, n_unseen: int) -> Tensor:
+    """Keys or values of rows of several passes and then of this one, each copied once, but for the first tokens."""
+    at = -n_unseen
+    n_tokens = at + sum(part.shape[-2] for part, _ in parts) + own.shape[-2]
+    joined = own.new_empty(*own.shape[:2], n_tokens, own.shape[-1])
+    for part, rows in parts:
+        seen, begin = part[:, :, max(0, -at) :], max(0, at)
+        at += part.shape[-2]
+        if len(part) == 1:
+            joined[:, :, begin : max(0, at)] = seen
+        else:
+            torch.index_select(seen, 0, rows, out=joined[:, :, begin : max(0, at)])
+    joined[:, :, at:] = own
+    return joined
 
 
 class _Full(_Joined, DynamicLayer):  # type: ignore[misc]
@@ -86,9 +99,8 @@ class _Sliding(_Joined, DynamicSlidingWindowLayer):  # type: ignore[misc]
         super()._count(n_tokens)
         self.cumulative_length = self.n_read
 
-    def _seen(self, past: Tensor) -> Tensor:
-        first = max(0, past.shape[-2] - self.sliding_window + 1)
-        return past[:, :, first:]
+    def _n_unseen(self, n_tokens: int) -> int:
+        return int(max(0, n_tokens - self.sliding_window + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +121,22 @@ class Past:
         """The arguments with which the model reads on."""
         return {self.name: self.cache, "use_cache": True}
 
-    def read_on(self, model: Any, ids_RT: Tensor, rows: Sequence[int] | None) -> "Past":
+    def read_on(self, model: Any, ids_RT: Tensor, rows: Tensor | None) -> "Past":
         """Read the next tokens of some beginnings, each with what follows it, for something to follow in its turn.
 
         Args:
             model: the model.
             ids_RT: the tokens.
-            rows: the beginning that each row continues; None where nothing was read before.
+            rows: [R], the beginning that each row continues; None where nothing was read before.
         """
         further = self.branched(rows, keeps=True)
         head_input(model, ids_RT, further.given())
         return Past(self.name, further.cache, self.n_tokens + ids_RT.shape[1])
 
-    def branched(self, rows: Sequence[int] | None, keeps: bool) -> "Past":
+    def branched(self, rows: Tensor | None, keeps: bool) -> "Past":
         """A cache with a row for each of the given rows of this one, which stays as it is."""
         cache = copy.copy(self.cache)
-        index = None if rows is None else torch.as_tensor(rows)
-        cache.layers = [_branched(layer, index, keeps) for layer in self.cache.layers]
+        cache.layers = [_branched(layer, rows, keeps) for layer in self.cache.layers]
         return Past(self.name, cache, self.n_tokens)
 
 
@@ -175,8 +186,26 @@ def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) 
             ids_RT = torch.as_tensor(ids, dtype=torch.int64, device=input_device(model))[None]
             whole = head_input(model, ids_RT)[:, second:].float()
             begun = past.read_on(model, ids_RT[:, :first], None)
-            begun = begun.read_on(model, ids_RT[:, first:second].repeat(3, 1), [0, 0, 0])
-            ended = head_input(model, ids_RT[:, second:].repeat(2, 1), begun.branched([2, 0], keeps=False).given())
+            rows = torch.tensor([0, 0, 0, 2, 0], device=ids_RT.device)
+            begun = begun.read_on(model, ids_RT[:, first:second].repeat(3, 1), rows[:3])
+            ended = head_input(model, ids_RT[:, second:].repeat(2, 1), begun.branched(rows[3:], keeps=False).given())
             return not beyond_rounding(ended, whole, model.dtype)
     except Exception:  # each architecture fails in its own way
         return False
+
+
+def nothing_kept(model: Any) -> dict[str, Any]:
+    """The arguments with which a model reads texts from their beginning, and of which nothing is kept.
+
+    Given an empty cache, transformers does not look for several texts in one row, and a GPU need not be waited for. A
+    model whose cache is more than keys and values reads without one.
+    """
+    past = empty_past(model)
+    if past is None or past.name != _NAMES[0]:
+        return dict(NO_PAST)
+    kinds = [type(layer) for layer in past.cache.layers]
+    # A cache has as many layers as an encoder, whose decoder may have others.
+    n_layers = getattr(model.config.get_text_config(decoder=True), "decoder_layers", len(kinds))
+    if not kinds or len(kinds) != n_layers or not {*kinds} <= {DynamicLayer, DynamicSlidingWindowLayer}:
+        return dict(NO_PAST)
+    return past.branched(None, keeps=False).given()

@@ -82,7 +82,8 @@ class Again:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
         """
         protocol, documents = self.reopener.reopen(names_of(run), self.split, dtype)
-        processes, budget = self.reopener.processes, 1 if alone else self.request.tokens_per_batch
+        processes = self.reopener.processes
+        budget = 1 if alone else self.request.tokens_in_batch(processes.device.type)
 
         def read(windows: list[Window], advance: Callable[[int], None]) -> Found:
             return how(Reading(protocol.loaded, windows, processes, budget, advance))
@@ -100,7 +101,7 @@ class Again:
         """
 
         def read(windows: list[Window], advance: Callable[[int], None]) -> dict[str, pa.Array]:
-            return asked.columns(windows, self.request.tokens_per_batch, advance, rng)
+            return asked.columns(windows, self.request.tokens_in_batch("cpu"), advance, rng)
 
         return self._timed(run, asked.protocol, documents, read)
 

@@ -6,6 +6,7 @@ Shapes: N positions, D width of the hidden states, V width of the vocabulary as 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +83,7 @@ def rank_logits(logits_NV: Tensor, targets_N: Tensor) -> TokenRanks:
         ValueError: the logits are not float32, or the shapes do not match.
     """
     with torch.no_grad():
-        return _collect([_rank_rows(logits_NV, targets_N)])
+        return _collect([_rank_rows(logits_NV, targets_N)])()
 
 
 def rank_hidden(
@@ -104,6 +105,21 @@ def rank_hidden(
     Raises:
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
         ValueError: the head's logits are not float32 or not [n, vocab_size], or there is not one target per position.
+    """
+    return begin_ranks(hidden_ND, targets_N, head, vocab_size, chunk_bytes)()
+
+
+def begin_ranks(
+    hidden_ND: Tensor,
+    targets_N: Tensor,
+    head: Callable[[Tensor], Tensor],
+    vocab_size: int,
+    chunk_bytes: int | None = None,
+) -> Callable[[], TokenRanks]:
+    """Begin as `rank_hidden` does, without waiting for the device; what is returned waits, and gives the ranks.
+
+    Raises:
+        ValueError: as in `rank_hidden`; NonFiniteLogits is raised by what is returned.
     """
     return _collect(map_chunks(_rank_rows, hidden_ND, targets_N, head, vocab_size, chunk_bytes))
 
@@ -161,9 +177,29 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     return torch.stack([greater_N, ties_N, logprob_N.view(torch.int32), finite_N.int()])
 
 
-def _collect(chunks: list[Tensor]) -> TokenRanks:
-    """Copy to the host once, the only synchronisation with the device, then check that all rows are finite."""
-    greater, ties, logprob_bits, finite = torch.cat(chunks, dim=1).cpu().numpy()
-    if not finite.all():
-        raise NonFiniteLogits(int(finite.argmin()))
-    return TokenRanks(greater, ties, logprob_bits.view(np.float32))
+def _collect(chunks: list[Tensor]) -> Callable[[], TokenRanks]:
+    """Begin to copy what was found; what is returned waits for it, then checks that all rows are finite."""
+    arrived = arriving(torch.cat(chunks, dim=1))
+
+    def ranks() -> TokenRanks:
+        greater, ties, logprob_bits, finite = arrived()
+        if not finite.all():
+            raise NonFiniteLogits(int(finite.argmin()))
+        return TokenRanks(greater, ties, logprob_bits.view(np.float32))
+
+    return ranks
+
+
+def arriving(values: Tensor) -> Callable[[], npt.NDArray[Any]]:
+    """Begin to copy a tensor to the host; what is returned waits for the copy alone, and gives it."""
+    if not values.is_cuda:
+        return lambda: values.numpy()
+    there = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)  # a copy to other memory would be waited for
+    there.copy_(values, non_blocking=True)
+    copied = torch.cuda.current_stream(values.device).record_event()
+
+    def arrived() -> npt.NDArray[Any]:
+        copied.synchronize()
+        return there.numpy()
+
+    return arrived

@@ -20,9 +20,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
     plain = reading.head_input
 
-    def watched(model: Any, ids_BT: torch.Tensor) -> torch.Tensor:
+    def watched(model: Any, ids_BT: torch.Tensor, past: Any) -> torch.Tensor:
         seen.append((len(ids_BT), torch.get_num_threads()))
-        return plain(model, ids_BT)
+        return plain(model, ids_BT, past)
 
     monkeypatch.setattr(reading, "head_input", watched)
     return seen

@@ -163,11 +163,11 @@ class MeasuringKeys:
         None, "limits of device=split, {example}; what is not named holds nothing", _limits,
         example={0: "20GiB", "cpu": "60GiB"},
     )  # fmt: skip
-    tokens_per_batch: int = key(
-        4096,
-        "padded tokens of a batch; changes speed, and by rounding logprobs (1e-5) and close ranks",
+    tokens_per_batch: int | None = key(
+        None,
+        "padded tokens of a batch, on a GPU 32768; changes speed, and by rounding logprobs (1e-5) and close ranks",
         whole(1),
-        "4096",
+        shown="4096",
     )
     deterministic: bool = key(
         False, "the same bits for any tokens_per_batch (not for any number of processes); a window a pass", shown="true"

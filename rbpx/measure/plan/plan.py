@@ -159,7 +159,16 @@ def _peaks_mib(
     assert request.dtype is not None, "the grid of a request sets its dtype"
     n_bytes = None if documents is None else sum(len(d.text.encode()) for d in documents)
     return {
-        dtype: peak_mib(architecture, dtype, free.device, request.batch_budget, window, n_bytes, released_mib, expanded)
+        dtype: peak_mib(
+            architecture,
+            dtype,
+            free.device,
+            request.tokens_in_batch(free.device),
+            window,
+            n_bytes,
+            released_mib,
+            expanded,
+        )
         for dtype in {request.dtype.value, Dtype.bfloat16.value}
     }
 

@@ -72,7 +72,7 @@ def calibrate(device: str, dtype: str) -> Throughput:
     while passes < 1 or time.monotonic() - began < _SECONDS:
         with torch.inference_mode():
             states_BTD = head_input(model, ids_BT)
-            head.rank(states_BTD.flatten(0, 1), targets_N)
+            head.rank(states_BTD.flatten(0, 1), targets_N)()
         passes += 1
         if passes == 0:
             began = time.monotonic()

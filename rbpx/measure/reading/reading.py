@@ -6,7 +6,8 @@ from its first token on. So a batch is windows, and the rows of a past that they
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -21,16 +22,18 @@ from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.reading.batches import batch_windows, distinct_reads, longest_first
 from rbpx.measure.reading.branches import Stem, branches, n_saved, stem_batches
-from rbpx.models.devices import input_device, is_out_of_memory
+from rbpx.models.devices import input_device, is_out_of_memory, uploaded
 from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.models.past import Past, continues, empty_past
+from rbpx.models.past import Past, continues, empty_past, nothing_kept
 from rbpx.ranks.definition import NonFiniteLogits
 
 T = TypeVar("T")
 U = TypeVar("U")
 Advance = Callable[[int], None]
-Measure = Callable[[torch.Tensor, torch.Tensor], T]
+Measure = Callable[[torch.Tensor, torch.Tensor], Callable[[], T]]
+"""States and targets of a batch to a function that waits for the device and gives what is measured of them."""
+
 _TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
 
 
@@ -52,6 +55,10 @@ class Batch:
     def begun(self) -> int:
         """Tokens of each window that were read before."""
         return 0 if self.past is None or self.rows is None else self.past.n_tokens
+
+
+OfBatch = Callable[[LoadedModel, Batch], Callable[[], T]]
+"""A model and a batch to a function that gives the value of the batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +95,10 @@ class Reading:
             return self
         return replace(self, loaded=replace(self.loaded, head=without_tiles(self.loaded.head)))
 
-    def measure(self, of_batch: Callable[[LoadedModel, Batch], T]) -> list[T]:
+    def measure(self, of_batch: OfBatch[T]) -> list[T]:
         """The value of `of_batch` for each batch; every process returns the values of all.
+
+        On a GPU the next batch is prepared and launched before the value of a batch is waited for.
 
         Raises:
             MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails;
@@ -116,12 +125,14 @@ def _bundles(windows: Iterable[Window]) -> list[list[Window]]:
 class _Share(Generic[T]):
     """What one process measures of its windows."""
 
-    def __init__(self, reading: Reading, of_batch: Callable[[LoadedModel, Batch], T]) -> None:
+    def __init__(self, reading: Reading, of_batch: OfBatch[T]) -> None:
         self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
         self._of_batch, self._is_known, self._shares = of_batch, reading.is_known, reading.shares
         # A model without a product gives whole logits, so it reads one window at a time.
         self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
         self._parts: list[T] = []
+        self._waits = input_device(self._loaded.model).type == "cuda"
+        self._launched: tuple[Callable[[], T], list[Window]] | None = None
 
     def measure(self, windows: list[Window]) -> list[T]:
         """The value of each batch."""
@@ -175,12 +186,12 @@ class _Share(Generic[T]):
             return replace(past, n_tokens=depth)
         firsts = [stem.windows[0] for stem in stems]
         ids = np.stack([window.ids[past.n_tokens : depth] for window in firsts]).astype(np.int64)
-        continued = None if rows is None else [rows[id(window)] for window in firsts]
+        continued = np.asarray([] if rows is None else [rows[id(window)] for window in firsts], np.int64)
 
         def read() -> Past:
             with torch.inference_mode():
-                on_device = torch.from_numpy(ids).to(input_device(self._loaded.model))
-                return past.read_on(self._loaded.model, on_device, continued)
+                on_device, row_R = uploaded([ids, continued], input_device(self._loaded.model))
+                return past.read_on(self._loaded.model, on_device, None if rows is None else row_R)
 
         return self._unless_full(read, _name(firsts[0]))[0]
 
@@ -193,17 +204,28 @@ class _Share(Generic[T]):
             batch = queue.pop(0)
             of_batch = Batch(batch, past, None if rows is None else [rows[id(window)] for window in batch])
             longest = _name(batch[0])
-            part, failed = self._unless_full(partial(self._of_batch, self._loaded, of_batch), longest)
-            if part is not None:
-                self._parts.append(part)
-                self._advance(sum(window.n_scored for window in batch))
+            launched, failed = self._unless_full(partial(self._of_batch, self._loaded, of_batch), longest)
+            self._finish()
+            if launched is not None:
+                self._launched = launched, batch
+                if not self._waits:
+                    self._finish()
                 continue
             if len(batch) == 1:
-                raise MeasureError(
-                    f"one {longest} does not fit into memory ({failed}); use a smaller dtype or device=split"
-                )
+                raise MeasureError(_too_large(longest, failed))
             self._tokens_per_batch = len(batch) * (len(batch[0].ids) - begun) // 2
             queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun, kind))
+
+    def _finish(self) -> None:
+        """Take the value of the batch that was launched, if there is one."""
+        if self._launched is None:
+            return
+        (value, batch), self._launched = self._launched, None
+        part, failed = self._unless_full(value, _name(batch[0]))
+        if part is None:
+            raise MeasureError(_too_large(_name(batch[0]), failed))
+        self._parts.append(part)
+        self._advance(sum(window.n_scored for window in batch))
 
     def _unless_full(self, work: Callable[[], U], longest: str) -> tuple[U | None, str]:
         """What the model gives; or None and why, if memory runs out where this process has the model to itself."""
@@ -225,6 +247,10 @@ def _name(window: Window) -> str:
     return f"window of {len(window.ids)} tokens (document {window.doc_id})"
 
 
+def _too_large(longest: str, failed: str) -> str:
+    return f"one {longest} does not fit into memory ({failed}); use a smaller dtype or device=split"
+
+
 @dataclass(frozen=True, eq=False)
 class Places:
     """The scored tokens of a batch: document, position in it, id; each [N]."""
@@ -234,8 +260,12 @@ class Places:
     token_id_N: npt.NDArray[np.int64]
 
 
-def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_whole: Measure[T]) -> tuple[Places, T]:
-    """Run a model over a batch, and measure its scored tokens.
+def read_batch(
+    loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_whole: Measure[T]
+) -> Callable[[], tuple[Places, T]]:
+    """Run a model over a batch, and measure its scored tokens; what is returned waits for the device.
+
+    Nothing before waits for it: all that the device needs to know of a batch is copied there at once.
 
     Args:
         loaded: the model.
@@ -245,7 +275,8 @@ def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_w
             way that is not known.
 
     Raises:
-        MeasureError: logits are not finite, or the files of the weights were written to.
+        MeasureError: logits are not finite, or the files of the weights were written to; raised here or by what is
+            returned.
     """
     windows, begun = batch.windows, batch.begun
     longest = len(windows[0].ids) - begun
@@ -259,32 +290,42 @@ def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_w
     doc_id_N = np.asarray([w.doc_id for w in windows], np.int32)[row_N]
     position_N = np.asarray([w.start + begun for w in windows], np.int64)[row_N] + column_N
     places = Places(doc_id_N, position_N, ids_BT[row_N, column_N])
+    firsts, which_B = distinct_reads(windows)
+    n_read = max(window.n_read for window in windows) - begun
+    before_N = which_B[row_N] * n_read + column_N - 1  # a position is predicted by the state before it
+    row_R = np.asarray([] if batch.rows is None else [batch.rows[at] for at in firsts], np.int64)
+    with _named(loaded, places), torch.inference_mode():
+        on_device = (ids_BT[firsts, :n_read], before_N, places.token_id_N, row_R)
+        ids, before, targets_N, rows = uploaded(on_device, input_device(loaded.model))
+        if loaded.head.product is not None:
+            past = nothing_kept(loaded.model)
+            if batch.past is not None and batch.rows is not None:
+                past = batch.past.branched(rows, keeps=False).given()
+            states_ND = head_input(loaded.model, ids, past).flatten(0, 1)
+            measured = measure(states_ND[before.to(states_ND.device)], targets_N)
+        else:
+            logits_NV = loaded.model(input_ids=ids, use_cache=False).logits.flatten(0, 1)
+            logits_NV = logits_NV[before.to(logits_NV.device), : loaded.head.vocab_size]
+            measured = measure_whole(logits_NV, targets_N)
+
+    def values() -> tuple[Places, T]:
+        with _named(loaded, places):
+            found = measured()
+        loaded.check_files()
+        return places, found
+
+    return values
+
+
+@contextmanager
+def _named(loaded: LoadedModel, places: Places) -> Iterator[None]:
+    """Say at which token logits are not finite."""
     try:
-        with torch.inference_mode():
-            ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
-            columns = torch.from_numpy(column_N)
-            targets_N = ids[torch.from_numpy(row_N), columns]  # a position is predicted by the state before it
-            firsts, which_B = distinct_reads(windows)
-            ids = ids[firsts, : max(window.n_read for window in windows) - begun]
-            rows = torch.from_numpy(which_B[row_N])
-            if loaded.head.product is not None:
-                measured = measure(_states(loaded, ids, batch, firsts)[rows, columns - 1], targets_N)
-            else:
-                logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
-                measured = measure_whole(logits_BTV[rows, columns - 1], targets_N)
-            loaded.check_files()
-            return places, measured
+        yield
     except NonFiniteLogits as problem:
         loaded.check_files()
         raise MeasureError(
-            f"{loaded.name} gives non-finite logits at document {doc_id_N[problem.row]}, position "
-            f"{position_N[problem.row]}, so ranks would be wrong; check its weights, or measure it with dtype=float32"
+            f"{loaded.name} gives non-finite logits at document {places.doc_id_N[problem.row]}, position "
+            f"{places.position_N[problem.row]}, so ranks would be wrong; check its weights, or measure it with "
+            "dtype=float32"
         ) from None
-
-
-def _states(loaded: LoadedModel, ids: torch.Tensor, batch: Batch, firsts: Sequence[int]) -> torch.Tensor:
-    """The states [B, T, D] that the model feeds to its head, of some windows of a batch."""
-    if batch.past is None or batch.rows is None:
-        return head_input(loaded.model, ids)
-    rows = [batch.rows[at] for at in firsts]
-    return head_input(loaded.model, ids, batch.past.branched(rows, keeps=False).given())
