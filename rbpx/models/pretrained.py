@@ -65,9 +65,13 @@ def load_weights(
         else:
             if is_file:
                 options |= weights_options(folder, name)
+            elif split is not None:
+                options |= _device_map(split)
+            elif device.type != "cpu":
+                options["device_map"] = {"": device}  # each tensor goes there from its file, not by way of host memory
             holder, file = pretrained(folder)
             with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
-                model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options, **_device_map(split))
+                model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options)
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
@@ -98,10 +102,8 @@ def load_weights(
     return model
 
 
-def _device_map(split: Split | None) -> dict[str, Any]:
-    """The device arguments of `from_pretrained`: none for a single device, else accelerate's automatic map."""
-    if split is None:
-        return {}
+def _device_map(split: Split) -> dict[str, Any]:
+    """The arguments of `from_pretrained` for several devices: accelerate's automatic map."""
     logger = logging.getLogger("accelerate.big_modeling")
     logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)

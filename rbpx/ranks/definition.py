@@ -29,6 +29,7 @@ _CACHE_BYTES = 1 << 20  # a chunk of this size stays in a core's cache between p
 _FEWEST_ROWS = 64  # with fewer, reading the head again for every chunk costs more than the cache saves
 _CPU_BYTES = 16 << 20  # limit of a chunk with many rows of the vocabulary
 _GPU_BYTES = 256 << 20  # large enough that launching kernels does not count
+_GPU_ROWS = 256  # of logits; a product of another multiple leaves part of its last tiles idle
 # triton comes with torch for CUDA on Linux; elsewhere torch's own operations count.
 _HAS_TRITON = find_spec("triton") is not None
 
@@ -146,6 +147,8 @@ def map_chunks(
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
     size = chunk_bytes_for(hidden_ND.device, vocab_size) if chunk_bytes is None else chunk_bytes
     rows = max(1, size // (_BYTES_PER_LOGIT * vocab_size))
+    if hidden_ND.is_cuda and rows > _GPU_ROWS:
+        rows -= rows % _GPU_ROWS
     chunks = []
     with torch.no_grad():
         for hidden_nD, targets_n in zip(torch.split(hidden_ND, rows), torch.split(targets_N, rows), strict=True):

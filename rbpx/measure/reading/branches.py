@@ -97,7 +97,9 @@ def _shared(ordered: Sequence[Window]) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return shared_n, is_new_n
 
 
-def stem_batches(stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0) -> Iterator[tuple[list[Stem], int]]:
+def stem_batches(
+    stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0, device: str = "cpu"
+) -> Iterator[tuple[list[Stem], int]]:
     """Batches of stems, the deepest first, and up to which token each is read.
 
     All beginnings of a batch are read to the depth of the shallowest, so that they have one length; what is left of the
@@ -107,6 +109,7 @@ def stem_batches(stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0) -
         stems: in any order.
         tokens_per_batch: tokens of the beginnings, or of one.
         begun: tokens of each window that were read before.
+        device: cpu or cuda, for what a pass costs there.
     """
     batch: list[Stem] = []
     for stem in sorted(stems, key=lambda stem: -stem.depth):
@@ -116,7 +119,7 @@ def stem_batches(stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0) -
             n_tokens = sum(each.n_tokens - (each.n_reads - 1) * each.depth - begun for each in together)
             n_stem, n_past = (len(together) * (stem.depth - part) for part in (begun, 0))
             too_much = n_stem > tokens_per_batch or n_past > PAST * tokens_per_batch
-            if too_much or again > max(2 * PASS, _MOST_READ_AGAIN * n_tokens):
+            if too_much or again > max(2 * PASS[device], _MOST_READ_AGAIN * n_tokens):
                 yield batch, batch[-1].depth
                 batch = []
         batch.append(stem)

@@ -131,7 +131,7 @@ class _Share(Generic[T]):
         # A model without a product gives whole logits, so it reads one window at a time.
         self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
         self._parts: list[T] = []
-        self._waits = input_device(self._loaded.model).type == "cuda"
+        self._device = "cuda" if input_device(self._loaded.model).type == "cuda" else "cpu"
         self._launched: tuple[Callable[[], T], list[Window]] | None = None
 
     def measure(self, windows: list[Window]) -> list[T]:
@@ -164,7 +164,7 @@ class _Share(Generic[T]):
         """Read windows on from a past; `rows` gives by the id of each window the row that it continues."""
         begun = 0 if past is None else past.n_tokens
         stems, alone = ([], windows) if past is None else branches(windows, begun)
-        queue = list(stem_batches(stems, self._tokens_per_batch, begun))
+        queue = list(stem_batches(stems, self._tokens_per_batch, begun, self._device))
         while queue:
             batch, depth = queue.pop(0)
             assert past is not None, "stems continue a past"
@@ -175,7 +175,7 @@ class _Share(Generic[T]):
             elif len(batch) > 1:
                 self._tokens_per_batch = max(1, len(batch) * (depth - begun) // 2)
                 left = [*batch, *chain.from_iterable(stems for stems, _ in queue)]
-                queue = list(stem_batches(left, self._tokens_per_batch, begun))
+                queue = list(stem_batches(left, self._tokens_per_batch, begun, self._device))
             else:  # not even one beginning has room beside the model, so its windows are read without
                 alone = alone + batch[0].windows
         self._leaves(alone, past, rows)
@@ -199,7 +199,7 @@ class _Share(Generic[T]):
         """Measure what windows have after what was read before."""
         begun = 0 if past is None else past.n_tokens
         kind = self._loaded.lengths.kind
-        queue = list(batch_windows(windows, self._tokens_per_batch, begun, kind))
+        queue = list(batch_windows(windows, self._tokens_per_batch, begun, kind, self._device))
         while queue:
             batch = queue.pop(0)
             of_batch = Batch(batch, past, None if rows is None else [rows[id(window)] for window in batch])
@@ -208,13 +208,14 @@ class _Share(Generic[T]):
             self._finish()
             if launched is not None:
                 self._launched = launched, batch
-                if not self._waits:
+                if self._device == "cpu":
                     self._finish()
                 continue
             if len(batch) == 1:
                 raise MeasureError(_too_large(longest, failed))
             self._tokens_per_batch = len(batch) * (len(batch[0].ids) - begun) // 2
-            queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun, kind))
+            left = [*batch, *chain.from_iterable(queue)]
+            queue = list(batch_windows(left, self._tokens_per_batch, begun, kind, self._device))
 
     def _finish(self) -> None:
         """Take the value of the batch that was launched, if there is one."""
