@@ -16,6 +16,6 @@ def test_its_steps_need_no_package_that_such_a_machine_may_lack(tmp_path: Path) 
     env = os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*words, "speed-pythia-160m", "tensor"], cwd=ROOT, env=env, capture_output=True, text=True)
     rows = [line for line in done.stdout.splitlines() if line.startswith(("| speed", "| tensor"))]
-    assert done.returncode == 0 and len(rows) == 5, done.stdout + done.stderr
+    assert (done.returncode, len(rows)) == (0, 5), done.stdout + done.stderr
     assert sum(row.endswith(": met |") for row in rows) == 3, "ranks of a model in two processes are those of one"
     assert not [row for row in rows if "unmeasured" in row], done.stdout
