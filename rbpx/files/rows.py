@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import re
+import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -189,7 +190,7 @@ def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) ->
 
 
 # What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
-_READING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, ValueError, csv.Error, RecursionError)
+_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError)
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
@@ -226,8 +227,12 @@ def _opened(
         return _of_workbook(content, path, file_mib, sheet)
     text = _decoded(content, path)
     if kind == ".json":
-        return None, _of_json(text, path)
-    if kind == ".jsonl":
+        try:
+            return None, _of_json(text, path)
+        except json.JSONDecodeError as problem:
+            if problem.msg != "Extra data":  # after a first object stand others, as in .jsonl
+                raise
+    if kind in (".json", ".jsonl"):
         return None, _of_json_lines(text, path)
     return read_delimited(text, path, "\t" if kind == ".tsv" else ",")
 
@@ -312,16 +317,19 @@ def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -
             each.reset_dimensions()  # which a file may state wrongly
         return {each.title: each for each in found}
 
-    with zipfile.ZipFile(io.BytesIO(content)) as packed:
-        if sum(each.file_size for each in packed.infolist()) > file_mib * MIB:
-            raise _too_large(path, file_mib)
     try:
-        known = sheets(data_only=True)
-        filled = [title for title, each in known.items() if any(map(_holds, each.values))]
-        title = (filled or list(known))[0] if sheet is None and len(filled) < 2 else str(sheet)
-        rows = list(known[title].values) if title in known else []
-        has_gaps = any(cell is None for row in rows for cell in row)
-        formulas = list(sheets(data_only=False)[title].values) if has_gaps else rows
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(each.file_size for each in packed.infolist()) > file_mib * MIB:
+                raise _too_large(path, file_mib)
+        with warnings.catch_warnings(action="ignore"):  # of what a workbook has beside its cells
+            known = sheets(data_only=True)
+            filled = [title for title, each in known.items() if any(map(_holds, each.values))]
+            title = (filled or list(known))[0] if sheet is None and len(filled) < 2 else sheet or ""
+            rows = list(known[title].values) if title in known else []
+            has_gaps = any(cell is None for row in rows for cell in row)
+            formulas = list(sheets(data_only=False)[title].values) if has_gaps else rows
+    except RbpxError:
+        raise
     except Exception as problem:  # openpyxl follows whatever it finds in a damaged file
         raise ValueError(reason(problem, 300)) from None
     if title not in known:

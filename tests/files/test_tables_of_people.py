@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
@@ -51,6 +52,7 @@ WRITTEN: dict[str, Callable[[Path], Any]] = {
     "book.xlsx": lambda path: FRAME.to_excel(path, index=False),
     "index.xlsx": lambda path: FRAME.to_excel(path),
     "rows.json": lambda path: FRAME.to_json(path, orient="records"),
+    "lines.json": lambda path: FRAME.to_json(path, orient="records", lines=True),
     "lines.jsonl.gz": lambda path: FRAME.to_json(path, orient="records", lines=True),
     "frame.parquet": lambda path: FRAME.to_parquet(path),
 }
@@ -72,6 +74,25 @@ def test_lines_are_counted_from_the_beginning_of_the_file(tmp_path: Path) -> Non
         read_rows(path)
     path.write_text(path.read_text().removesuffix("6\n"))
     assert [row.line for row in read_rows(path).rows] == [5, 7]
+
+
+# As it is written -> the names of its columns.
+HEADINGS = {
+    "a.tsv": ("loss, nats, val\tS\n1\t2\n", ("loss, nats, val", "S")),
+    "quoted.csv": ('"a;b;c",d\n1,2\n', ("a;b;c", "d")),
+    "numbers.csv": ("10;100\n1;2\n", ("10", "100")),
+    "one.tsv": ("text\nhello, you\n", ("text",)),
+    "one.csv": ("text\nhello; you\n", ("text",)),
+    "numbered.jsonl": ('{"a": {"0": 1}}\n{"a": {"1": 2}}\n', ("a.0", "a.1")),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "columns"), [(name, *of) for name, of in HEADINGS.items()], ids=HEADINGS)
+def test_a_heading_alone_says_what_separates_columns(
+    name: str, text: str, columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_table(tmp_path / name).columns == columns
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -162,6 +183,20 @@ def test_columns_that_are_blank_are_none_and_a_formula_without_its_result_is_ref
     assert [row.values for row in table.rows] == [{"model": "a", "S": 1}, {"model": None, "S": 2}]
     with pytest.raises(RbpxError, match=r"line 2: a formula has no result yet"):
         read_table(book(tmp_path / "a.xlsx", Runs=[["model", "S"], ["a", "=60*1000000"]]))
+
+
+def test_a_workbook_is_read_whole_whatever_else_is_wrong_in_it(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", Runs=TABLE)
+    with zipfile.ZipFile(path) as packed:
+        parts = {part: packed.read(part) for part in packed.namelist()}
+    of_sheet = parts["xl/worksheets/sheet1.xml"]
+    validation = b'<extLst><ext uri="{CCE6A557-97BC-4b89-ADB6-D9C93CAAB3DF}"/></extLst></worksheet>'  # openpyxl warns
+    parts["xl/worksheets/sheet1.xml"] = of_sheet.replace(b"A1:B4", b"A1:A2").replace(b"</worksheet>", validation)
+    with zipfile.ZipFile(path, "w") as packed:
+        for part, content in parts.items():
+            packed.writestr(part, content)
+    with warnings.catch_warnings(action="error"):
+        assert [tuple(row.values.values()) for row in read_table(path).rows] == [("a", 60_000_000), ("b", "1.2B")]
 
 
 def test_a_workbook_holds_no_more_than_it_may_and_says_what_reads_it(
