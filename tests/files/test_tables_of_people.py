@@ -282,9 +282,13 @@ def test_a_sheet_and_fields_that_are_nested_are_named(store: Path, cwd: Path, tm
     bring(path, store, cwd, *NAMES, "sheet=Runs")
     expected = [("a", 6e7, 3.25), ("b", 1.2e8, 2.5)]
     assert found(store, FACTS) == expected
-    lines = [{"model": run["model"], "of": {"S": run["S"], "val/loss": run["loss_nats"]}} for run in RUNS]
+    other_fields = {f"x{at}": at for at in range(23)}
+    lines = [
+        {"model": run["model"], "of": {"S": run["S"], "val/loss": run["loss_nats"], **other_fields}} for run in RUNS
+    ]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
     other = tmp_path / "other"
-    bring(path, other, cwd, *NAMES, "columns={S: of.S, loss_nats: of.val/loss}")
+    told = bring(path, other, cwd, *NAMES, "columns={S: of.S, loss_nats: of.val/loss}").stderr
+    assert ", of.x19 and 3 more\n" in told
     assert found(other, FACTS) == expected

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rbpx.store.store import Store
 
 _MOST: Final = 4  # families, texts and quantities that are said one by one
+_LISTED: Final = 20  # ignored columns; what trackers nest in their rows has hundreds
 _PREVIEW: Final = View[Any](
     "preview",
     [text(name, name) for name in ("family", "dataset", "quantity")],
@@ -157,7 +158,9 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     from rbpx.store.imports.preview import n_different
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
-    lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
+    more = f" and {len(imported.ignored) - _LISTED:,} more" if len(imported.ignored) > _LISTED else ""
+    ignored = ", ".join(imported.ignored[:_LISTED]) + more
+    lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),
