@@ -121,7 +121,7 @@ class ImportConfig:
     """One file of other people's results: what its columns mean, and the values for those it lacks.
 
     Attributes:
-        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the study's file.
+        file: CSV, TSV, JSON, JSONL, Parquet or Excel; in a named study, relative to the study's file.
         source: whose results they are.
         ties: tie rule of rows that name none; None where the file has a column `ties`.
         family: of rows that name none.
@@ -136,6 +136,8 @@ class ImportConfig:
         texts: text -> field -> column, where several texts stand side by side in the columns of one file.
         runs: quantity -> run -> S, or what is known of the run, where each run has a column of its own.
         where: a condition of SQL on the file's own columns, which chooses rows.
+        decimal: "," where decimals stand after a comma.
+        sheet: of a workbook of Excel, where several hold something.
     """
 
     file: str | None = None
@@ -171,6 +173,8 @@ class ImportConfig:
     where: Any = key(
         None, "a condition on the columns of the file: only rows for which it is true come in", shown="SQL"
     )
+    decimal: Any = key(None, "where decimals stand after a comma, as in 2,71", shown="','", text=True)
+    sheet: Any = key(None, "of an .xlsx file where several hold something", shown="NAME", text=True)
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source, and columns that are not said.
@@ -186,6 +190,8 @@ class ImportConfig:
                 f"an import needs source=NAME, which says whose results they are, got source={self.source}; give "
                 "letters, digits, '.', '_' and '-', at most 64, other than measured, which is rbpx itself"
             )
+        if self.decimal not in (None, ".", ","):
+            raise RbpxError(f"decimal={self.decimal} is no decimal sign; give {typed(decimal=',')} for 2,71")
         if self.tokens_per_step is not None:
             self.tokens_per_step = number_from_0("tokens_per_step", self.tokens_per_step, int)
         choices = self.texts if isinstance(self.texts, dict) else {} if self.texts is None else {"each": self.texts}

@@ -36,7 +36,8 @@ def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
     for override in overrides:
         key, is_given, value = override.partition("=")
         is_text = is_given and _of_any(key.lstrip("+")) in texts and not _FUNCTION.match(value)
-        words.append(f"{key}={_VALUE.sub(_quote, value)}" if is_text else override)
+        as_text = quoted(value) if value == "," else _VALUE.sub(_quote, value)  # a comma alone divides no list
+        words.append(f"{key}={as_text}" if is_text else override)
     return words
 
 

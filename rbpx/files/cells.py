@@ -13,6 +13,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _SCALED = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)) ?([kmbt])", re.ASCII | re.IGNORECASE)
 _POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}
+_BLANK = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")  # between groups of three digits, in French and others
+_SWAPPED = str.maketrans(",.", ".,")
 _NO_VALUE = {"nan", "na", "n/a", "#n/a", "null", "none"}  # as tables write it, in any case
 _LONGEST = 100  # characters of a cell in an error
 _SHORT = reprlib.Repr()  # of the beginning of what is nested, however deep that is
@@ -37,6 +39,15 @@ def large_number(value: Any) -> Decimal | None:
     if scaled:
         return Decimal(scaled[1]).scaleb(_POWERS[scaled[2].lower()])
     return number(text.replace(",", "") if _GROUPED.fullmatch(text) else value)
+
+
+def with_point(cell: str) -> str:
+    """A number whose decimals stand after a comma, with a point there; any other cell as it is.
+
+    Its groups of three digits may be divided by points or blanks.
+    """
+    written = _BLANK.sub("", cell).translate(_SWAPPED)
+    return written if large_number(written) is not None else cell
 
 
 def whole_number(place: str, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:

@@ -1,15 +1,18 @@
-"""Reads users' tables by rows: CSV, TSV, JSON, JSON Lines or Parquet, plain or gzipped; the only reader of them.
+"""Reads users' tables by rows: CSV, TSV, JSON, JSON Lines, Parquet or Excel, plain or gzipped; the only reader of them.
 
 `read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
-white space, None for empty ones, column names that differ in more than case.
+white space, None for empty ones, a column `train.lr` of what is nested, column names that differ in more than case.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
 import io
 import json
-import sys
+import re
+import warnings
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,10 +23,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.errors import RbpxError, number_of, reason
+from rbpx.errors import RbpxError, reason
+from rbpx.files.cells import with_point
+from rbpx.files.delimited import read_delimited
 from rbpx.typed import typed
 
-FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl", ".tsv")
+FORMATS: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx")
 FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked
 MIB: Final = 2**20
 
@@ -37,7 +42,8 @@ class Row:
     Attributes:
         path: the file.
         number: of the row, from 1.
-        line: on which it begins, from 1; None where the file has no lines (Parquet) or they mean nothing (JSON).
+        line: on which it begins, from 1, in Excel as the sheet numbers its rows; None where the file has no lines
+            (Parquet) or they mean nothing (JSON).
         values: column -> value.
     """
 
@@ -84,22 +90,53 @@ def format_of(path: Path) -> str | None:
     return last if last in FORMATS else None
 
 
-def read_table(path: Path) -> Rows:
+def read_table(path: Path, decimal: str | None = None, sheet: str | None = None) -> Rows:
     """Read a table of values; rows without any are left out.
+
+    Args:
+        path: the file.
+        decimal: "," where decimals stand after a comma.
+        sheet: of a workbook of Excel.
 
     Raises:
         RbpxError: as in `read_rows`, or two columns differ only in case, or it has no values.
     """
-    read = read_rows(path)
-    check_names(read.columns, path)
-    rows = []
+    read, rows = read_rows(path, sheet=sheet), []
+    columns = read.columns
     for row in read.rows:
-        values = {name: (cell.strip() or None) if isinstance(cell, str) else cell for name, cell in row.values.items()}
+        cells = row.values
+        if dict in map(type, cells.values()):
+            cells = _with_leaves(row)
+            flat = (name for name in (*columns, *cells) if not isinstance(cells.get(name), dict))
+            columns = tuple(dict.fromkeys(flat))
+        if decimal == ",":
+            cells = {name: with_point(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        values = {name: (cell.strip() or None) if isinstance(cell, str) else cell for name, cell in cells.items()}
         if any(value is not None for value in values.values()):
             rows.append(Row(path, row.number, row.line, values))
     if not rows:
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    return replace(read, rows=rows)
+    if len(rows) == 1 and all(re.fullmatch(r".+\.\d+", name) for name in columns):
+        raise RbpxError(f"{path} has columns of rows, as pandas writes unless told; write it with orient='records'")
+    check_names(columns, path)
+    return replace(read, columns=columns, rows=rows)
+
+
+def _with_leaves(row: Row) -> dict[str, Any]:
+    """The values of a row, what is nested in them for conditions of SQL, and each leaf of that by a path with dots.
+
+    Raises:
+        RbpxError: a path is also the name of a column.
+    """
+    cells, waiting = dict(row.values), [(name, cell) for name, cell in row.values.items() if isinstance(cell, dict)]
+    for within, record in waiting:  # which grows
+        for key, cell in record.items():
+            name = f"{within}.{key}"
+            if name in cells:
+                raise RbpxError(f"{row.place}: {name} is there twice, once within a record; rename one of them")
+            cells[name] = cell
+            waiting += [(name, cell)] if isinstance(cell, dict) else []
+    return cells
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:
@@ -110,22 +147,27 @@ def check_names(columns: Sequence[str], path: Path) -> None:
     """
     counted = Counter(column.strip().lower() for column in columns)
     duplicate = next((column for column in columns if counted[column.strip().lower()] > 1), None)
+    if duplicate is not None and not duplicate.strip():
+        raise RbpxError(f"{path} has two columns without a name; name them, and leave out what is above the heading")
     if duplicate is not None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def read_rows(path: Path, file_mib: int = FILE_MIB) -> Rows:
+def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
         path: the file.
-        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
+        file_mib: what a packed file (.gz, Parquet, .xlsx) may hold once it is unpacked, MiB.
+        sheet: of a workbook of Excel, needed where several hold something.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, or holds more than it may.
     """
     if not path.is_file():
-        raise RbpxError(f"{path} is not a file; give the path of a CSV, TSV, Parquet, JSON or JSONL file")
+        raise RbpxError(
+            f"{path} is not a file; give the path of a table: {', '.join(FORMATS)}, or one of them with .gz"
+        )
     kind = format_of(path)
     if kind is None:
         raise RbpxError(
@@ -135,7 +177,7 @@ def read_rows(path: Path, file_mib: int = FILE_MIB) -> Rows:
     names, rows = dict[str, None](), []
     try:
         content = unpacked(path, file_mib)
-        columns, records = _opened(content, kind, path, file_mib)
+        columns, records = _opened(content, kind, path, file_mib, sheet)
         for number, (line, values) in enumerate(records, 1):
             rows.append(Row(path, number, line, values))
             if columns is None:
@@ -173,41 +215,45 @@ def _too_large(path: Path, file_mib: int) -> RbpxError:
     )
 
 
-def _opened(content: bytes, kind: str, path: Path, file_mib: int) -> tuple[Sequence[str] | None, _Records]:
+def _opened(
+    content: bytes, kind: str, path: Path, file_mib: int, sheet: str | None
+) -> tuple[Sequence[str] | None, _Records]:
     """The columns of a file, None where its rows name them, and its records."""
+    if sheet is not None and kind != ".xlsx":
+        raise RbpxError(f"sheet={sheet} is of a workbook of Excel (.xlsx), and {path} has no sheets; leave it out")
     if kind == ".parquet":
         return _of_parquet(content, path, file_mib)
-    text = content.decode("utf-8-sig")
+    if kind == ".xlsx":
+        return _of_workbook(content, path, file_mib, sheet)
+    text = _decoded(content, path)
     if kind == ".json":
-        return None, _of_json(text, path)
-    if kind == ".jsonl":
+        try:
+            return None, _of_json(text, path)
+        except json.JSONDecodeError as problem:
+            if problem.msg != "Extra data":  # after a first object stand others, as in .jsonl
+                raise
+    if kind in (".json", ".jsonl"):
         return None, _of_json_lines(text, path)
-    return _of_csv(text, path, "\t" if kind == ".tsv" else ",")
+    return read_delimited(text, path, "\t" if kind == ".tsv" else ",")
 
 
-def _of_csv(text: str, path: Path, delimiter: str) -> tuple[Sequence[str], _Records]:
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-    columns = next((cells for cells in reader if not _is_blank(cells)), [])
-    return columns, _csv_rows(reader, columns, path)
+def _decoded(content: bytes, path: Path) -> str:
+    """The text of a file in UTF-8, or in UTF-16 where its first bytes say so.
 
-
-def _csv_rows(reader: Any, columns: list[str], path: Path) -> _Records:
-    number, line = 1, reader.line_num + 1  # a row with quoted line breaks has several
-    for cells in reader:
-        if len(cells) == len(columns):
-            yield line, dict(zip(columns, cells, strict=True))
-            number += 1
-        elif not _is_blank(cells):
-            raise RbpxError(
-                f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
-                f"{len(columns)}; fix that line"
-            )
-        line = reader.line_num + 1
-
-
-def _is_blank(cells: Sequence[str]) -> bool:
-    return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators
+    Raises:
+        RbpxError: it is in neither.
+    """
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    try:
+        text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
+        if "\0" not in text[:4]:
+            return text
+        why = "UTF-16 without its byte order mark"
+    except UnicodeDecodeError as problem:
+        why = f"byte {problem.start + 1:,} is {content[problem.start]:#04x}, which is no {problem.encoding} there"
+    raise RbpxError(
+        f"{path} cannot be read: {why}; save it as UTF-8 (in Excel: CSV UTF-8), or as UTF-16 with its byte order mark"
+    )
 
 
 def _of_json(text: str, path: Path) -> _Records:
@@ -226,7 +272,7 @@ def _of_json_lines(text: str, path: Path) -> _Records:
         where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
-        except (ValueError, RecursionError) as problem:
+        except (ValueError, csv.Error, RecursionError) as problem:
             raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
 
@@ -252,3 +298,58 @@ def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str
     if n_bytes > file_mib * MIB:
         raise _too_large(path, file_mib)
     return file.schema_arrow.names, ((None, values) for batch in file.iter_batches() for values in batch.to_pylist())
+
+
+def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -> tuple[Sequence[str], _Records]:
+    """The columns and rows of a sheet of Excel, whose first row that holds something is the heading.
+
+    Raises:
+        RbpxError: openpyxl is not installed, it is not said which sheet is meant, or a formula has no result.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise RbpxError(f"{path} needs the package openpyxl: pip install 'rbpx[excel]'; or save it as CSV") from None
+
+    def sheets(data_only: bool) -> dict[str, Any]:
+        found = load_workbook(io.BytesIO(content), read_only=True, data_only=data_only).worksheets
+        for each in found:
+            each.reset_dimensions()  # which a file may state wrongly
+        return {each.title: each for each in found}
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(each.file_size for each in packed.infolist()) > file_mib * MIB:
+                raise _too_large(path, file_mib)
+        with warnings.catch_warnings(action="ignore"):  # of what a workbook has beside its cells
+            known = sheets(data_only=True)
+            filled = [title for title, each in known.items() if any(map(_holds, each.values))]
+            title = (filled or list(known))[0] if sheet is None and len(filled) < 2 else sheet or ""
+            rows = list(known[title].values) if title in known else []
+            has_gaps = any(cell is None for row in rows for cell in row)
+            formulas = list(sheets(data_only=False)[title].values) if has_gaps else rows
+    except RbpxError:
+        raise
+    except Exception as problem:  # openpyxl follows whatever it finds in a damaged file
+        raise ValueError(reason(problem, 300)) from None
+    if title not in known:
+        why = f"{len(filled)} sheets that hold something" if sheet is None else f"no sheet {sheet}"
+        raise RbpxError(f"{path} has {why}; name one by sheet=NAME of import, or save it alone: {', '.join(known)}")
+    for line, cells in enumerate(zip(rows, formulas, strict=True), 1):
+        if any(cell is None and formula is not None for cell, formula in zip(*cells, strict=True)):
+            raise RbpxError(
+                f"{path}, line {line}: a formula has no result yet; open the file where it is calculated, and save it"
+            )
+    numbered = [(line, row) for line, row in enumerate(rows, 1) if _holds(row)]
+    used = sorted({at for _, row in numbered for at, cell in enumerate(row) if cell is not None})
+    (_, heading), *body = numbered or [(0, ())]
+    columns = ["" if cell is None else str(cell) for cell in _at(heading, used)]
+    return columns, ((line, dict(zip(columns, _at(row, used), strict=True))) for line, row in body)
+
+
+def _holds(row: Sequence[Any]) -> bool:
+    return any(cell is not None for cell in row)
+
+
+def _at(row: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    return [row[at] if at < len(row) else None for at in places]

@@ -1,15 +1,16 @@
 """Bring other people's results into `observations`.
 
-Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,
-text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=) or for each run (runs=), or rows
-with a quantity and its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs),
-active_params, step, tokens_per_step, unique_tokens, training_seed, variant, weight, vary_NAME (what a sweep varies),
-schedule, schedule_tokens and lr (of losses by step, which say where decays end), dataset, k, rbp, n, n_tokens,
-loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
-an item, and how many were right); columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
-1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
-others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
---dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+Reads RBP_k, shares of windows of n hits, losses and accuracies from .csv (of , ; or tabs), .tsv, .json, .jsonl,
+.parquet or .xlsx, also with .gz: one row per model, text and k, columns rbp_1, rbp_10, ..., a column for each text and
+quantity (texts=) or for each run (runs=), or rows with a quantity and its value. Columns are recognised by name: model,
+S (any positive number), D (tokens), C (FLOPs), active_params, step, tokens_per_step, unique_tokens, training_seed,
+variant, weight, vary_NAME (what a sweep varies), schedule, schedule_tokens and lr (of losses by step, which say where
+decays end), dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and
+item, n_samples and n_correct (attempts at an item, and how many were right); columns='{rbp: their_name}' maps others,
+what is nested by dots (train.lr). Counts may be written 1.2B, 60M, 3e9 or 1,000. The unit of a loss is stated, never
+assumed. Losses and accuracies that are empty or NaN, and rows that repeat others, are left out and counted. Everything
+else that is wrong is listed by its line, and then nothing is imported. --dry-run says what would come in. Analyses
+select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rbpx.store.store import Store
 
 _MOST: Final = 4  # families, texts and quantities that are said one by one
+_LISTED: Final = 20  # ignored columns; what trackers nest in their rows has hundreds
 _PREVIEW: Final = View[Any](
     "preview",
     [text(name, name) for name in ("family", "dataset", "quantity")],
@@ -78,7 +80,9 @@ def perform(asked: Asked) -> None:
 
     request, words = asked.request, list(asked.words)
     kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
-    given = next((key for key in ("where", "runs") if kind and getattr(request, key) is not None), None)
+    given = next(
+        (key for key in ("where", "runs", "decimal", "sheet") if kind and getattr(request, key) is not None), None
+    )
     if given is not None:
         raise RbpxError(f"{given}= is of import FILE, and import {kind} takes all that its file has; drop it")
     files = [*words, *([] if request.file is None else [request.file])]
@@ -154,7 +158,9 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     from rbpx.store.imports.preview import n_different
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
-    lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
+    more = f" and {len(imported.ignored) - _LISTED:,} more" if len(imported.ignored) > _LISTED else ""
+    ignored = ", ".join(imported.ignored[:_LISTED]) + more
+    lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),

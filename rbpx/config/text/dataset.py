@@ -96,7 +96,7 @@ class DatasetConfig(ItemKeys):
         where: path of a column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
         row_mib: what one row, or one text, may hold, MiB (2^20 characters each): more is refused.
-        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
+        file_mib: what a packed file (.gz, Parquet, .xlsx) may hold once it is unpacked, MiB.
     """
 
     name: str = ""

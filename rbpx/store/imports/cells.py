@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.cells import as_written, is_empty, is_no_value, large_number, number, quoted
+from rbpx.files.cells import as_written, is_empty, is_no_value, large_number, number, quoted, with_point
 from rbpx.store.schema import VARY
 from rbpx.ties import Ties
+from rbpx.typed import typed
 
 _PLAIN: Final = re.compile(r"0?\.[0-9]+|[0-9]{1,9}\.[0-9]*")  # a float so written is the number
 _BELOW: Final = 10**300
@@ -58,7 +59,8 @@ class Number:
             exact = exact.to_integral_value()
         sound = exact is not None and self.least <= exact <= self.most and abs(exact) < _BELOW
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
-            point = ", its decimals after a point" if not self.scaled and isinstance(cell, str) and "," in cell else ""
+            has_comma = isinstance(cell, str) and "," in cell and with_point(cell) != cell
+            point = f"; where decimals stand after a comma, give {typed(decimal=',')}" if has_comma else ""
             raise Wrong(f"is {as_written(cell)}; {self.meaning}{point}")
         return int(exact) if self.whole else float(exact)
 

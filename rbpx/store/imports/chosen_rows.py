@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,7 +28,8 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
     Raises:
         RbpxError: the condition is none of SQL, names a column that is not there, takes too long, or no row meets it.
     """
-    rows = pa.table({name: _typed(table.cells(name)) for name in table.columns})
+    names = dict.fromkeys(chain(table.columns, *(row.values for row in table.rows)))  # what is nested too
+    rows = pa.table({name: _typed(table.cells(name)) for name in names})
     truths = meets(rows, "where", condition, limits)
     kept = list(compress(table.rows, pc.fill_null(truths, False).to_pylist()))
     if not kept:

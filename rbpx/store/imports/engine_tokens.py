@@ -68,7 +68,7 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     """The SHA-256 of a file, and its tokens in order of document and position.
 
     Args:
-        path: CSV, JSON, JSONL or Parquet.
+        path: a table, or what a server answered as JSON or JSONL.
         ties: the rule of ranks that say none; vLLM's are pessimistic in any case.
         vocab_size: V.
 

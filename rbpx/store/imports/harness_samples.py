@@ -55,7 +55,7 @@ class Scored:
 
 def is_of_harness(names: Sequence[str]) -> bool:
     """Whether columns of these names are samples that lm-evaluation-harness logged."""
-    return {"arguments", "filtered_resps"} <= set(names)
+    return {"arguments", "filtered_resps"} <= {name.partition(".")[0] for name in names}
 
 
 def read_samples(path: Path, metric: str | None = None) -> Scored:

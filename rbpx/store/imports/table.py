@@ -59,7 +59,7 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    return _bring(store, read_table(path), config, dry_run)
+    return _bring(store, read_table(path, config.decimal, config.sheet), config, dry_run)
 
 
 def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
@@ -120,6 +120,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
                 origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
                 origin |= {"imported_at": now(), "columns": columns.mapping}
                 more = {"where": config.where, "runs": told_runs(config.runs)}
+                more |= {"decimal": config.decimal, "sheet": config.sheet}
                 write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
     return Imported(
         reading,

@@ -51,11 +51,11 @@ def test_the_search_sees_what_it_looks_for() -> None:
         "csv.reader(a)\ncsv.DictReader(a)\npq.read_table(a)\n[json.loads(line) for line in text.split()]\ncsv.writer(a)"
     )
     assert sorted(readers(ast.parse(code))) == ["DictReader", "json lines", "read_table", "reader"]
-    assert "reader" in set(readers(ast.parse(Path(home.__file__).read_text(encoding="utf-8"))))
+    assert "open" in set(readers(ast.parse(Path(home.__file__).read_text(encoding="utf-8"))))
 
 
 def test_no_other_module_reads_a_users_table() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name != "files/rows.py":
+        if name not in ("files/rows.py", "files/delimited.py"):
             assert set(readers(ast.parse(path.read_text(encoding="utf-8")))) <= OF_THE_STORE.get(name, set()), name

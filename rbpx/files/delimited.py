@@ -1,0 +1,86 @@
+"""Reads a table of CSV or TSV: its text in, the names of its columns and its rows out.
+
+One look at the heading finds what separates columns. Before the heading there may be blank lines, remarks that begin
+with #, and a line `sep=;`, which Excel understands.
+"""
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from rbpx.errors import RbpxError, number_of
+from rbpx.files.cells import number
+
+_SEPARATORS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}  # of CSV, and what errors call them
+_SAID: Final = re.compile(r'"?sep=([^"\r\n])"?\s*', re.IGNORECASE)  # the line with which Excel is told the separator
+_REMARK: Final = re.compile(r"\s*#(?![,;\t|])")  # a column may be named #
+
+_Rows = Iterator[tuple[int, dict[str, str]]]  # the line on which each begins, and its cells
+
+
+def read_delimited(text: str, path: Path, usual: str) -> tuple[Sequence[str], _Rows]:
+    """The columns and rows of a table; its heading says what separates them, unless a line sep= before it does.
+
+    Args:
+        text: of the file.
+        path: the file.
+        usual: what separates them where the heading has one column.
+
+    Raises:
+        RbpxError: two separators would do alike, or the heading is among the remarks before it.
+    """
+    csv.field_size_limit(sys.maxsize)
+    lines, start, n_before, said, remark = io.StringIO(text, newline=""), 0, 0, "", ""
+    while line := lines.readline():
+        told = _SAID.fullmatch(line)
+        if line.strip() and not told and not _REMARK.match(line):
+            break
+        said = told[1] if told else said
+        remark = line.strip() if _REMARK.match(line) else remark
+        start, n_before = lines.tell(), n_before + 1
+    separator = said or _separator(lines, start, usual, path)
+    lines.seek(start)
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    columns = next(reader, [])
+    if remark and any(number(cell) is not None for cell in columns):
+        raise RbpxError(f"{path}, line {n_before + 1}: numbers name no columns; is {remark[:90]!r} the heading?")
+    return columns, _rows(reader, columns, path, n_before, _SEPARATORS.get(separator, repr(separator)))
+
+
+def _separator(lines: io.StringIO, start: int, usual: str, path: Path) -> str:
+    """What separates the names of columns: what makes the most of them, but a tab wherever there is one."""
+    width = dict[str, int]()
+    for each in _SEPARATORS:
+        lines.seek(start)
+        with suppress(csv.Error):  # a quote ends elsewhere
+            width[each] = len(next(csv.reader(lines, strict=True, delimiter=each), ()))
+    best = [each for each, n in width.items() if n == max(width.values())]
+    if width.get("\t", 0) > 1:
+        return "\t"
+    if len(best) > 1 and width[best[0]] > 1:
+        alike = " or ".join(_SEPARATORS[each] for each in best)
+        raise RbpxError(f"{path}: its columns may be separated by {alike}; say so in a first line, as sep={best[0]}")
+    return best[0] if len(best) == 1 else usual
+
+
+def _rows(reader: Any, columns: list[str], path: Path, n_before: int, separated: str) -> _Rows:
+    number, line = 1, n_before + reader.line_num + 1  # a row with quoted line breaks has several
+    for cells in reader:
+        if len(cells) == len(columns):
+            yield line, dict(zip(columns, cells, strict=True))
+            number += 1
+        elif not _is_blank(cells):
+            raise RbpxError(
+                f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
+                f"{len(columns)}, separated by {separated}; fix that line"
+            )
+        line = n_before + reader.line_num + 1
+
+
+def _is_blank(cells: Sequence[str]) -> bool:
+    return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators
