@@ -36,11 +36,10 @@ def test_all_that_wants_a_gpu_runs_at_tiny_sizes_on_a_cpu_and_misses_nothing(tmp
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")][1:]
-    by_step = {step: [row for row in rows if row[0] == step] for step in ("ranks", "speed", "tests", "tensor", "vllm")}
-    assert {step: len(of_step) for step, of_step in by_step.items()} == {
-        "ranks": 48, "speed": 5, "tests": 1, "tensor": 3, "vllm": 1
-    }  # fmt: skip
-    assert all(row[3].endswith("met") for row in (*by_step["ranks"], *by_step["tensor"]))
+    expected = {"ranks": 48, "speed": 5, "head": 3, "tests": 1, "tensor": 3, "job": 1, "vllm": 1}
+    by_step = {step: [row for row in rows if row[0] == step] for step in expected}
+    assert {step: len(of_step) for step, of_step in by_step.items()} == expected
+    assert all(row[3].endswith("met") for row in (*by_step["ranks"], *by_step["tensor"], *by_step["job"]))
     assert not [row for row in by_step["speed"] if "tokens/s" not in row[2]]
 
 
