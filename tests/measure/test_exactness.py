@@ -10,8 +10,8 @@ def test_no_product_and_no_convolution_is_in_tf32() -> None:
     matmul, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
     matmul.allow_tf32 = convolutions.allow_tf32 = True  # as a variable of the environment, or another library, may
     init_process_group("cpu", 1)
-    assert not (matmul.allow_tf32 or convolutions.allow_tf32)
-    assert not (matmul.allow_bf16_reduced_precision_reduction or matmul.allow_fp16_reduced_precision_reduction)
+    assert [matmul.allow_tf32, convolutions.allow_tf32] == [False, False]
+    assert [matmul.allow_bf16_reduced_precision_reduction, matmul.allow_fp16_reduced_precision_reduction] == [False] * 2
 
 
 def test_a_batch_has_more_tokens_on_a_gpu_unless_they_are_given() -> None:
