@@ -166,18 +166,34 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
         raise ValueError(f"Ranks need float32 logits, got {logits_NV.dtype}, which tie by rounding")
     if logits_NV.ndim != 2 or targets_N.shape != logits_NV.shape[:1]:
         raise ValueError(f"Logits of shape {tuple(logits_NV.shape)} do not fit targets {tuple(targets_N.shape)}")
-    if logits_NV.is_cuda and _HAS_TRITON:
-        from rbpx.ranks.gpu_kernel import rank_rows
+    targets_N = targets_N.to(logits_NV.device, torch.int64)
+    inside_N = (targets_N >= 0) & (targets_N < logits_NV.shape[1])  # to raise, a GPU would have to be waited for
+    own_N = logits_NV.gather(1, torch.where(inside_N, targets_N, 0)[:, None])[:, 0]
+    greater_N, equal_N, shift_bits, log_sum_bits, finite_N = count_rows(logits_NV, own_N)
+    logprob_N = own_N - shift_bits.view(torch.float32) - log_sum_bits.view(torch.float32)
+    return torch.stack([greater_N, equal_N - 1, logprob_N.view(torch.int32), finite_N * inside_N])
 
-        return rank_rows(logits_NV, targets_N.to(logits_NV.device, torch.int64))
-    target_N1 = logits_NV.gather(1, targets_N.to(logits_NV.device, torch.int64)[:, None])
-    greater_N = (logits_NV > target_N1).sum(1, dtype=torch.int32)
-    ties_N = (logits_NV == target_N1).sum(1, dtype=torch.int32) - 1
+
+def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
+    """What one pass over each row finds, int32 [5, N] on the logits' device.
+
+    Logits above own; equal to it; the bits of a shift and of ln sum exp(z - shift); whether all are finite.
+
+    Args:
+        logits_NV: float32.
+        own_N: what they are compared with, from the same logits, so that counts are exact.
+    """
+    if logits_NV.is_cuda and _HAS_TRITON:
+        from rbpx.ranks import gpu_kernel
+
+        return gpu_kernel.count_rows(logits_NV, own_N)
+    greater_N = (logits_NV > own_N[:, None]).sum(1, dtype=torch.int32)
+    equal_N = (logits_NV == own_N[:, None]).sum(1, dtype=torch.int32)
     logsumexp_N = logits_NV.logsumexp(1)
     # NaN and +inf show in the logsumexp; -inf does not, but shows in the minimum.
     finite_N = logsumexp_N.isfinite() & logits_NV.amin(1).isfinite()
-    logprob_N = target_N1[:, 0] - logsumexp_N
-    return torch.stack([greater_N, ties_N, logprob_N.view(torch.int32), finite_N.int()])
+    no_shift_N = torch.zeros_like(greater_N)
+    return torch.stack([greater_N, equal_N, no_shift_N, logsumexp_N.view(torch.int32), finite_N.int()])
 
 
 def _collect(chunks: list[Tensor]) -> Callable[[], TokenRanks]:

@@ -1,4 +1,4 @@
-"""Kernel of the GPU path: counts, logprob and finiteness of each row of logits, which is read from memory once.
+"""Kernel of the GPU path: counts, log-sum-exp and finiteness of each row of logits, which is read from memory once.
 
 Shapes: N positions, V width of the vocabulary.
 """
@@ -13,14 +13,12 @@ _WARPS = 8
 
 
 @triton.jit
-def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _count_row(logits, own, out, stride, n_rows, width, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """One program per row; the sum of exponentials is rescaled whenever the largest logit so far changes."""
     row = tl.program_id(0).to(tl.int64)
-    target = tl.load(targets + row)
-    valid = (target >= 0) & (target < width)
-    own = tl.load(logits + row * stride + target, mask=valid, other=float("nan"))
+    target = tl.load(own + row)
     greater = tl.zeros([BLOCK], tl.int32)
-    ties = tl.zeros([BLOCK], tl.int32)
+    equal = tl.zeros([BLOCK], tl.int32)
     non_finite = tl.zeros([BLOCK], tl.int32)
     top_B = tl.full([BLOCK], float("-inf"), tl.float32)  # of each lane separately; combined at the end
     sum_B = tl.zeros([BLOCK], tl.float32)
@@ -28,8 +26,8 @@ def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):
         at = start + tl.arange(0, BLOCK)
         inside = at < width
         z = tl.load(logits + row * stride + at, mask=inside, other=0.0)
-        greater += (inside & (z > own)).to(tl.int32)
-        ties += (inside & (z == own)).to(tl.int32)
+        greater += (inside & (z > target)).to(tl.int32)
+        equal += (inside & (z == target)).to(tl.int32)
         # An infinity or NaN has all bits of the exponent set; a comparison of bits cannot be optimised away.
         non_finite += (inside & ((z.to(tl.int32, bitcast=True) & 0x7F800000) == 0x7F800000)).to(tl.int32)
         z = tl.where(inside, z, float("-inf"))
@@ -39,30 +37,22 @@ def _rank_row(logits, targets, out, stride, n_rows, width, BLOCK: tl.constexpr):
         top_B = higher
     top = tl.max(top_B, axis=0)
     total = tl.sum(sum_B * tl.exp(top_B - top), axis=0)
-    logprob = own - top - tl.log(total)
     tl.store(out + row, tl.sum(greater, axis=0))
-    tl.store(out + n_rows + row, tl.sum(ties, axis=0) - 1)
-    tl.store(out + 2 * n_rows + row, logprob.to(tl.int32, bitcast=True))
-    tl.store(out + 3 * n_rows + row, ((tl.sum(non_finite, axis=0) == 0) & valid).to(tl.int32))
+    tl.store(out + n_rows + row, tl.sum(equal, axis=0))
+    tl.store(out + 2 * n_rows + row, top.to(tl.int32, bitcast=True))
+    tl.store(out + 3 * n_rows + row, tl.log(total).to(tl.int32, bitcast=True))
+    tl.store(out + 4 * n_rows + row, (tl.sum(non_finite, axis=0) == 0).to(tl.int32))
 
 
-def rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
-    """Int32 [4, N]: greater, ties, the bits of logprob (own logit - log-sum-exp, nats), and whether the row is finite.
-
-    The target's logit is taken from the same logits that it is compared with, so counts are exact.
-
-    Args:
-        logits_NV: float32, contiguous along the vocabulary.
-        targets_N: int64, in [0, V), on the same device. They are not checked beforehand, which would synchronise with
-            the device; a row whose target is outside the vocabulary is returned as not finite.
-    """
+def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
+    """As `rbpx.ranks.definition.count_rows`, on a GPU, in one pass; the shift is the largest logit."""
     n_rows, width = logits_NV.shape
+    out_5N = torch.empty(5, n_rows, dtype=torch.int32, device=logits_NV.device)
     if n_rows == 0:
-        return torch.empty(4, 0, dtype=torch.int32, device=logits_NV.device)
+        return out_5N
     if logits_NV.stride(1) != 1:
         logits_NV = logits_NV.contiguous()
-    out_4N = torch.empty(4, n_rows, dtype=torch.int32, device=logits_NV.device)
-    _rank_row[(n_rows,)](
-        logits_NV, targets_N, out_4N, logits_NV.stride(0), n_rows, width, BLOCK=_BLOCK, num_warps=_WARPS
+    _count_row[(n_rows,)](
+        logits_NV, own_N.contiguous(), out_5N, logits_NV.stride(0), n_rows, width, BLOCK=_BLOCK, num_warps=_WARPS
     )
-    return out_4N
+    return out_5N

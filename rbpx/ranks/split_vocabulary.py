@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rbpx.ranks.definition import Map, NonFiniteLogits, TokenRanks, chunk_bytes_for
+from rbpx.ranks.definition import Map, NonFiniteLogits, TokenRanks, chunk_bytes_for, count_rows
 
 _BYTES_PER_LOGIT = 4
 
@@ -68,7 +68,7 @@ def rank_part(hidden_ND: Tensor, targets_N: Tensor, head: Map, part: VocabularyP
 
 
 def _rank_chunk(logits_nv: Tensor, targets_n: Tensor, part: VocabularyPart) -> Tensor:
-    """Float64 [4, n], the same on all processes: greater, ties, logprob, and entries that are not finite."""
+    """Float64 [4, n], the same on all processes: greater, ties, logprob, and parts with a logit that is not finite."""
     if logits_nv.dtype != torch.float32:
         raise ValueError(f"Ranks need float32 logits, got {logits_nv.dtype}, which tie by rounding")
     if logits_nv.shape != (len(targets_n), part.width):
@@ -76,20 +76,17 @@ def _rank_chunk(logits_nv: Tensor, targets_n: Tensor, part: VocabularyPart) -> T
     place_n = targets_n.to(logits_nv.device, torch.int64) - part.start
     here_n = (place_n >= 0) & (place_n < part.width)
     target_n = logits_nv.new_zeros(len(targets_n))
-    top_n = logits_nv.new_full((len(targets_n),), -torch.inf)
     if part.width:
         own_n = logits_nv.gather(1, place_n.clamp(0, part.width - 1)[:, None])[:, 0]
         target_n = torch.where(here_n, own_n, target_n)
-        top_n = logits_nv.amax(1)
     target_n = part.sum_over(target_n)  # one of them is not zero, so the sum is exact
-    top_n = part.max_over(top_n)
-    counts_4n = torch.stack(
-        [
-            (logits_nv > target_n[:, None]).sum(1, dtype=torch.float64),
-            (logits_nv == target_n[:, None]).sum(1, dtype=torch.float64) - here_n.double(),
-            (logits_nv - top_n[:, None]).exp().sum(1, dtype=torch.float64),
-            (~logits_nv.isfinite()).sum(1, dtype=torch.float64),
-        ]
-    )
+    counts_4n = torch.zeros(4, len(targets_n), dtype=torch.float64, device=logits_nv.device)
+    logsumexp_n = torch.full_like(counts_4n[0], -torch.inf)
+    if part.width:
+        greater_n, equal_n, *bits, finite_n = count_rows(logits_nv, target_n)
+        counts_4n[:2], counts_4n[3] = torch.stack([greater_n, equal_n - here_n.int()]), 1 - finite_n
+        logsumexp_n = sum(each.view(torch.float32).double() for each in bits)
+    top_n = part.max_over(logsumexp_n)
+    counts_4n[2] = (logsumexp_n - top_n).exp()
     greater_n, ties_n, total_n, infinite_n = part.sum_over(counts_4n)
-    return torch.stack([greater_n, ties_n, target_n.double() - top_n.double() - total_n.log(), infinite_n])
+    return torch.stack([greater_n, ties_n, target_n.double() - top_n - total_n.log(), infinite_n])

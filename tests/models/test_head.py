@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rbpx.errors import RbpxError
-from rbpx.models.head import head_input, open_head
+from rbpx.models.head import float32_product, head_input, open_head
 from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
 from tests.support.heads import (
     assert_rows_of_the_models_own_logits,
@@ -197,6 +197,20 @@ def test_logits_of_16_bit_models_are_float32_products(name: str, dtype: str, che
 )
 def test_a_factor_near_1_and_a_high_cap_are_found(name: str, dtype: str, checkpoint: Callable[[str], Path]) -> None:
     check_little(name, checkpoint(name), dtype)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("width", [9001, 9024])
+def test_a_head_of_any_width_gives_the_logits_of_its_rows_on_a_gpu(width: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    head = torch.nn.Linear(32, width, bias=bias, device="cuda", dtype=torch.bfloat16).requires_grad_(False)
+    states_ND = torch.randn(50, 32, device="cuda", dtype=torch.bfloat16)
+    expected_NV = states_ND.double() @ head.weight.double().T + (head.bias.double() if bias else 0.0)
+    torch.testing.assert_close(
+        float32_product(head, torch.bfloat16).logits(states_ND).double(), expected_NV, rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "gpt_neox"])

@@ -73,11 +73,5 @@ def test_a_row_that_is_not_finite_is_told_and_no_other(rank_rows: RankRows, valu
     assert rank_rows(logits_NV, targets_N)[3].tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("target", [-1, 6000])
-def test_a_target_outside_of_the_vocabulary_reads_nothing_and_is_told(rank_rows: RankRows, target: int) -> None:
-    out_4N = rank_rows(logits_of(2, 6000, None), torch.tensor([5, target]))
-    assert out_4N[3].tolist() == [1, 0]
-
-
 def test_no_rows_are_no_rows(rank_rows: RankRows) -> None:
     assert rank_rows(torch.empty(0, 10), torch.empty(0, dtype=torch.int64)).shape == (4, 0)

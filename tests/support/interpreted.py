@@ -2,6 +2,7 @@
 
 import os
 
+import torch
 from torch import Tensor
 
 
@@ -11,7 +12,10 @@ def interpret() -> None:
 
 
 def rank_there(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
-    """What the kernel makes of these logits."""
-    from rbpx.ranks.gpu_kernel import rank_rows
+    """What the kernel makes of these logits: greater, ties, the bits of logprob, and whether a row is finite."""
+    from rbpx.ranks.gpu_kernel import count_rows
 
-    return rank_rows(logits_NV, targets_N)
+    own_N = logits_NV.gather(1, targets_N[:, None])[:, 0]
+    greater_N, equal_N, shift_bits, log_sum_bits, finite_N = count_rows(logits_NV, own_N)
+    logprob_N = own_N - shift_bits.view(torch.float32) - log_sum_bits.view(torch.float32)
+    return torch.stack([greater_N, equal_N - 1, logprob_N.view(torch.int32), finite_N])
