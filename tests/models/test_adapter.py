@@ -177,6 +177,14 @@ def test_an_adapter_finds_its_base_on_the_hub(
     (cell,) = cell_records(store)
     assert (cell["model"], cell["variant"], cell["size"]) == ("org/tiny", "tuned", "tiny")
     assert cell["commit"]
+    hub.add("org/lora", folder)
+    words = ("measure", "model=hub", "model.id=org/lora", "dataset=pydoc", "limit=2", "--store", store)
+    told = here(*words, cwd=cwd, check=2).stderr
+    assert (
+        "model.id=org/lora is an adapter, which is here now; put it into its base: model.id=org/tiny model.ad" in told
+    )
+    place = told.rpartition("model.adapter=")[2].strip()
+    here("measure", "model=hub", "model.id=org/tiny", f"model.adapter={place}", *words[3:], cwd=cwd, check=0)
 
 
 @needs_peft
