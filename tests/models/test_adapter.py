@@ -56,6 +56,17 @@ def test_ranks_are_those_of_the_model_that_peft_makes(
 
 
 @needs_peft
+def test_in_16_bits_an_adapter_is_merged_to_their_rounding(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    base = tiny_checkpoint("qwen2")
+    folder = build_adapter("lora", "qwen2", base, tmp_path / "tuned")
+    ours = load_model(str(base), None, "bfloat16", CPU, adapter=str(folder)).model(IDS).logits
+    expected = tuned_by_peft(base, folder)(IDS).logits
+    assert (ours - expected).norm() < 0.05 * expected.norm() < 0.5 * (plain(base)(IDS).logits - expected).norm()
+
+
+@needs_peft
 @pytest.mark.skipif(not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'")
 @pytest.mark.parametrize("kind", ["lora", "pissa"])
 def test_weights_are_rounded_below_an_adapter_that_keeps_its_own(
