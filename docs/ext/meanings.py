@@ -140,6 +140,7 @@ COLUMNS: Final = {
     "schedule_tokens": "D at which the schedule of the learning rate ends; null where unknown",
     "lr": "learning rate at this step of the training; null where unknown",
     "total_params": "all parameters, tied ones once; null where unknown",
+    "added_params": "parameters that an adapter has beside these; null without one",
     "n_samples": "attempts at the item, as imported; null where a row is about no item",
     "n_correct": "those of them that were right",
     "traceback": "of an error that rbpx does not expect, of a model's code or its own; null for others",

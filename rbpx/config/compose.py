@@ -221,7 +221,10 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
     words = texts_quoted(Request, words)
     keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
     if asking.narrows and "experiment" not in keys:
-        for group, inner in (("model=hub", ("revision", "family", "quantise")), ("dataset=file", ("name", "path"))):
+        for group, inner in (
+            ("model=hub", ("revision", "family", "quantise", "adapter")),
+            ("dataset=file", ("name", "path")),
+        ):
             name = group.partition("=")[0]
             words += [group] if name not in keys and {f"{name}.{each}" for each in inner} & {*keys} else []
     return words

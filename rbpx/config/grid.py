@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.keys.key import names_of
+from rbpx.config.model.adapter import base_of, is_adapter, variants_of
 from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Padding
@@ -44,6 +45,8 @@ class Cell:
         seed: of the draw.
         deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
         quantise: what weights are rounded to: int8, int4, nf4; None for not at all.
+        adapter: folder of the adapter that is put into the model; None for none.
+        adapter_hash: of the adapter's contents.
         engine: what measures it in place of rbpx; None for rbpx.
         engine_version: as requested; None is the one that the engine has.
         stored_as: what the weights of a GGUF file are rounded to, as Q4_1; not part of the key, which has their bytes.
@@ -70,6 +73,8 @@ class Cell:
     seed: int
     deterministic: bool = False
     quantise: str | None = None
+    adapter: str | None = None
+    adapter_hash: str | None = None
     engine: str | None = None
     engine_version: str | None = None
     stored_as: str | None = None
@@ -82,6 +87,8 @@ class Cell:
         identity = self._identity()
         if self.model_hash is not None:
             del identity["model"]  # a folder that moved contains the same model
+        if self.adapter_hash is not None:
+            del identity["adapter"]
         return digest(identity)
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
@@ -104,6 +111,7 @@ class Cell:
         """Hash of the names alone: to people, a model that failed and was repaired in place is the same cell."""
         identity = self._identity()
         del identity["model_hash"]
+        identity.pop("adapter_hash", None)
         return digest(identity)
 
     def _identity(self) -> dict[str, Any]:
@@ -116,7 +124,12 @@ class Cell:
         """The cell as people name it."""
         at = "" if self.revision is None else f"@{self.revision}"
         by = "" if self.engine is None else f" by {self.engine}"
-        return f"{self.family} {self.size}{at} on {self.dataset}{by}"
+        return f"{self.family} {self.size}{at}{self.adapted} on {self.dataset}{by}"
+
+    @property
+    def adapted(self) -> str:
+        """What stands behind its size where it has an adapter; empty without one."""
+        return "" if self.adapter is None else f" with {self.training.variant}"
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
@@ -136,7 +149,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
             as it says.
     """
     model.rounding()
-    there = model.members_by_size() if model.id is None else _members_by_id(model)
+    there = _with_adapters(model, model.members_by_size() if model.id is None else _members_by_id(model))
     if not there:
         raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, a GGUF file, or a list of them")
     if model.id is not None and model.family is None and len({member.model for member in there}) > 1:
@@ -157,12 +170,44 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
         if len(names) != 1 or not files or not all(map(is_gguf, files)):
             raise RbpxError(f"model.gguf={model.gguf} names GGUF files in one folder, model.id; got {model.id}")
         names = [f"{names[0].rstrip('/')}/{file}" for file in files]
-    labelled = [_label(Path(name).name) for name in names]
-    labels = [label for label, _ in labelled] if len(set(labelled)) == len(names) else names
+    bases = {name: base_of(name) if is_adapter(name) else (name, None) for name in names}
+    labelled = {base: _label(Path(base).name) for base, _ in bases.values()}
+    if len(set(labelled.values())) < len(labelled):
+        labelled = {base: (base, "") for base in labelled}
     return [
-        Member(label, name, None, revision, model.training_of(None, at, len(names), revision))
+        Member(
+            labelled[base][0],
+            base,
+            None,
+            revision or of_adapter,
+            model.training_of(None, at, len(names), revision),
+            name if is_adapter(name) else None,
+        )
         for revision in model.revisions()
-        for at, (label, name) in enumerate(zip(labels, names, strict=True))
+        for at, (name, (base, of_adapter)) in enumerate(bases.items())
+    ]
+
+
+def _with_adapters(model: ModelConfig, there: Sequence[Member]) -> list[Member]:
+    """Each model with each of the adapters that are asked for (null is none), and the variant that these make of it.
+
+    Raises:
+        RbpxError: a model is an adapter itself.
+    """
+    asked: list[str | None] = [*(names_of("model.adapter", model.adapter) or [])]
+    given = [member.adapter for member in there if member.adapter is not None]
+    if asked and given:
+        raise RbpxError(
+            f"model.id={given[0]} is an adapter itself, and model.adapter={asked[0]} another; give one of them, or "
+            "merge them with peft"
+        )
+    variants = variants_of(asked or given)
+    found = [replace(member, adapter=each) for each in asked for member in there] if asked else there
+    return [
+        member
+        if member.adapter is None or model.variant is not None
+        else replace(member, training=replace(member.training, variant=variants[member.adapter]))
+        for member in found
     ]
 
 
@@ -186,6 +231,7 @@ def cells(
     model_hashes: dict[str, str | None],
     beside: Mapping[str, Training] | None = None,
     stored_as: Mapping[str, str | None] | None = None,
+    adapter_hashes: Mapping[str, str] | None = None,
 ) -> list[Cell]:
     """The grid of a request: one cell for each model of the family.
 
@@ -195,6 +241,7 @@ def cells(
         model_hashes: of each model in a local folder; None for hub ids.
         beside: what lies beside the models in local folders about their training.
         stored_as: what the weights of GGUF files are rounded to.
+        adapter_hashes: of each adapter.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
@@ -207,6 +254,12 @@ def cells(
     if engine is not None and engine.model is not None and len(chosen) > 1:
         raise RbpxError(
             f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="
+        )
+    adapted = next((member.adapter for member in chosen if member.adapter is not None), None)
+    if engine is not None and adapted is not None:
+        raise RbpxError(
+            f"engine={engine.name} measures what it serves, not model.adapter={adapted}; drop it, and name the adapter "
+            "as the server does: engine.model=NAME"
         )
     grid = [
         Cell(
@@ -229,6 +282,8 @@ def cells(
             seed=request.seed,
             deterministic=request.deterministic,
             quantise=model.quantise,
+            adapter=member.adapter,
+            adapter_hash=None if member.adapter is None else (adapter_hashes or {})[member.adapter],
             engine=None if engine is None else engine.name,
             engine_version=None if engine is None else engine.version,
             stored_as=(stored_as or {}).get(member.model),
@@ -242,6 +297,6 @@ def cells(
     if twice:
         raise RbpxError(
             f"{twice[0]} is asked for twice; of two models of one size and precision measure each as a family, or give "
-            "one another file name; a folder has no model.revision"
+            "one another file name; a folder has no model.revision, and model.variant= is no name for two adapters"
         )
     return grid

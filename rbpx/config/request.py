@@ -176,6 +176,7 @@ def _check_model(request: Request) -> None:
     if request.model is not None:
         request.model.revisions()
         name_of("model.quantise", request.model.quantise)
+        names_of("model.adapter", request.model.adapter)
         names_of("model.variant", request.model.variant)
 
 

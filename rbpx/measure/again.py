@@ -121,7 +121,7 @@ class Reopener:
         self._check(run, model.name, weights_hash=model.weights_hash, tokenizer_hash=model.tokenizer_hash)
 
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
-        key = (cell.model, revision, cell.precision, cell.pickled, split)
+        key = (cell.model, revision, cell.precision, cell.pickled, cell.adapter, split)
         if key not in self._loaded:
             self._loaded.clear()  # first, so that two models are never in memory
             self._loaded[key] = load_cell(cell, revision, self.processes.device, self.store, split)
@@ -158,8 +158,8 @@ class Reopener:
 
         found = open_grid(request, draw).cells
         if len(found) > 1:  # models of one size, as the files of one model in several quantisations
-            own = record["model"], record["revision"]
-            found = [cell for cell in found if (cell.model, cell.revision) == own]
+            own = record["model"], record["revision"], record.get("adapter")
+            found = [cell for cell in found if (cell.model, cell.revision, cell.adapter) == own]
         (cell,) = found
         return cell, self._texts[key].documents
 

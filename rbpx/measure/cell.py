@@ -126,6 +126,7 @@ def measure_cell(
         columns = measure_windows(reading, parts).columns
         wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
         computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
+        computed |= loaded.adapted
         went = {
             "device": ", ".join(device_names(devices_of(loaded.model))),
             "n_processes": processes.world_size,
@@ -156,7 +157,8 @@ def load_cell(
 ) -> LoadedModel:
     """Load the model of a cell, whole on a device or with its parts spread; raises what `load_model` raises."""
     quantise = None if cell.quantise is None else Quantise(cell.quantise)
-    return load_model(cell.model, revision, cell.dtype, device, store.hashes, cell.pickled, spread, quantise)
+    place = (device, store.hashes, cell.pickled, spread)
+    return load_model(cell.model, revision, cell.dtype, *place, quantise, cell.adapter)
 
 
 def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:
@@ -228,6 +230,7 @@ def cell_record(
         "cell_key": cell.key,
         "run_id": run_id,
         **{name: getattr(cell, name) for name in names},
+        **({} if cell.adapter is None else {"adapter": cell.adapter}),
         "commit": commit,
         "dataset_commit": dataset_commit,
         "asked_at": asked_at,
@@ -262,7 +265,8 @@ def versions() -> Record:
 
 def _extras(cell: Cell) -> list[str]:
     """The packages that loading the weights of a cell needs besides."""
-    return [*(["torchao"] if cell.quantise is not None else []), *(["gguf"] if is_gguf(cell.model) else [])]
+    needed = {"torchao": cell.quantise is not None, "gguf": is_gguf(cell.model), "peft": cell.adapter is not None}
+    return [name for name, is_needed in needed.items() if is_needed]
 
 
 def device_names(devices: Sequence[str]) -> list[str]:

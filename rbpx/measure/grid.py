@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
-from rbpx.config.model.family import ModelConfig, is_gguf
+from rbpx.config.model.family import Member, ModelConfig, is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
@@ -19,7 +19,7 @@ from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
-from rbpx.models.folder import hash_model, local_folder
+from rbpx.models.folder import hash_adapter, hash_model, local_folder
 from rbpx.models.gguf import stored_as
 from rbpx.store.store import Store
 
@@ -45,19 +45,22 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     """The grid of a request with the documents that `draw` finds for a store.
 
     Raises:
-        RbpxError: the request names no model or no dataset, none of its models can be read, or a `training.json` is
-            not what it should be; or what `draw` raises.
+        RbpxError: the request names no model or no dataset, none of its models or not all of its adapters can be read,
+            or a `training.json` is not what it should be; or what `draw` raises.
     """
     model = request.model
     if request.dataset is None or model is None:
         raise RbpxError(INCOMPLETE)
     store = Store(request.store)
-    hashes = _hash_members(model, request.size, store)
+    chosen = members(model, request.size)[1]
+    hashes = _hash_members(model, chosen, store)
+    adapters = {member.adapter for member in chosen} - {None}
+    adapter_hashes = {name: hash_adapter(name, store.hashes, model.pickled) for name in adapters if name is not None}
     sample = draw(store)
     text = None if sample is None else text_hash(sample.documents)
     folders = {name: local_folder(name, model.pickled) for name, of in hashes.items() if of is not None}
     training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
-    return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes)), sample)
+    return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes), adapter_hashes), sample)
 
 
 def grid_here(request: Request, by_name: bool = False) -> Grid:
@@ -83,14 +86,14 @@ def grid_here(request: Request, by_name: bool = False) -> Grid:
     return open_grid(request if request.protocol else request.but(protocol=ProtocolConfig()), draw)
 
 
-def _hash_members(model: ModelConfig, sizes: Sequence[str] | None, store: Store) -> dict[str, str | None]:
+def _hash_members(model: ModelConfig, chosen: Sequence[Member], store: Store) -> dict[str, str | None]:
     """A hash of the contents of each model of a family that lies in a folder; None for hub ids.
 
     If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
     """
     hashes: dict[str, str | None] = {}
     problems: list[Exception] = []
-    for member in members(model, sizes)[1]:
+    for member in chosen:
         try:
             folder, cache = local_folder(member.model, model.pickled), store.hashes
             hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)

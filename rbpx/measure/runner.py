@@ -224,7 +224,7 @@ def _by_model(missing: Sequence[tuple[_Measuring, Cell]]) -> list[list[tuple[_Me
     groups: dict[tuple[object, ...], list[tuple[_Measuring, Cell]]] = {}
     for each, cell in missing:
         place = (each.grid.store.root, cell.engine)
-        model = (*place, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
+        model = (*place, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled, cell.adapter)
         groups.setdefault(model, []).append((each, cell))
     return list(groups.values())
 

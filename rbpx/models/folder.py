@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rbpx.config.model.adapter import adapter_config
 from rbpx.config.model.family import is_gguf
 from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
@@ -17,6 +18,8 @@ _SAFE_INDEX = "model.safetensors.index.json"
 PACKAGE = Path(__file__).resolve().parents[1]
 # Keys of config.json that do not change what the model computes.
 _IGNORED_KEYS = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
+# And of adapter_config.json: of which model, and how it was made.
+_OF_TRAINING = {"base_model_name_or_path", "revision", "inference_mode", "task_type", "auto_mapping", "peft_version"}
 
 
 def local_folder(model: str, pickled: bool = False) -> Path | None:
@@ -107,3 +110,29 @@ def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool
     config = {} if is_gguf(folder) else _read_json(folder / "config.json", name)
     settings = {key: value for key, value in config.items() if key not in _IGNORED_KEYS}
     return digest([settings, hash_files(weight_files(folder, name, pickled), cache)])
+
+
+def adapter_files(name: str, pickled: bool = False) -> list[Path]:
+    """The file that holds the weights of an adapter; safetensors if there is one.
+
+    Raises:
+        RbpxError: there is none, or only a pickle that is not allowed.
+    """
+    folder = Path(name).expanduser()
+    for file in ("adapter_model.safetensors", *(["adapter_model.bin"] if pickled else [])):
+        if (folder / file).is_file():
+            return [folder / file]
+    has = "no adapter_model.safetensors"
+    if (folder / "adapter_model.bin").is_file():
+        has = "only adapter_model.bin, a pickle; model.pickled=true reads its tensors and runs no code"
+    raise RbpxError(f"model.adapter={name} needs its weights, but the folder has {has}")
+
+
+def hash_adapter(name: str, cache: Path | None = None, pickled: bool = False) -> str:
+    """The identity of an adapter: a hash of what its configuration says of its computing, and of its weights' bytes.
+
+    Raises:
+        RbpxError: the folder holds no adapter.
+    """
+    settings = {key: value for key, value in adapter_config(name).items() if key not in _OF_TRAINING}
+    return digest([settings, hash_files(adapter_files(name, pickled), cache)])

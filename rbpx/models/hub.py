@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from rbpx.config.model.adapter import adapter_config, is_adapter
 from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
 from rbpx.errors import MeasureError, NotHereError, RbpxError, first_line
 from rbpx.files.digest import file_hashes
@@ -29,7 +30,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
 
     Raises:
         AbsentModelError: there is no such repository or revision.
-        RbpxError: it has no weights that may be opened.
+        RbpxError: it has no weights that may be opened, or is an adapter.
         MeasureError: the hub does not answer and its cache does not hold the whole model.
     """
     folder = local_folder(model, pickled)
@@ -48,6 +49,12 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
                 raise FileNotFoundError("its weights were never downloaded")
         except Exception as cache_problem:
             raise _undelivered(model, revision, pickled, problem, cache_problem) from None
+    if is_adapter(str(snapshot)):
+        base = adapter_config(str(snapshot)).get("base_model_name_or_path")
+        raise RbpxError(
+            f"model.id={model} is an adapter, which is here now; put it into its base: model.id={base} "
+            f"model.adapter={snapshot}"
+        )
     if weights:
         weight_files(snapshot, model, pickled)
     return snapshot, snapshot.name

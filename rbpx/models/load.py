@@ -10,32 +10,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from rbpx.config.model.adapter import ADAPTER_CONFIG, adapter_config
 from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.files.digest import digest
+from rbpx.models import adapter as adapters
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory
-from rbpx.models.folder import hash_model, weight_files
+from rbpx.models.folder import adapter_files, hash_adapter, hash_model, weight_files
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.lengths import Lengths, lengths_of, rope_borders
 from rbpx.models.pretrained import load_weights
-from rbpx.models.quantise import check_installed, quantise_linear, silence
+from rbpx.models.quantise import check_installed, linear_layers, round_weights, silence
 from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 # 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), in eight passes over memory: a fifth of GPT-2's time on a CPU.
 _TANH_GELU = ("NewGELUActivation", "FastGELUActivation")
-_ADAPTER = "adapter_config.json"
 _LOGGER = logging.getLogger(__name__)
 Stamps = Mapping[Path, Sequence[int]]
 
@@ -61,6 +62,7 @@ class LoadedModel(Model):
         head: makes float32 logits from hidden states.
         lengths: which windows it reads together as each alone.
         files: the files of its weights, as they were before they were hashed.
+        adapted: what the manifest of its runs says of its adapter; empty without one.
     """
 
     model: Any
@@ -68,6 +70,7 @@ class LoadedModel(Model):
     head: Head
     lengths: Lengths
     files: Stamps = field(default_factory=dict)
+    adapted: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -118,6 +121,7 @@ def load_model(
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
     quantise: Quantise | None = None,
+    adapter: str | None = None,
 ) -> LoadedModel:
     """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
@@ -130,9 +134,10 @@ def load_model(
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
         split: how to spread it over several devices, or the processes that hold it together; None for one device.
         quantise: how to round the weights of its linear layers; None to keep them.
+        adapter: folder of an adapter of peft that is put into it; None for none. The sizes are of the model without it.
 
     Raises:
-        RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
+        RbpxError: it is not a causal language model, weights are missing, or its tokenizer or adapter does not fit.
         MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, its code
             fails, or its files changed meanwhile.
     """
@@ -143,12 +148,19 @@ def load_model(
                 f"model.quantise={quantise.value} rounds safetensors on one device; drop it for {name}, or drop "
                 "device=split or parallel="
             )
+    if adapter is not None:
+        adapters.check_installed(adapter)
+        if split is not None:
+            raise RbpxError(
+                f"model.adapter={adapter} is put into a model on one device; drop device=split or parallel="
+            )
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     silence()
     with _in_memory(name):
         folder, commit = fetch(name, revision, pickled)
         check_snapshot(folder, name, pickled, cache)
-        files = {path: stamp for path in weight_files(folder, name, pickled) if (stamp := _stamp(path)) is not None}
+        read = [*weight_files(folder, name, pickled), *([] if adapter is None else adapter_files(adapter, pickled))]
+        files = {path: stamp for path in read if (stamp := _stamp(path)) is not None}
         weights_hash = hash_model(folder, name, cache, pickled)
         group = split if isinstance(split, TensorGroup) else None
         load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
@@ -156,11 +168,22 @@ def load_model(
         in_one_pass(model)
         # Counted before it runs, which separates tied weights that are offloaded.
         S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
-        if quantise is not None:
-            quantise_linear(model, quantise, name)
-        if (folder / _ADAPTER).is_file() and find_spec("peft") is None:  # transformers applies it where peft is there
+        adapted: dict[str, Any] = {}
+        round_base = (
+            None if quantise is None else partial(round_weights, linear_layers(model, quantise, name), quantise)
+        )
+        if adapter is not None:
+            model, added = adapters.put_adapter(model, adapter, name, round_base)
+            hashes = {"base_weights_hash": weights_hash, "adapter_hash": hash_adapter(adapter, cache, pickled)}
+            weights_hash = digest([*hashes.values()])
+            method = adapter_config(adapter)["peft_type"]
+            adapted = {"added_params": added, "adapter": {"folder": adapter, "method": method, **hashes}}
+        elif round_base is not None:
+            round_base()
+        if adapter is None and (folder / ADAPTER_CONFIG).is_file():
             _LOGGER.info(
-                f"{name} has an adapter beside its weights ({_ADAPTER}), which is not read; merge it to have it"
+                f"{name} has an adapter beside its weights ({ADAPTER_CONFIG}), which is not read; to have it, give "
+                f"model.adapter={folder}"
             )
         tokenizer = load_tokenizer(folder, name)
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
@@ -185,6 +208,7 @@ def load_model(
             weights_hash=weights_hash,
             tokenizer_hash=hash_tokenizer(tokenizer),
             files=files,
+            adapted=adapted,
             lengths=lengths,
         )
         loaded.check_files(replaced=True)

@@ -59,6 +59,8 @@ def load_weights(
             "local_files_only": True,
             "output_loading_info": True,
             "ignore_mismatched_sizes": True,  # they are refused below, by name
+            # Where peft is installed transformers would put an adapter that lies beside the weights into them, unasked.
+            "adapter_kwargs": {"subfolder": "(none)"},
         }
         if isinstance(split, TensorGroup):
             model, report = load_split(folder, split, **options)

@@ -6,6 +6,7 @@ head and all activations keep their precision. torchao computes the scales from 
 
 import logging
 import math
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -48,14 +49,12 @@ def check_installed(kind: Quantise) -> None:
         )
 
 
-def quantise_linear(model: nn.Module, kind: Quantise, name: str) -> None:
-    """Round the weights of all linear layers but the output head, in place.
-
-    As many weights share a scale as `RECIPE` says, or the largest part of that number that divides a layer.
+def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear]:
+    """The layers whose weights are rounded: all linear ones but the output head.
 
     Args:
-        model: a causal language model, on its device.
-        kind: how to round.
+        model: a causal language model.
+        kind: how they are to be rounded, for errors.
         name: as requested, for errors.
 
     Raises:
@@ -68,6 +67,18 @@ def quantise_linear(model: nn.Module, kind: Quantise, name: str) -> None:
             f"{name} has no linear layers that torchao knows ({type(model).__name__} is written without nn.Linear), so "
             f"model.quantise={kind.value} would change nothing; drop it"
         )
+    return layers
+
+
+def round_weights(layers: Sequence[nn.Linear], kind: Quantise) -> None:
+    """Round the weights of layers in place.
+
+    As many weights share a scale as `RECIPE` says, or the largest part of that number that divides a layer.
+
+    Args:
+        layers: on their device.
+        kind: how to round.
+    """
     for layer in layers:
         _round(layer, kind)
 

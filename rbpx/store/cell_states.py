@@ -248,6 +248,7 @@ def _same_request(cell: Cell, record: Record) -> bool:
         "protocol": protocol.get("name"),
         "bos": model.get("bos") or Bos.tokenizer.value,
         "quantise": model.get("quantise"),
+        "adapter": record.get("adapter"),
         "engine": engine.get("name"),
         "engine_version": engine.get("version"),
         "deterministic": request.get("deterministic", False),

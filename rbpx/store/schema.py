@@ -101,7 +101,7 @@ TRAINING = columns_of(
 RUNS = columns_of(
     "run_id, cell_key, family, size, model, revision, dataset, dataset_commit, protocol, window int32, stride int32, "
     "padding, bos, dtype, quantise, deterministic bool, head, non_embedding_params int64, active_params int64, "
-    "total_params int64, vocab_size int32",
+    "total_params int64, added_params int64, vocab_size int32",
     *TRAINING,
     "n_documents int32, n_skipped int32, n_tokens int64, n_bytes int64, n_bytes_scored int64, "
     "cross_entropy_nats double, text_hash, tokenizer_hash, weights_hash, engine, engine_version, device, "

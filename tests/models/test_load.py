@@ -274,7 +274,8 @@ def test_an_adapter_beside_the_weights_is_mentioned(
     (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
     with caplog.at_level("INFO", "rbpx"):
         load(folder)
-    assert "has an adapter beside its weights (adapter_config.json), which is not read" in caplog.text
+    told = "has an adapter beside its weights (adapter_config.json), which is not read; to have it, give model.adapter="
+    assert f"{told}{folder}" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])

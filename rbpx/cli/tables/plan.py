@@ -61,8 +61,8 @@ def show(results: Sequence[Planned], format: Format) -> None:
         print_records(rows, format)
         return
     screen, sections = console(), dict[str, list[Any]]()
-    for row in rows:
-        sections.setdefault(_heading(row), []).append(row)
+    for row, cell in zip(rows, [one.cell_state.cell for one in planned], strict=True):
+        sections.setdefault(_heading(row), []).append(row | {"size": f"{cell.size}{cell.adapted}"})
     tables = [_COSTS.table("What the grid would cost", of, about) for about, of in sections.items()]
     answer, *notes = _notes(planned)
     print_under(screen, [answer, ""])

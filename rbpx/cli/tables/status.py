@@ -81,7 +81,9 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     if format is not Format.table:
         print_records([one.row() for one in cell_states], format)
         return
-    rows = [one.row() | ({} if one.heartbeat is None else _facts(one.heartbeat)) for one in cell_states]
+    sizes = [{"size": f"{one.cell.size}{one.cell.adapted}"} for one in cell_states]
+    beats = [{} if one.heartbeat is None else _facts(one.heartbeat) for one in cell_states]
+    rows = [one.row() | beat | size for one, beat, size in zip(cell_states, beats, sizes, strict=True)]
     counts = Counter(one.state for one in cell_states)
     states = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
     pace = sum(row["tokens_per_s"] or 0.0 for row in rows if row["state"] == State.running.value)

@@ -61,6 +61,10 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
         "KIND",
         "weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]')",
     ),
+    "model.adapter": (
+        "FOLDER",
+        "a LoRA adapter of peft that is put into the model, or a list, each a variant (pip install 'rbpx[adapters]')",
+    ),
     "model.bos": (
         "RULE",
         "tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none",
@@ -90,8 +94,18 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 """Keys of groups that help explains: what stands behind the name, and what it means."""
 
 GRID: Final = (
-    *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "size", "dataset", "dataset.fields"),
-    *("dataset.chunk", "dataset.target", "dataset.draw", "protocol", "protocol.padding", "limit", "seed", "dtype"),
+    *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "model.adapter", "size", "dataset"),
+    *(
+        "dataset.fields",
+        "dataset.chunk",
+        "dataset.target",
+        "dataset.draw",
+        "protocol",
+        "protocol.padding",
+        "limit",
+        "seed",
+        "dtype",
+    ),
     *("device", "memory", "parallel", "engine", "tokens_per_batch", "deterministic"),
 )
 """The keys that say which cells make a grid, and how they are measured."""

@@ -79,13 +79,14 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a family; the revision is None where it is the one that stands for its size."""
+    """One model of a family, with an adapter or without; the revision is None where it stands for its size."""
 
     size: str
     model: str
     non_embedding_params: int | None
     revision: str | None = None
     training: Training = UNKNOWN
+    adapter: str | None = None
 
 
 def _means(wanted: str, name: str) -> bool:
@@ -148,6 +149,8 @@ class ModelConfig:
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
         quantise: what the weights of linear layers are rounded to, int8, int4 or nf4, by torchao; where runs of a store
             are asked about also what those of GGUF files are, as Q4_1.
+        adapter: folder of an adapter of peft (LoRA and its kin) that is put into each model; of a list each is a
+            variant, and null the model alone.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
@@ -169,6 +172,7 @@ class ModelConfig:
     bos: Bos = Bos.tokenizer
     pickled: bool = False
     quantise: Any = text_or_list()
+    adapter: Any = text_or_list()
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)

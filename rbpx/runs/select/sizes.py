@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import duckdb
 
+from rbpx.config.keys.key import names_of
+from rbpx.config.model.adapter import variants_of
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.options import Checkpoints, did_you_mean
 from rbpx.config.request import Request
@@ -223,9 +225,10 @@ def choices(request: Request) -> dict[str, list[str] | None]:
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.family
-    names_states = model is not None and (model.revision is not None or model.quantise is not None)
+    names_states = model is not None and (model.revision, model.quantise, model.adapter) != (None, None, None)
     if model is not None and not (model.family is None and model.id is None and names_states):
         families = [*(families or []), family_name(request)]
+    adapters = None if model is None else names_of("model.adapter", model.adapter)
     return {
         "sources": None if request.source is None else [request.source],
         "families": families,
@@ -234,8 +237,13 @@ def choices(request: Request) -> dict[str, list[str] | None]:
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
         "quantise": None if model is None or model.quantise is None else [model.quantise],
-        "variants": request.variants,
+        "variants": request.variants if adapters is None else _variants(adapters, request.variants),
     }
+
+
+def _variants(adapters: Sequence[str], wanted: Sequence[str] | None) -> list[Any]:
+    """The variants of the runs of adapters, None of a model alone, that are among those asked for besides."""
+    return [each for each in variants_of(adapters).values() if wanted is None or each in wanted]
 
 
 def _revisions(model: ModelConfig) -> list[str] | None:

@@ -1,0 +1,142 @@
+"""Puts an adapter into the model that it was trained on, with peft: LoRA and all else that peft can merge or apply."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from logging import getLogger
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from rbpx.config.model.adapter import adapter_config
+from rbpx.errors import RbpxError, first_line
+from rbpx.models.devices import is_out_of_memory
+
+_TRIAL_TOKENS: Final = 32
+# What a merge may move logits by, a share of their norm; 1e-6, 0.01 and 0.002 are measured (SmolLM2-135M).
+_ROUNDING: Final = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
+_WRAPPED: Final = "base_layer"  # what peft calls a layer of the model inside its own
+
+
+def is_installed() -> bool:
+    """Whether peft is installed."""
+    return find_spec("peft") is not None
+
+
+def check_installed(adapter: str) -> None:
+    """Refuse an adapter without peft.
+
+    Raises:
+        RbpxError: it is not installed.
+    """
+    if not is_installed():
+        raise RbpxError(f"model.adapter={adapter} needs peft, which is not installed: pip install 'rbpx[adapters]'")
+
+
+def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], None] | None = None) -> tuple[Any, int]:
+    """The model with an adapter, and how many parameters the adapter adds to it.
+
+    It is merged into the weights, so that all that follows sees a plain model. Where these are rounded it stays beside
+    them, as it was trained where it was trained so (QLoRA), since rounding would erase a part of it.
+
+    Args:
+        model: a causal language model on one device, as its files have it; changed in place.
+        adapter: folder of the adapter, as typed.
+        name: of the model, for errors.
+        round_base: rounds the layers that the model has without the adapter; None to keep them.
+
+    Raises:
+        RbpxError: the adapter changes what the model reads, is of another model, or cannot be merged.
+    """
+    n_rows = model.get_input_embeddings().weight.shape[0]
+    ids_BT = (torch.arange(_TRIAL_TOKENS, device=model.device) * 7919 % n_rows)[None]
+    n_params = _count(model)
+    with _explained(adapter, name), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tied weights, which `_untie` minds
+        tuned = _opened(model, adapter)
+        added = _count(tuned) - n_params
+        if round_base is not None:
+            round_base()
+        expected_BTV = tuned(input_ids=ids_BT, use_cache=False).logits
+        if round_base is None:
+            _untie(model)
+            plain = tuned.merge_and_unload()
+        else:
+            plain = tuned.get_base_model()
+        logits_BTV = plain.eval()(input_ids=ids_BT, use_cache=False).logits
+        if not _alike(logits_BTV, expected_BTV, model.dtype):
+            raise _refused(adapter, "in the model alone it gives other logits than in peft's")
+    return plain, added
+
+
+def _count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _alike(logits_BTV: Tensor, expected_BTV: Tensor, dtype: torch.dtype) -> bool:
+    expected = expected_BTV.double()
+    if not expected.isfinite().all():
+        return True  # measuring such a model fails, and that error names the position
+    apart = (logits_BTV.double() - expected).norm()
+    return bool(apart <= _ROUNDING[dtype] * expected.norm())
+
+
+def _opened(model: Any, adapter: str) -> Any:
+    """Peft's model of a model and an adapter, all of whose weights have found a place."""
+    from peft import PeftConfig, PeftModel
+
+    folder = str(Path(adapter).expanduser())
+    with warnings.catch_warnings(record=True) as said, torch.random.fork_rng():
+        warnings.simplefilter("always")
+        torch.manual_seed(0)  # some initial values are drawn (PiSSA by niter), and stay in the base
+        config = PeftConfig.from_pretrained(folder)
+        if config.is_prompt_learning:
+            kind = config.peft_type.value
+            raise _refused(adapter, f"{kind} puts a prompt of its own before each text, which shifts its positions")
+        tuned = PeftModel.from_pretrained(model, folder, torch_device=str(model.device))
+        # from_pretrained does not say what it has left over, so the weights are read once more.
+        unexpected = tuned.load_adapter(folder, "default", torch_device=str(model.device)).unexpected_keys
+    if unexpected:
+        raise _refused(adapter, f"the model has no place for {unexpected[0]}")
+    for each in (str(warning.message) for warning in said):
+        if each.startswith("Found missing adapter keys"):
+            raise _refused(adapter, f"it has no weights for some layers of the model ({each[:200]})")
+        if each.startswith("Unexpected keyword arguments"):  # of a newer peft
+            getLogger(__name__).warning(f"model.adapter={adapter}: {each}")
+    return tuned
+
+
+def _untie(model: nn.Module) -> None:
+    """Give layers that share a weight one each, where an adapter is merged into it; else both would change."""
+    holders: dict[int, list[tuple[nn.Module, str, bool]]] = {}
+    for path, module in model.named_modules():
+        for key, parameter in module.named_parameters(recurse=False):
+            holders.setdefault(id(parameter), []).append((module, key, _WRAPPED in path.split(".")))
+    for shared in holders.values():
+        if any(is_wrapped for *_, is_wrapped in shared):
+            for module, key, _ in shared[1:]:
+                setattr(module, key, nn.Parameter(getattr(module, key).detach().clone(), requires_grad=False))
+
+
+@contextmanager
+def _explained(adapter: str, name: str) -> Iterator[None]:
+    """Say in a line why an adapter cannot be used; peft fails in as many ways as it has methods."""
+    try:
+        yield
+    except RbpxError:
+        raise
+    except Exception as problem:
+        if is_out_of_memory(problem):
+            raise
+        raise _refused(adapter, f"{name} does not take it ({first_line(problem)})") from None
+
+
+def _refused(adapter: str, why: str) -> RbpxError:
+    base = adapter_config(adapter).get("base_model_name_or_path")
+    return RbpxError(
+        f"model.adapter={adapter} cannot be used: {why}; it was trained on {base}: give its own base, or an adapter "
+        "that peft merges"
+    )
