@@ -1,6 +1,7 @@
 """How many tokens a cell would read: counted if the store holds a run of the same tokens, else estimated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -83,10 +84,12 @@ def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
     n_scored = sum(scored for _, scored in documents)
-    once = store.manifest(run_id).get("read_once")
+    facts = store.manifest(run_id)
+    once = facts.get("read_once")
     if once is not None:
-        return TokensRead(n_scored, once["tokens"], once["pairs"])
-    return tokens_read([end - begin for n, _ in documents for begin, end in spans(n, *cut)], n_scored)
+        return TokensRead(n_scored, once["tokens"], once["pairs"], facts["n_bytes"])
+    read = tokens_read([end - begin for n, _ in documents for begin, end in spans(n, *cut)], n_scored)
+    return replace(read, n_bytes=facts["n_bytes"])
 
 
 def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
@@ -95,7 +98,8 @@ def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
     n_tokens = [_n_tokens(document.text) for document in documents]
     windows_of_documents = [spans(n, *cut) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in windows_of_documents for begin, end in windows]
-    return tokens_read(lengths, sum(windows[-1][1] - 1 for windows in windows_of_documents))
+    ends = [windows[-1][1] for windows in windows_of_documents]
+    return replace(tokens_read(lengths, sum(ends) - len(ends)), n_bytes=round(sum(ends) * BYTES_PER_TOKEN))
 
 
 def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:
