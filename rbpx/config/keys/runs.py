@@ -114,7 +114,7 @@ class RunKeys:
     dataset: DatasetConfig | None = key(
         None,
         "{datasets}; dataset=file dataset.path=FILE, a folder or a glob, for your own text; dataset.path= beside a "
-        "known dataset reads it from there; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
+        "known one reads it from there; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
         shown="NAME",
         narrows="a text, measured or imported",
     )

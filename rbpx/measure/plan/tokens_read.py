@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
+from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import acting_bos, spans
 from rbpx.errors import RbpxError
@@ -54,7 +55,8 @@ def find_tokens_read(
             return tokens_read_of_run(store, run["run_id"], cut), True
     of_family = [run for run in same_text if run["family"] == cell.family]
     if not of_family and documents is not None:
-        return _estimate(documents, cut), False
+        overlap = (cut[0], cut[0] - 1) if cell.protocol == HARNESS else cut  # of texts, which the harness reads whole
+        return _estimate(documents, overlap), False
     for run in of_family or same_text:
         return tokens_read_of_run(store, run["run_id"], cut), False
     return None, None
