@@ -40,7 +40,7 @@ def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
     for override in overrides:
         key, is_given, value = override.partition("=")
         is_text = is_given and _of_any(key.lstrip("+")) in texts and not _FUNCTION.match(value)
-        if is_text and _BRACKETED.match(value):
+        if is_text and _BRACKETED.fullmatch(value):
             value = ",".join(map(quoted, value.split(",")))
         words.append(f"{key}={_VALUE.sub(_quote, value)}" if is_text else override)
     return words
