@@ -132,7 +132,7 @@ def launch(
     places = places_of(words, own)
     with _explained(asking, overrides, places), _COMPOSING:
         _register(asking, words, places)
-        sys.argv = ["rbpx", *flags, *words]
+        sys.argv = ["rbpx", *flags, *_by_name(asking, words)]
 
         def job(config: DictConfig) -> None:
             of_hydra = HydraConfig.get()

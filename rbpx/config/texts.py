@@ -19,6 +19,7 @@ _QUOTED: Final = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
 _VALUE: Final = re.compile(rf"{_QUOTED}|[^,\[\]'\"]+")
 # What Hydra's grammar reads as a number or as true or false.
 _NO_TEXT: Final = re.compile(r"[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)(e[-+]?\d[\d_]*)?|[-+]?inf|nan|true|false", re.I)
+_BRACKETED: Final = re.compile(r"[^\['\"][^'\"]*(?<=[^,])\[[^'\"]*")  # dir/[ab].txt; but not 3k,[7k,25k], a sweep
 _FUNCTION: Final = re.compile(r"(?!choice\b)\w+\(|\{")
 # A folder, or ORG/NAME of the hub.
 _MODELS: Final = re.compile(r"model\.(id(\.\d+)?|sizes\..+\.id)")
@@ -31,11 +32,16 @@ def quoted(value: str) -> str:
 
 
 def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
-    """Overrides whose values of text are quoted where Hydra would read a number; each element of a list or a sweep."""
+    """Overrides whose values of text are quoted where Hydra would read a number; each element of a list or a sweep.
+
+    A text with brackets within, such as a glob, is quoted as a whole.
+    """
     texts, words = text_keys(schema), []
     for override in overrides:
         key, is_given, value = override.partition("=")
         is_text = is_given and _of_any(key.lstrip("+")) in texts and not _FUNCTION.match(value)
+        if is_text and _BRACKETED.fullmatch(value):
+            value = ",".join(map(quoted, value.split(",")))
         as_text = quoted(value) if value == "," else _VALUE.sub(_quote, value)  # a comma alone divides no list
         words.append(f"{key}={as_text}" if is_text else override)
     return words

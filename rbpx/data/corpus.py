@@ -1,6 +1,7 @@
-"""Reads the texts of a dataset on this machine, built in or from a file, and draws `Document`s from it reproducibly."""
+"""Reads the texts of a dataset on this machine, built in or from files, and draws `Document`s from it reproducibly."""
 
 import hashlib
+import json
 import os
 import sysconfig
 import tokenize
@@ -17,7 +18,8 @@ from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Part, in_order
 from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, texts
-from rbpx.errors import AbsentTextError, RbpxError
+from rbpx.errors import AbsentTextError, RbpxError, reason
+from rbpx.files.folders import files_of
 from rbpx.files.rows import format_of, read_rows, unpacked
 
 _ITEMS = "python_"  # kinds of items made of the standard library
@@ -89,6 +91,27 @@ def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
     return items_of(kind.removeprefix(_ITEMS), read_stdlib())
 
 
+def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+    """The texts of a file; or those of each file of a folder or a glob, with the name of their file in it.
+
+    A text that is a file has that name (letters/a.txt), and its chunks NAME:LINE; rows and articles have NAME/ROW and
+    NAME/TITLE.
+
+    Raises:
+        AbsentTextError: there is no file.
+        RbpxError: as `files_of` and `read_file`.
+    """
+    files = files_of(path)
+    if files is None:
+        return read_file(path, fields, wanted)
+    named: list[tuple[str, Content]] = []
+    for name, file in files:
+        is_text = format_of(file) is None and not (wanted and wanted.articles)
+        for own, content in read_file(file, fields, wanted):
+            named.append((name + own.removeprefix(file.name) if is_text else f"{name}/{own}", content))
+    return named
+
+
 def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
     """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
 
@@ -120,6 +143,8 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
 def _read_plain(path: Path, wanted: RowChoice) -> Source:
     try:
         whole = unpacked(path, wanted.file_mib).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise RbpxError(f"dataset.path={path} is not UTF-8 ({reason(problem)}); save it in that encoding") from None
     except (OSError, EOFError, zlib.error, ValueError) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     pieces = whole.split("\n") if wanted.articles else [whole]
@@ -128,11 +153,13 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
 
 
 def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
-    """All texts of a dataset on this machine: a file where a path is given, else the built-in text of that kind."""
+    """All texts of a dataset on this machine: of files where a path is given, else the built-in text of that kind."""
     if path is not None:
-        return read_file(path, fields, wanted)
+        return read_path(path, fields, wanted)
     if kind == "file":
-        raise RbpxError("dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file")
+        raise RbpxError(
+            "dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file, a folder of them, or a glob"
+        )
     if kind.startswith(_ITEMS):
         return list(texts(read_items(kind), wanted or RowChoice(("context",)), f"dataset {kind}"))
     source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
@@ -166,10 +193,10 @@ def drawn_rows(n: int, limit: int, seed: int | None) -> list[int]:
     return [int(row) for row in np.random.default_rng(seed).permutation(n)[:limit]]
 
 
-def text_hash(documents: Iterable[Document]) -> str:
+def text_hash(documents: Iterable[Document], with_names: bool = False) -> str:
     """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer.
 
-    That of items includes what is context in each text, and which choice is right.
+    That of items includes what is context in each text, and which choice is right; that of several files their names.
 
     Raises:
         RbpxError: a text holds half of a surrogate pair, as JSON can.
@@ -183,6 +210,8 @@ def text_hash(documents: Iterable[Document]) -> str:
                 f"row {document.source_id} of its text has {document.text[problem.start]!a} at character "
                 f"{problem.start}, half of a surrogate pair, which no tokenizer reads; write the whole character there"
             ) from None
+        if with_names:
+            digest.update(json.dumps(document.source_id).encode())
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
         if document.part is not None:
             digest.update(repr(document.part.identity()).encode())

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rbpx.config.options import Draw
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.data.corpus import Document, draw
+from rbpx.data.corpus import Document, draw, text_hash
 from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
@@ -22,10 +22,22 @@ _PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
 
 @dataclass(frozen=True)
 class Sample:
-    """Drawn documents, and the commit of the hub that they come from; None for texts on this machine."""
+    """Drawn documents.
+
+    Attributes:
+        documents: in their order.
+        commit: of the hub that they come from; None for texts on this machine.
+        of_files: whether they are of a folder or a glob, so that a file of another name makes another text.
+    """
 
     documents: list[Document]
     commit: str | None
+    of_files: bool = False
+
+    @property
+    def text_hash(self) -> str:
+        """By which the text is looked up; raises what `corpus.text_hash` raises."""
+        return text_hash(self.documents, self.of_files)
 
 
 def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -> Sample:

@@ -24,6 +24,7 @@ from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
+from rbpx.files.folders import folder_and_pattern
 from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
 from rbpx.store.verify import read_whole
@@ -108,7 +109,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
         if not source:
             raise _empty(dataset, str(path))
-        return Sample(draw(source, limit, seed), None)
+        return Sample(draw(source, limit, seed), None, path is not None and folder_and_pattern(path) is not None)
     sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
     return _read(sample_path) if sample_path.is_file() else None
 
@@ -225,7 +226,7 @@ def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Docume
                 part=replace(part, n_context=part.n_context + len(before), description=""),
             )
         )
-    return Sample(documents, sample.commit)
+    return replace(sample, documents=documents)
 
 
 def _offered(dataset: DatasetConfig, examples: Sequence[Document], source_id: str) -> Sequence[Document]:

@@ -47,8 +47,8 @@ from rbpx.version import __version__
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
 
-Begin = Callable[[int], Callable[[int], None]]
-"""Announces how many tokens are to be scored; returns a function to be called with the number just scored."""
+Begin = Callable[[Sequence[Window], int], Callable[[int], None]]
+"""Announces what is read and how many times; returns a function to be called with the number of tokens just scored."""
 
 
 def measure_cell(
@@ -110,7 +110,7 @@ def measure_cell(
     best: pa.Table | None = None
     is_new = not processes.broadcast(processes.is_main and store.has_run(run_id))
     lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
-    advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else lambda n: None
+    advance = begin(windows, is_new + lacks_best) if is_new or lacks_best else lambda n: None
     once: Record = {}
 
     def shares() -> None:

@@ -15,7 +15,6 @@ from rbpx.config.model.family import Member, ModelConfig, is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
@@ -57,7 +56,7 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     adapters = {member.adapter for member in chosen} - {None}
     adapter_hashes = {name: hash_adapter(name, store.hashes, model.pickled) for name in adapters if name is not None}
     sample = draw(store)
-    text = None if sample is None else text_hash(sample.documents)
+    text = None if sample is None else sample.text_hash
     folders = {name: local_folder(name, model.pickled) for name, of in hashes.items() if of is not None}
     training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
     return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes), adapter_hashes), sample)

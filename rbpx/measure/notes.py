@@ -1,32 +1,66 @@
-"""Says what a user should know of the runs of a grid that were just measured, each in one line a grid."""
+"""Says what a user should know of the runs of a grid before and after they are measured, each in one line a grid."""
 
 import logging
 from collections.abc import Sequence
 
+from rbpx.config.grid import Cell
 from rbpx.config.options import Chunk
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
 from rbpx.errors import number_of
+from rbpx.measure.run_tables import text_facts
 from rbpx.store.store import Record, Store
 
 _LOGGER = logging.getLogger(__name__)
 _ALL = 0.99  # of a text: some tokenizers leave out white space at the end of documents
+_ALMOST = 0.9  # where tokens are estimated: documents as long as a window may be scored whole
 
 
-def log_notes(
-    dataset: DatasetConfig | None, documents: Sequence[Document], new: Sequence[Record], store: Store
-) -> None:
-    """Say how much of a user's file was scored, and where padding or a BOS within the text counts.
+def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None:
+    """What is scored of a text, where that is not all of it, and what scores the rest; None where all is.
 
     Args:
-        dataset: that was measured.
-        documents: of it.
+        n_tokens: that are scored.
+        share: of the bytes of the text that they and what is before them cover.
+        is_counted: whether tokens were counted, not estimated.
+    """
+    from rbpx.display.vocabulary import part
+
+    if share >= (_ALL if is_counted else _ALMOST):
+        return None
+    about = "" if is_counted else "about "
+    return (
+        f"scores {about}{part(share)} % of it, {n_tokens:,} of about {n_tokens / share:,.0f} tokens; "
+        "protocol=rolling scores all"
+    )
+
+
+def log_unscored(cell: Cell, dataset: DatasetConfig, documents: Sequence[Document], windows: Sequence[Window]) -> None:
+    """Say how much of a user's text a cell is about to score, where that is not all of it."""
+    if dataset.path is None or dataset.has_items:
+        return
+    facts = text_facts(windows, documents)
+    said = unscored(facts["n_tokens"], facts["n_bytes"] / n_bytes_of(documents))
+    if said is not None:
+        chunk = "; dataset.chunk=paragraph makes a document of each paragraph"
+        _LOGGER.info(f"{cell.family} on {cell.dataset}: {said}{'' if dataset.chunk is not Chunk.none else chunk}")
+
+
+def n_bytes_of(documents: Sequence[Document]) -> int:
+    """The bytes (UTF-8) of the texts of documents."""
+    return sum(len(document.text.encode()) for document in documents)
+
+
+def log_notes(documents: Sequence[Document], new: Sequence[Record], store: Store) -> None:
+    """Say where padding or a BOS within the text counts.
+
+    Args:
+        documents: of the dataset that was measured.
         new: the records of the cells that were measured.
         store: with their runs.
     """
     runs = [(f"{record['family']} on {record['dataset']}", store.manifest(record["run_id"])) for record in new]
-    if runs and dataset is not None and dataset.path is not None and not dataset.has_items:
-        _log_unscored(*runs[0], dataset, documents)
     for name, inner in ((name, run["inner_padding"]) for name, run in runs if "inner_padding" in run):
         _LOGGER.warning(
             f"{name}: {inner['documents']:,} of {number_of(len(documents), 'document')} contain {inner['text']}, with "
@@ -40,16 +74,3 @@ def log_notes(
             "is scored too, as the harness does; model.bos=none scores texts alone"
         )
         break
-
-
-def _log_unscored(name: str, run: Record, dataset: DatasetConfig, documents: Sequence[Document]) -> None:
-    from rbpx.display.vocabulary import part
-
-    share = run["n_bytes"] / sum(len(document.text.encode()) for document in documents)
-    if share >= _ALL:
-        return
-    chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"
-    _LOGGER.info(
-        f"{name}: scored {run['n_tokens']:,} of about {run['n_tokens'] / share:,.0f} tokens ({part(share)} % of "
-        f"{number_of(len(documents), 'document')}): protocol=rolling scores all of them{chunk}"
-    )

@@ -21,9 +21,10 @@ from rbpx.cores import is_lone_of_accelerate, is_main_process
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
+from rbpx.data.windows import Window
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.grid import Grid, open_grid
-from rbpx.measure.notes import log_notes
+from rbpx.measure.notes import log_notes, log_unscored
 from rbpx.measure.results import Failure, Measured, not_measured, note_failure, pace, told
 from rbpx.store.cell_states import heartbeat
 from rbpx.store.relations import write_views
@@ -88,7 +89,7 @@ def measure_grids(
             for store in {each.grid.store.root: each.grid.store for each in together}.values():
                 write_views(store)
             for each in together:
-                log_notes(each.grid.request.dataset, each.sample.documents, each.new, each.grid.store)
+                log_notes(each.sample.documents, each.new, each.grid.store)
     return [each if isinstance(each, Measured) else stopped.get(each, each.result) for each in opened]
 
 
@@ -269,7 +270,10 @@ def _measure(
     try:
         with heartbeat(store, cell.names() | place, processes.is_main) as beat:
 
-            def begin(n_tokens: int) -> Callable[[int], None]:
+            def begin(windows: Sequence[Window], times: int) -> Callable[[int], None]:
+                if processes.is_main and not measuring.new and request.dataset is not None:
+                    log_unscored(cell, request.dataset, sample.documents, windows)
+                n_tokens = times * sum(window.n_scored for window in windows)
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
                 return beat.follow(n_tokens, advance, processes.n_models)
 

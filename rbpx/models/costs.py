@@ -34,11 +34,13 @@ class TokensRead:
         n_scored: tokens that are predicted and counted.
         n_read: tokens that pass through the model; one in several windows counts in each.
         n_pairs: sum over windows of T^2, the (token, context) pairs that attention looks at.
+        n_bytes: of the text that they cover, each once; 0 where that is not asked.
     """
 
     n_scored: int
     n_read: int
     n_pairs: int
+    n_bytes: int = 0
 
 
 def tokens_read(window_lengths: Sequence[int], n_scored: int) -> TokensRead:

@@ -4,6 +4,7 @@ from typing import Any
 
 import duckdb
 
+from rbpx.config.model.family import ModelConfig
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
 from rbpx.errors import number_of
@@ -34,7 +35,8 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         if absent is not None:
             examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
             meant = did_you_mean(str(absent), present)
-            return f"{key}={absent} is not in the store; {meant}it holds {examples or 'none'}"
+            how = _how_to_measure(str(absent), model) if key == "family" and not meant else ""
+            return f"{key}={absent} is not in the store; {meant}it holds {examples or 'none'}{how}"
     rule = None if request.ties is None else request.ties.value
     others = sorted(
         {
@@ -48,6 +50,14 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     narrowing = typed(keys={key: value for key, value in asked.items() if value is not None})
     under = "" if rule is None else f" with ties={rule}"
     return f"no runs in store={request.store} match {narrowing or 'the request'}{under}{hint}"
+
+
+def _how_to_measure(family: str, model: ModelConfig | None) -> str:
+    """What to type for a family that the store does not hold."""
+    if model is not None and model.sizes:
+        return f"; measure it: {typed('measure', model=family)}"
+    by_id = typed(keys={"model": "hub", "model.id": ["A", "B"], "model.family": family})
+    return f"; to measure it, define it in model/NAME.yaml of --config-dir, or by {by_id}"
 
 
 def _listed(value: Any) -> list[Any]:

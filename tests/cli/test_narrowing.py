@@ -60,6 +60,13 @@ def test_a_notebook_names_it_too_and_a_revision_narrows_without_a_model(store: P
     assert [(row["dataset"], row["revision"]) for row in found] == [("drawn_text", "step2")]
 
 
+def test_a_family_that_only_the_store_knows_is_asked_with_all_of_its_revisions(store: Path, cwd: Path) -> None:
+    asked = (*ASKED, "--store", store)
+    rows = json.loads(here("fit", "model=drawn", "model.revision=all", *asked, cwd=cwd, check=0).stdout)
+    assert sorted(row["revision"] for row in rows) == ["step1", "step2"]
+    assert "family: drawn" in here("fit", "model=drawn", "--cfg", "job", *asked, cwd=cwd, check=0).stdout
+
+
 def test_what_nothing_in_the_store_has_is_one_line(store: Path, cwd: Path) -> None:
     for words, says in (
         ("dataset=mytxt", r"did you mean mytext\? it holds .*mytext"),
@@ -69,6 +76,13 @@ def test_what_nothing_in_the_store_has_is_one_line(store: Path, cwd: Path) -> No
             r"model.revision=step3 is not in the store; did you mean step2\? it holds step1, step2",
         ),
         ("model=hub", "model=hub does not name a family"),
+        ("model=drawm", r"family=drawm is not in the store; did you mean drawn\? it holds drawn, [^;]*theirs[^;]*$"),
+        ("model=pythia", r"family=pythia is not .* it holds .*; measure it: python -m rbpx measure model=pythia$"),
+        (
+            "model=nosuch",
+            r"family=nosuch is not .* it holds .*theirs.*; to measure it, define it in model/NAME.yaml of "
+            r"--config-dir, or by model=hub model.id='\[A,B\]' model.family=nosuch$",
+        ),
     ):
         answer = here("fit", words, "--store", store, cwd=cwd, check=2)
         assert answer.stdout == ""

@@ -96,6 +96,14 @@ def test_what_there_is_includes_the_users_own(own: Path) -> None:
         assert ours in str(problem.value)
 
 
+def test_the_environment_names_the_folder_where_no_flag_does(own: Path, cwd: Path) -> None:
+    asked = ("fit", "model=mine", "--cfg", "job")
+    answer = here(*asked, cwd=cwd, env={"RBPX_CONFIG_DIR": str(own)}, check=0)
+    assert answer.stdout == here(*asked, "--config-dir", own, cwd=cwd, check=0).stdout
+    assert "weights/a" in answer.stdout
+    refused(here(*asked, cwd=cwd, env={"RBPX_CONFIG_DIR": "/nosuch"}), "/nosuch is not a folder")
+
+
 def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     (own / "model" / "mine.yaml").rename(own / "model" / "ladder.yaml")
     (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))

@@ -79,6 +79,16 @@ def test_each_element_of_a_list_and_of_a_sweep_stays_text() -> None:
     assert [each.dataset.name for each in swept] == ["7", "1e3", "1_000"]
 
 
+def test_a_glob_with_brackets_is_text_and_a_list_within_a_sweep_is_a_list() -> None:
+    words = ["model=ladder", "dataset=file", "dataset.path=a/[bc].txt,d[1].txt"]
+    swept = compose(asking("plan"), [*words, "size=3k,[7k,25k]"], sweeps=True).requests
+    sizes = [["3k"], ["7k", "25k"]]
+    assert [(each.dataset.path, each.size) for each in swept] == [
+        (path, size) for path in ("a/[bc].txt", "d[1].txt") for size in sizes
+    ]
+    assert request_of("plan", [*words[:2], 'dataset.path="a/[bc].txt"']).dataset.path == "a/[bc].txt"
+
+
 def test_a_number_in_a_file_is_refused_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     path = tmp_path / "model" / "mine.yaml"

@@ -34,6 +34,6 @@ def test_a_text_that_is_wrong_does_not_stop_the_others_of_a_sweep(family: Family
     store = ("--store", tmp_path / "store")
     answer = here("measure", "-m", *words, "dataset=file,pydoc", "limit=2", *store, cwd=cwd, check=1)
     assert [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")] == [
-        "rbpx: dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file"
+        "rbpx: dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file, a folder of them, or a glob"
     ]
     assert [cell["dataset"] for cell in cell_records(tmp_path / "store")] == ["pydoc"]

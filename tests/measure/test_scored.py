@@ -1,4 +1,4 @@
-"""How much of a user's text was scored is said where it was cut, with what scores the rest."""
+"""How much of a user's text is scored is said before it is, where it is cut, with what scores the rest."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,15 @@ def notes(tmp_path: Path) -> Path:
 
 
 def said(answer: str) -> list[str]:
-    return [line for line in answer.splitlines() if "scored" in line]
+    return [line for line in answer.splitlines() if "scores" in line]
+
+
+def numbers_in(line: str) -> tuple[float, float, float]:
+    """Percent, scored tokens and all tokens."""
+    found = re.search(r"scores (?:about )?(\S+) % of it, ([\d,]+) of about ([\d,]+) tokens", line)
+    assert found is not None, line
+    percent, scored, whole = (float(number.replace(",", "")) for number in found.groups())
+    return percent, scored, whole
 
 
 def test_a_text_that_is_cut_is_told_with_its_share_and_what_scores_all_of_it(
@@ -28,17 +36,40 @@ def test_a_text_that_is_cut_is_told_with_its_share_and_what_scores_all_of_it(
 ) -> None:
     store = tmp_path / "store"
     words = ["measure", *family.words("xs", "s", text=notes), "--store", store]
-    (line,) = said(here(*words, cwd=cwd, check=0).stderr)
+    told = here(*words, cwd=cwd, check=0).stderr
+    (line,) = said(told)
+    assert line.startswith("rbpx: mine on notes: scores ")
+    assert told.index(line) < told.index("[1/2]"), "before anything is measured"
     assert "protocol=rolling scores all" in line
     assert "dataset.chunk=paragraph" in line
     assert said(here(*words, "protocol=rolling", cwd=cwd, check=0).stderr) == [], "scored to its end"
     facts = {fact["protocol"]: fact for fact in manifests(store).values()}
-    numbers = re.search(r"mine on notes: scored ([\d,]+) of about ([\d,]+) tokens \((\S+) % of 1 document\)", line)
-    assert numbers is not None
-    scored, whole, percent = (float(number.replace(",", "")) for number in numbers.groups())
+    percent, scored, whole = numbers_in(line)
     assert scored == facts["paper"]["n_tokens"]
     assert whole == pytest.approx(facts["rolling"]["n_tokens"], rel=0.05)
     assert percent == pytest.approx(100 * facts["paper"]["n_bytes"] / len(TEXT), rel=0.02)
+
+
+def test_plan_says_it_too_estimated_at_first_and_counted_once_a_size_is_measured(
+    family: Family, notes: Path, cwd: Path, tmp_path: Path
+) -> None:
+    def planned(*words: str) -> list[str]:
+        asked = (*family.words("xs", "s", text=notes), "--store", tmp_path / "store", *words)
+        return said(here("plan", *asked, cwd=cwd, check=0).stdout)
+
+    n_bytes = len(TEXT)
+    (line,) = planned()
+    assert "notes, protocol=paper: scores about " in line
+    assert numbers_in(line)[0] == pytest.approx(100 * 64 * 3.7 / n_bytes, abs=0.5), "3.7 bytes a token"
+    here("measure", *family.words("xs", text=notes), "--store", tmp_path / "store", cwd=cwd, check=0)
+    (line,) = planned()
+    (facts,) = manifests(tmp_path / "store").values()
+    percent, scored, _ = numbers_in(line)
+    assert percent == pytest.approx(100 * facts["n_bytes"] / n_bytes, abs=0.5)
+    assert scored == facts["n_tokens"]
+    assert planned("protocol=rolling") == planned("protocol=harness") == []
+    notes.write_text(PARAGRAPH)
+    assert planned() == [], "all of it is scored"
 
 
 def test_a_text_whose_paragraphs_are_scored_is_another_cell_and_not_told(

@@ -18,6 +18,7 @@ from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import Cell, Column, View, text, written
 from rbpx.display.vocabulary import UNKNOWN, rough, short, spoken, time
 from rbpx.errors import RbpxError, number_of
+from rbpx.measure.notes import unscored
 from rbpx.measure.plan.memory import free_memory
 from rbpx.measure.plan.plan import Planned
 from rbpx.measure.shards import divide
@@ -89,8 +90,20 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
         f"{', '.join(counted)}{_total(left)}.",
         f"Times from {sources or 'no run, as none has this device and dtype'}; calibrate=true measures this machine.",
         f"This process has {', '.join(parts)}.",
+        *_unscored(left),
         *(f"{one.cell_state.cell} failed: {one.cell_state.error}" for one in left if one.cell_state.error is not None),
     ]
+
+
+def _unscored(left: Sequence[Planned]) -> list[str]:
+    """What is scored of each text that is not scored to its end, by the first cell that is known."""
+    told: dict[str, str] = {}
+    for one in left:
+        if one.tokens and one.scored_share is not None:
+            cell, said = one.cell_state.cell, unscored(one.tokens, one.scored_share, one.tokens_counted is True)
+            if said is not None:
+                told.setdefault(f"{cell.dataset}, protocol={cell.protocol}", said)
+    return [f"{on}: {said}." for on, said in told.items()]
 
 
 def _total(left: Sequence[Planned]) -> str:

@@ -127,8 +127,8 @@ class RunKeys:
     )  # fmt: skip
     dataset: DatasetConfig | None = key(
         None,
-        "{datasets}; dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads "
-        "that from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
+        "{datasets}; dataset=file dataset.path=FILE, a folder or a glob, for your own text; dataset.path= beside a "
+        "known one reads it from there; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
         shown="NAME",
         narrows="a text, measured or imported",
     )

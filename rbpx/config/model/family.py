@@ -214,6 +214,8 @@ class ModelConfig:
         """
         if self.lists_checkpoints:
             return list(dict.fromkeys(member.revision for member in self.members_by_size()))
+        if self.revision == "all" and self.id is None and not self.sizes:  # a family by its name: all in the store
+            return [None]
         return chosen_revisions(self.revision, self.checkpoints, self.family)
 
     def members_by_size(self) -> list[Member]:

@@ -3,6 +3,7 @@
 The configuration of a protocol: how documents become windows, as a file of conf/protocol gives it.
 """
 
+import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from rbpx.config.keys.key import name_of, text_or_list
 from rbpx.config.options import Chunk, Draw, Padding
 from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
+from rbpx.files.folders import folder_and_pattern
 from rbpx.typed import typed
 
 SHORTEST = 2  # tokens; the first one is never predicted
@@ -81,9 +83,10 @@ class DatasetConfig(ItemKeys):
 
     Attributes:
         name: the name it has in the store; empty takes that of the file at `path`: notes.jsonl is called notes, and
-            notes-paragraph with that chunk.
+            notes-paragraph with that chunk; or that of its folder, where the path is one, or a glob.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
-        path: a file to read instead of the named source, with the same fields, articles, where and longer_than.
+        path: a file, a folder or a glob to read instead of the named source, with the same fields, articles, where and
+            longer_than.
         hub: id of a dataset repository, ORG/NAME.
         subset: its configuration, where it has several.
         split: one of its splits, or several, such as validation+test.
@@ -156,14 +159,18 @@ class DatasetConfig(ItemKeys):
 
     @property
     def file_name(self) -> str:
-        """The name of its file without .gz and the suffix before it, and how it is cut.
+        """The name of its file without .gz and the suffix before it, or of its folder, and how it is cut.
 
-        `notes` of dir/notes.jsonl.gz, `notes-paragraph` of its paragraphs.
+        `notes` of dir/notes.jsonl.gz, of notes/ and of notes/*.txt; `notes-paragraph` of its paragraphs.
         """
         if self.path is None:
             return UNNAMED
-        name = Path(self.path).name
-        stem = Path(name[:-3] if name.lower().endswith(".gz") else name).stem or UNNAMED
+        several = folder_and_pattern(Path(self.path))
+        if several is None:
+            name = Path(self.path).name
+            stem = Path(name[:-3] if name.lower().endswith(".gz") else name).stem or UNNAMED
+        else:
+            stem = Path(os.path.abspath(several[0])).name or UNNAMED
         return stem if self.chunk is Chunk.none else f"{stem}-{self.chunk.value}"
 
     @property

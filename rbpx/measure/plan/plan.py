@@ -14,11 +14,12 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
 from rbpx.measure.grid import grid_here
+from rbpx.measure.notes import n_bytes_of
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
 from rbpx.measure.plan.tokens_read import find_tokens_read, tokens_read_of_run
 from rbpx.models.architecture import Architecture, look_up
-from rbpx.models.costs import flops, peak_mib
+from rbpx.models.costs import TokensRead, flops, peak_mib
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
@@ -40,6 +41,7 @@ class Planned:
         flops: of the whole cell.
         tokens: that are scored.
         tokens_counted: whether they were counted, not estimated.
+        scored_share: of the bytes of a user's text; what a protocol does not read to its end is left out.
         disk_mib: in the store.
         time_s: of the forward passes, expected; measured for a cell that is done.
         time_from: what the time is derived from: the name of a run, or `calibrate=true`; `measured` for a done cell.
@@ -55,6 +57,7 @@ class Planned:
     flops: float | None
     tokens: int | None
     tokens_counted: bool | None
+    scored_share: float | None
     disk_mib: float | None
     time_s: float | None
     time_from: str | None
@@ -139,11 +142,20 @@ def _plan(
         flops=n_flops,
         tokens=n_tokens,
         tokens_counted=counted,
+        scored_share=_scored_share(request, documents, text),
         disk_mib=_disk_mib(cell_state, architecture, n_tokens, runs, store),
         time_s=time_s,
         time_from=time_from,
         fits=fits,
     )
+
+
+def _scored_share(request: Request, documents: Sequence[Document] | None, text: TokensRead | None) -> float | None:
+    dataset = request.dataset
+    if text is None or documents is None or dataset is None or dataset.path is None or dataset.has_items:
+        return None
+    n_bytes = n_bytes_of(documents)
+    return text.n_bytes / n_bytes if n_bytes else None
 
 
 def _peaks_mib(
@@ -157,7 +169,7 @@ def _peaks_mib(
 ) -> dict[str, float]:
     """Peak memory by dtype, the requested one and bfloat16."""
     assert request.dtype is not None, "the grid of a request sets its dtype"
-    n_bytes = None if documents is None else sum(len(d.text.encode()) for d in documents)
+    n_bytes = None if documents is None else n_bytes_of(documents)
     return {
         dtype: peak_mib(
             architecture,

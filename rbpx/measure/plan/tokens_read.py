@@ -1,6 +1,7 @@
 """How many tokens a cell would read: counted if the store holds a run of the same tokens, else estimated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
+from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import acting_bos, spans
 from rbpx.errors import RbpxError
@@ -53,7 +55,8 @@ def find_tokens_read(
             return tokens_read_of_run(store, run["run_id"], cut), True
     of_family = [run for run in same_text if run["family"] == cell.family]
     if not of_family and documents is not None:
-        return _estimate(documents, cut), False
+        overlap = (cut[0], cut[0] - 1) if cell.protocol == HARNESS else cut  # of texts, which the harness reads whole
+        return _estimate(documents, overlap), False
     for run in of_family or same_text:
         return tokens_read_of_run(store, run["run_id"], cut), False
     return None, None
@@ -83,10 +86,12 @@ def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
     n_scored = sum(scored for _, scored in documents)
-    once = store.manifest(run_id).get("read_once")
+    facts = store.manifest(run_id)
+    once = facts.get("read_once")
     if once is not None:
-        return TokensRead(n_scored, once["tokens"], once["pairs"])
-    return tokens_read([end - begin for n, _ in documents for begin, end in spans(n, *cut)], n_scored)
+        return TokensRead(n_scored, once["tokens"], once["pairs"], facts["n_bytes"])
+    read = tokens_read([end - begin for n, _ in documents for begin, end in spans(n, *cut)], n_scored)
+    return replace(read, n_bytes=facts["n_bytes"])
 
 
 def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
@@ -95,7 +100,8 @@ def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
     n_tokens = [_n_tokens(document.text) for document in documents]
     windows_of_documents = [spans(n, *cut) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in windows_of_documents for begin, end in windows]
-    return tokens_read(lengths, sum(windows[-1][1] - 1 for windows in windows_of_documents))
+    ends = [windows[-1][1] for windows in windows_of_documents]
+    return replace(tokens_read(lengths, sum(ends) - len(ends)), n_bytes=round(sum(ends) * BYTES_PER_TOKEN))
 
 
 def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rbpx.config.compose import restored
 from rbpx.config.text.dataset import HARNESS
-from rbpx.data.corpus import Document, text_hash
+from rbpx.data.corpus import Document
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.laws.numeric import Floats
@@ -114,7 +114,7 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
         drawn = sample_here(request.dataset, request.limit, request.seed, Store(store))
     except (RbpxError, MeasureError):  # a file that has gone, a record of another version
         return {}
-    if drawn is None or text_hash(drawn.documents) != row["text_hash"]:
+    if drawn is None or drawn.text_hash != row["text_hash"]:
         return {}
     return {document.doc_id: document for document in drawn.documents}
 

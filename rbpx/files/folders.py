@@ -1,0 +1,65 @@
+"""The files that a folder or a glob stands for, by their names in it."""
+
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+from rbpx.errors import AbsentTextError, RbpxError, number_of
+from rbpx.files.visible import visible_line
+from rbpx.typed import typed
+
+_WILD: Final = re.compile(r"[*?[]")
+_ALL: Final = "**/*"
+
+
+def folder_and_pattern(path: Path) -> tuple[Path, str] | None:
+    """The folder of a path that stands for several files, and the pattern of their names in it; None for one file.
+
+    What exists is taken as it is, so that the name of a file may have brackets.
+    """
+    if path.is_dir():
+        return path, _ALL
+    wild = next((at for at, part in enumerate(path.parts) if _WILD.search(part)), None)
+    if wild is None or path.exists():
+        return None
+    return Path(*path.parts[:wild]), os.sep.join(path.parts[wild:])
+
+
+def files_of(path: Path) -> list[tuple[str, Path]] | None:
+    """Name and path of each file of a folder and of those in it, or of a glob, in order; None for one file.
+
+    A name is the path within the folder, or within that of the glob's first wildcard. Hidden files and folders, whose
+    names begin with a dot, are left out.
+
+    Raises:
+        AbsentTextError: there is no file.
+        RbpxError: files have several suffixes (.gz apart), or the pattern is none.
+    """
+    several = folder_and_pattern(path)
+    if several is None:
+        return None
+    folder, pattern = several
+    try:
+        within = sorted(each.relative_to(folder) for each in folder.glob(pattern) if each.is_file())
+    except ValueError as problem:
+        raise RbpxError(
+            f"dataset.path={path} is no glob: {problem}; * and ? stand for characters, ** for folders"
+        ) from None
+    shown = [name for name in within if not any(part.startswith(".") for part in name.parts)]
+    if not shown:
+        what = "is a folder without files" if path == folder else "matches no file"
+        hidden = f" but {number_of(len(within), 'hidden one')}" if within else ""
+        raise AbsentTextError(
+            f"dataset.path={path.absolute()} {what}{hidden}; give a folder or a glob of .txt, .jsonl or .parquet files"
+        )
+    by_kind = defaultdict(list)
+    for name in shown:
+        by_kind[Path(name.name[:-3] if name.suffix.lower() == ".gz" else name.name).suffix.lower()].append(name)
+    if len(by_kind) > 1:
+        kinds = sorted(by_kind.items(), key=lambda kind: -len(kind[1]))
+        told = ", ".join(f"{len(of):,} {kind or 'without suffix'} ({of[0]})" for kind, of in kinds)
+        glob = typed(keys={"dataset.path": str(folder / f"{_ALL}{kinds[0][0]}")})
+        raise RbpxError(f"dataset.path={path} has files of several kinds: {visible_line(told)}; name one kind: {glob}")
+    return [(name.as_posix(), folder / name) for name in shown]
