@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.compute as pc
 from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
@@ -12,7 +11,7 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.store.imports.chosen_rows import named_in, rows_where
-from rbpx.store.imports.columns import Columns, match_columns
+from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
 from rbpx.store.imports.contradictions import Judged, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
@@ -20,8 +19,6 @@ from rbpx.store.imports.kept import LOCK, observations_of, write
 from rbpx.store.imports.observations import Reading, read_observations
 from rbpx.store.store import Store, now
 from rbpx.typed import typed
-
-_FEW = 10_000  # parameters, or tokens, below which a file may count millions or billions
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,7 @@ class Imported:
         ignored: columns of the file that were not recognised.
         n_not_chosen: rows that do not meet `where`.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
+        units: column -> how its heading was read, as `S times 1e6`, of those that say a unit.
     """
 
     reading: Reading
@@ -41,13 +39,7 @@ class Imported:
     ignored: tuple[str, ...]
     n_not_chosen: int
     n_missing: int
-
-    @property
-    def few(self) -> dict[str, float]:
-        """The largest S and D of what was read, where they are so small that they may count millions or billions."""
-        names = {"S": "non_embedding_params", "D": "training_tokens"}
-        largest = {axis: pc.max(self.judged.read[name]).as_py() for axis, name in names.items()}
-        return {axis: most for axis, most in largest.items() if most is not None and most < _FEW}
+    units: dict[str, str]
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -93,7 +85,8 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
     del row["source"]
     cells = {name: value for name, value in row.items() if value is not None}
     table = Rows(path, scored.sha256, tuple(cells), [Row(path, 1, None, cells)])
-    named = replace(request, columns=None, dataset=None, family=None, protocol=None)
+    typed_S = {"S": {"column": "S", "times": 1}}  # by hand, so it is what it says
+    named = replace(request, columns=typed_S, dataset=None, family=None, protocol=None)
     return _bring(store, table, named, request.dry_run), scored
 
 
@@ -109,6 +102,8 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     wide = _widened(chosen, named) if named else chosen
     columns = _columns(wide.columns, of_fields, table.path, config)
     reading = read_observations(wide, columns, config)
+    if reading.few:
+        raise _few(reading.few, table.path, config)
     files = store.import_files()
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
@@ -127,6 +122,21 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
         n_not_chosen=len(table.rows) - len(wide.rows),
         n_missing=0 if named else reading.n_missing,
+        units=columns.units,
+    )
+
+
+def _few(few: Mapping[str, tuple[str, float]], path: Path, config: ImportConfig) -> RbpxError:
+    """The refusal of S, D or C that count no one knows what, with what to type."""
+    most = ", ".join(f"{shown_field(field)} is at most {largest:,g}" for field, (_, largest) in few.items())
+    told = {name: of for name, of in (config.columns or {}).items() if field_of(name) not in few}
+    for field, (column, largest) in few.items():
+        millions = largest >= 1000 and field == "non_embedding_params"
+        times = "1e21" if field == "training_flops" else "1e6" if millions else "1e9"
+        told[shown_field(field)] = {"column": column, "times": times}
+    return RbpxError(
+        f"{path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, or times: 1 of what "
+        "counts neither"
     )
 
 
