@@ -89,6 +89,8 @@ WRONG = {
     "no unit": ("S,dataset,loss", "10M,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
     "perplexity": ("S,dataset,ppl", "10M,c,30", [], ["add a column loss_nats = ln(ppl)"]),
     "perplexity as nats": ("S,dataset,ppl", "10M,c,3", ["columns={loss_nats: ppl}"], ["'ppl' is no loss_nats"]),
+    "a character": ("S,dataset,loss_per_char", "10M,c,1", [], ["columns='{vary_loss_per_char: loss_per_char}'"]),
+    "a unigram": ("S,dataset,loss_nats", "10M,c,-1", [], ["loss_nats is -1; give nats", "as a column vary_NAME"]),
     "bits of what": ("S,dataset,loss_in_bits", "10M,c,3", [], ["it has: S, dataset, loss_in_bits", "bits_per_byte"]),
     "no S": ("N,dataset,loss_nats", "10M,c,3", [], ["no column S", "columns='{S: NAME}'"]),
     "D of 0": ("S,D,dataset,loss_nats", "10M,0,c,3", [], ["line 2: D is 0"]),
@@ -140,7 +142,7 @@ def test_another_value_of_a_checkpoint_is_refused_and_another_quantity_is_not(
     line = bring(other, store, cwd, check=2).stderr
     assert "loss_nats of toy 10000000 on c, D=7000000 is 3.5, but 3.0 in the store" in line
     more = table(tmp_path / "c.csv", "S,D,dataset,loss_nats,accuracy", "10M,7M,c,3,.5", "10M,8M,c,2,")
-    assert "(1 of them were there already)" in bring(more, store, cwd).stderr
+    assert "(1 of them were there already; 1 row updated: accuracy)" in bring(more, store, cwd).stderr
     assert "nothing new" in bring(more, store, cwd).stderr
 
 

@@ -78,9 +78,11 @@ def perform(asked: Asked) -> None:
 
     request, words = asked.request, list(asked.words)
     kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
-    given = next((key for key in ("where", "runs") if kind and getattr(request, key) is not None), None)
+    not_of = {"": ["filter"], "tokens": ["where", "runs", "keep", "filter"], "samples": ["where", "runs", "keep"]}[kind]
+    given = next((key for key in not_of if getattr(request, key) is not None), None)
     if given is not None:
-        raise RbpxError(f"{given}= is of import FILE, and import {kind} takes all that its file has; drop it")
+        of = "samples" if given == "filter" else f"FILE, and import {kind} takes all that its file has"
+        raise RbpxError(f"{given}= is of import {of}; drop it")
     files = [*words, *([] if request.file is None else [request.file])]
     if len(files) != 1:
         raise RbpxError(f"import takes one file, got {len(files)}: {typed('import FILE', source='NAME')}")
@@ -155,9 +157,11 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
     lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
+    again = "a later" if config.keep == "last" else "an earlier"
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),
+        (imported.n_replaced, "row", f"of which {again} one says the same step again ({typed(keep=config.keep)})"),
         (imported.judged.n_repeated, "row", "that an earlier row says already"),
         (imported.n_missing, "value", "that are empty or NaN"),
     ):
@@ -173,8 +177,10 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
     brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
-    known = "nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already"
-    already = f" ({known})" if n_known else ""
+    judged = imported.judged
+    known = [("nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already")] * (n_known > 0)
+    known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
+    already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
     for line in lines:
         print(line, file=sys.stderr)

@@ -37,6 +37,7 @@ class Number:
         is_rounded: whether one that is not whole is rounded.
         scaled: whether it may be written 1.2B, 60M or 1,000.
         may_be_nan: whether NaN, NA and null stand for no number, as an empty cell does.
+        below_0: what is said besides of a number below 0.
     """
 
     meaning: str
@@ -47,6 +48,7 @@ class Number:
     is_rounded: bool = False
     scaled: bool = True
     may_be_nan: bool = False
+    below_0: str = ""
 
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
         """The number of a cell, times what its column counts; None where the cell says that there is none."""
@@ -65,7 +67,8 @@ class Number:
         sound = exact is not None and self.least <= exact <= self.most and abs(exact) < _BELOW
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
             point = ", its decimals after a point" if not self.scaled and isinstance(cell, str) and "," in cell else ""
-            raise Wrong(f"is {as_written(cell)}; {self.meaning}{point}")
+            below = self.below_0 if exact is not None and exact < 0 else ""
+            raise Wrong(f"is {as_written(cell)}; {self.meaning}{point}{below}")
         return int(exact) if self.whole else float(exact)
 
 
@@ -82,14 +85,15 @@ def _positive(meaning: str, whole: bool = False) -> Number:
     return Number(how, above=True, whole=whole, most=2**63 - 1 if whole else _BELOW)
 
 
-def _quantity(meaning: str, most: float = _BELOW) -> Number:
-    return Number(meaning, most=most, scaled=False, may_be_nan=True)
+def _quantity(meaning: str, most: float = _BELOW, below_0: str = "") -> Number:
+    return Number(meaning, most=most, scaled=False, may_be_nan=True, below_0=below_0)
 
 
 def _loss(unit: str) -> Number:
-    return _quantity(f"give {unit}, finite and 0 or more, or nothing")
+    return _quantity(f"give {unit}, finite and 0 or more, or nothing", below_0=_NORMALISED)
 
 
+_NORMALISED: Final = "; a loss less that of a unigram is kept as a column vary_NAME, beside one that is of this unit"
 _TOKENS: Final = "are a whole number from 1, not billions (write 1.5B); or empty"
 _FROM_0: Final = "a whole number from 0 is expected, or empty"
 _SHARE: Final = "give shares in [0, 1], not percent"

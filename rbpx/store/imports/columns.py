@@ -78,6 +78,7 @@ _SHOWN: Final = {
     "cross_entropy_nats": "loss_nats",
 }
 _PERPLEXITIES = {"perplexity", "ppl"}
+_OTHERWISE = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 
 
@@ -290,7 +291,13 @@ def _problem(
         if _plain(named.get(quantity, "")) in _PERPLEXITIES:
             return f"{file}: column {named[quantity]!r} is no {shown_field(quantity)}; {_units(named[quantity])}"
     if not says and "rbp" not in named and not wide:
-        unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
+        normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
+        if normalised is not None:
+            kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', _plain(normalised))}": normalised})
+            return (
+                f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
+            )
+        unit = next((column for name, column in free.items() if name in _OF_NO_UNIT), None)
         if unit is not None:
             return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
         return (

@@ -12,7 +12,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
-from rbpx.store.imports.contradictions import Judged, not_stored, sized
+from rbpx.store.imports.contradictions import Judged, kept_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.imports.kept import LOCK, observations_of, write
@@ -30,6 +30,7 @@ class Imported:
         judged: its observations beside those of the store.
         ignored: columns of the file that were not recognised.
         n_not_chosen: rows that do not meet `where`.
+        n_replaced: rows in whose place another of the same model and step stays, as `keep` says.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         units: column -> how its heading was read, as `S times 1e6`, of those that say a unit.
     """
@@ -38,6 +39,7 @@ class Imported:
     judged: Judged
     ignored: tuple[str, ...]
     n_not_chosen: int
+    n_replaced: int
     n_missing: int
     units: dict[str, str]
 
@@ -65,11 +67,11 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
         MeasureError: the store cannot be written.
     """
     columns = request.columns or {}
-    others = sorted(columns.keys() - {"accuracy"})
+    others = sorted(name for name, metric in columns.items() if name != "accuracy" or not isinstance(metric, str))
     if others:
         alone = typed(columns={"accuracy": "METRIC"})
         raise RbpxError(f"import samples takes {alone} alone, got {others[0]}; leave it out")
-    scored = read_samples(path, columns.get("accuracy"))
+    scored = read_samples(path, columns.get("accuracy"), request.filter)
     row = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
     row["dataset"] = request.dataset or scored.task
     missing = [f"{name}=" for name, value in row.items() if value in (None, "")]
@@ -104,6 +106,10 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     reading = read_observations(wide, columns, config)
     if reading.few:
         raise _few(reading.few, table.path, config)
+    n_replaced = 0
+    if config.keep is not None:
+        kept, n_replaced = kept_of(reading.observations, config.keep)
+        reading = replace(reading, observations=kept)
     files = store.import_files()
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
@@ -114,13 +120,14 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             if judged.new.num_rows:
                 origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
                 origin |= {"imported_at": now(), "columns": columns.mapping}
-                more = {"where": config.where, "runs": told_runs(config.runs)}
+                more = {"where": config.where, "keep": config.keep, "runs": told_runs(config.runs)}
                 write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
     return Imported(
         reading,
         judged,
         ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
         n_not_chosen=len(table.rows) - len(wide.rows),
+        n_replaced=n_replaced,
         n_missing=0 if named else reading.n_missing,
         units=columns.units,
     )
