@@ -191,7 +191,9 @@ class ImportConfig:
         None, "a condition on the columns of the file: only rows for which it is true come in", shown="SQL"
     )
     keep: Keep | None = key(
-        None, "first or last: which row stays of a step that a restart wrote twice; without it they are refused"
+        None,
+        "or first: which row stays of a step that a restart wrote twice; without it they are refused",
+        shown="last",
     )
 
     def __post_init__(self) -> None:

@@ -6,15 +6,17 @@ with a quantity and its value. Columns are recognised by name: model, S (any pos
 active_params, step, tokens_per_step, unique_tokens, training_seed, variant, weight, vary_NAME (what a sweep varies),
 schedule, schedule_tokens and lr (of losses by step, which say where decays end), dataset, k, rbp, n, n_tokens,
 loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
-an item, and how many were right); columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
-1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
+an item, and how many were right); columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 1,100M, 3e9 or
+1,000; a heading says its unit, as "params (M)" and "tokens (B)", or columns='{S: {column: Size, times: 1e9}}' does. S
+of 7, 13 and 70 without one are refused. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
 others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
 --dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
 FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
-columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one observation.
+columns='{accuracy: acc_norm}'; filter=strict-match of several filters) and bits per byte of the right targets, as one
+observation.
 """
 
 import sys
