@@ -8,9 +8,10 @@ schedule, schedule_tokens and lr (of losses by step, which say where decays end)
 loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
 an item, and how many were right); columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 1,100M, 3e9 or
 1,000; a heading says its unit, as "params (M)" and "tokens (B)", or columns='{S: {column: Size, times: 1e9}}' does. S
-of 7, 13 and 70 without one are refused. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
-others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
---dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+of 7, 13 and 70 without one are refused. The unit of a loss is stated, never assumed. Losses and accuracies that are
+empty or NaN, and rows that repeat others, are left out and counted. Everything else that is wrong is listed by its
+line, and then nothing is imported. --dry-run says what would come in. Analyses select imported rows with source=NAME
+and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
