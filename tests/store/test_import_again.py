@@ -52,6 +52,11 @@ def test_rows_of_one_step_that_say_other_quantities_or_are_of_another_run_all_st
     assert found(store, "model, cross_entropy_nats, accuracy") == [("q", 2, None), ("r", 3, None), ("r", None, 0.5)]
 
 
+def test_sizes_without_names_are_told_apart(store: Path, cwd: Path) -> None:
+    bring([",60M,100,3,", ",240M,100,2,", ",60M,100,2.9,"], store, cwd, "keep=last")
+    assert found(store, "non_embedding_params, cross_entropy_nats") == [(6e7, 2.9), (2.4e8, 2)]
+
+
 def test_what_is_stored_already_is_not_replaced(store: Path, cwd: Path) -> None:
     bring(["r,60M,100,3,"], store, cwd)
     line = bring(["r,60M,100,2,"], store, cwd, "keep=last", check=2).stderr

@@ -101,7 +101,8 @@ def test_a_count_beyond_what_a_float_holds_keeps_its_last_digit(store: Path, cwd
 def test_what_is_no_count_or_too_small_for_one_is_not_rounded(
     field: str, cell: str, store: Path, cwd: Path, tmp_path: Path
 ) -> None:
-    rows = [{"S": 10**7, "k": 1, "rbp": 0.5, "ties": "mid", "loss_nats": 3.0, field: cell}]
+    row = {"S": 10**7, "D": 10**9, "k": 1, "rbp": 0.5, "ties": "mid", "loss_nats": 3.0}
+    rows = [row | {field: cell}, row | {"D": 2 * 10**9}]
     words = ("columns={training_seed: seed}",) if field == "seed" else ("revision=x",)
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, *words, check=2)
     assert f"line 2: {field} is {cell}; " in answer.stderr

@@ -108,7 +108,7 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
 
     A training that starts again from its last checkpoint writes the steps behind it twice.
     """
-    names = (*MODEL, "item", "ties", "n", "k", *varied(read.column_names))
+    names = (*MODEL, _S, "item", "ties", "n", "k", *varied(read.column_names))
     thing = codes(read, names)
     for name in STATED:
         thing = 2 * thing + _valid(read, name)

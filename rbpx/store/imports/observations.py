@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import FEW_PARAMS, ImportConfig
-from rbpx.files.cells import has_unit
+from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
@@ -212,15 +212,21 @@ class _Reader:
         rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
         if name is not None and rounded:
             self.rounded[name] = int(np.isin(codes, rounded).sum())
-        known = [value for value in values if value is not None] if name is not None and field in _FEW else []
-        if name is not None and known and times is None and max(known) < _FEW[field] and not any(map(has_unit, cells)):
-            self.few[field] = (name, max(known))
+        if name is not None and field in _FEW and times is None:
+            self.count_few(name, field, cells, max((value for value in values if value is not None), default=0))
         if field in _VALUES:
             says = _valid(read)
             says[rows] = True
             self.has_value |= says
             self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
         return read
+
+    def count_few(self, name: str, field: str, cells: Sequence[Any], largest: float) -> None:
+        """Note a column whose numbers, those that are refused among them, are too small to have no unit."""
+        if largest < _FEW[field] and not any(map(has_unit, cells)):
+            most = max((exact for cell in cells if (exact := large_number(cell)) is not None), default=0)
+            if 0 < most < _FEW[field]:
+                self.few[field] = (name, float(most))
 
 
 def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
