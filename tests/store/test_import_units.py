@@ -114,6 +114,12 @@ def test_a_wrong_unit_is_told_once_by_its_factor(store: Path, cwd: Path) -> None
         ),
         ("S,loss_nats\n7,3\n", ["columns={S: {column: S}}"], "give a column, or a column and a number"),
         ("S,m,loss_nats\n7,a,3\n", ["columns={model: {column: m, times: 2}}"], "model takes no times"),
+        (
+            "S,quantity,value\n7B,accuracy,41\n",
+            ["columns={value: {column: value, times: .01}}"],
+            "value takes no times",
+        ),
+        ("S,a\n7B,41\n", ["columns={accuracy: {column: a, times: .1}}"], "line 2: a is 41 times 0.1; give shares"),
         ("S,k,a\n7,1,.5\n", ["ties=mid", "columns={rbp_1: {column: a, times: 2}}"], "rbp_1 takes no times"),
     ],
 )

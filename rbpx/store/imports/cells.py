@@ -68,7 +68,8 @@ class Number:
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
             point = ", its decimals after a point" if not self.scaled and isinstance(cell, str) and "," in cell else ""
             below = self.below_0 if exact is not None and exact < 0 else ""
-            raise Wrong(f"is {as_written(cell)}; {self.meaning}{point}{below}")
+            by = "" if times is None else f" times {shown(times)}"
+            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{point}{below}")
         return int(exact) if self.whole else float(exact)
 
 

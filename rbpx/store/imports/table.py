@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
+from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
@@ -163,11 +163,21 @@ def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, confi
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
-    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not."""
+    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not.
+
+    Raises:
+        RbpxError: one of them has a factor.
+    """
     by_name = {column.strip().lower(): column for column in columns}
-    asked = {name: (config.columns or {}).get(name, name).strip().lower() for name in ("quantity", "value", "stderr")}
+    chosen = {name: choice_of((config.columns or {}).get(name, name)) for name in ("quantity", "value", "stderr")}
+    asked = {name: column.strip().lower() for name, (column, _) in chosen.items()}
     named = {name: by_name[column] for name, column in asked.items() if column in by_name}
-    return named if "quantity" in named and "value" in named and not config.runs else {}
+    if "quantity" not in named or "value" not in named or config.runs:
+        return {}
+    scaled = next((name for name, (_, times) in chosen.items() if times is not None), None)
+    if scaled is not None:
+        raise RbpxError(f"columns: {scaled} takes no times, since its rows are of several quantities; leave times out")
+    return named
 
 
 def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
