@@ -6,6 +6,8 @@ What a request says of runs that have a column each in, each run with its column
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from rbpx.config.keys.key import key, name_of
 from rbpx.config.model.training import number_from_0
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
+from rbpx.files.cells import has_unit, large_number
 from rbpx.ties import Ties
 from rbpx.typed import typed
 
@@ -21,7 +24,15 @@ _COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule
 _POSITIVE: Final = ("S", "active_params", "total_params")
 _KNOWN: Final = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
 _RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
+FEW_PARAMS: Final = 10_000  # of the largest model of a table that counts neither millions nor billions, at least
 _FIELDS: Final = {"S": "non_embedding_params"}
+
+
+class Keep(StrEnum):
+    """Which of several rows of one model at one step stays."""
+
+    first = "first"
+    last = "last"
 
 
 @dataclass
@@ -44,12 +55,14 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
         RbpxError: it is not such a mapping, a run has no S, or two of its facts differ.
     """
     read: dict[str, WideRun] = {}
+    sizes: list[Any] = []  # as written
     for quantity, named in (told_runs(runs) or {}).items():
         for name, told in named.items():
             where = f"runs: {quantity}: {name}"
             known = dict(told) if isinstance(told, Mapping) else {"column": told} if quantity == "lr" else {"S": told}
             run = read.setdefault(str(name), WideRun())
             run.columns[quantity] = str(known.pop("column", name))
+            sizes += [known["S"]] if "S" in known else []
             for of, value in known.items():
                 fact = _fact(where, of, value)
                 if run.facts.setdefault(_FIELDS.get(of, of), fact) != fact:
@@ -57,6 +70,9 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
     for name, run in read.items():
         if "non_embedding_params" not in run.facts:
             raise RbpxError(f"runs: {name} has no S, its parameters without embeddings; write {_how()}")
+    largest = max((run.facts["non_embedding_params"] for run in read.values()), default=FEW_PARAMS)
+    if largest < FEW_PARAMS and not any(map(has_unit, sizes)):
+        raise RbpxError(f"runs: S is at most {largest:,g}; write {largest:g}M or {largest:g}B, or 3k of one so small")
     return read
 
 
@@ -138,6 +154,7 @@ class ImportConfig:
         where: a condition of SQL on the file's own columns, which chooses rows.
         decimal: "," where decimals stand after a comma.
         sheet: of a workbook of Excel, where several hold something.
+        keep: which of several rows of one model at one step stays, as where a restart wrote steps again; None refuses.
     """
 
     file: str | None = None
@@ -161,7 +178,9 @@ class ImportConfig:
     )
     tokens_per_step: Any = key(None, "as 4M: makes D of the step, unless a column says it", shown="N")
     columns: Any = key(
-        None, "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'"
+        None,
+        "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'; "
+        "'{S: {column: Size, times: 1e9}}' of one that counts billions",
     )
     texts: Any = key(None, "'{text: {quantity: column}}', where several texts stand side by side in columns")
     runs: Any = key(
@@ -175,6 +194,11 @@ class ImportConfig:
     )
     decimal: Any = key(None, "where decimals stand after a comma, as in 2,71", shown="','", text=True)
     sheet: Any = key(None, "of an .xlsx file where several hold something", shown="NAME", text=True)
+    keep: Keep | None = key(
+        None,
+        "or first: which row stays of a step that a restart wrote twice; without it they are refused",
+        shown="last",
+    )
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source, and columns that are not said.
@@ -212,11 +236,24 @@ class ImportConfig:
         return read_wide_runs(self.runs)
 
 
+def choice_of(told: Any) -> tuple[str, Decimal | None]:
+    """The column that is chosen for a field, and what its numbers are times, where that is said."""
+    return (told["column"], large_number(told["times"])) if isinstance(told, Mapping) else (told, None)
+
+
 def _check_columns(where: str, columns: Any, how: str) -> None:
-    """Refuse a choice of columns that is not field -> column."""
+    """Refuse a choice of columns that is not field -> column, or {column, times}."""
     pairs = columns.items() if isinstance(columns, dict) else ()
-    if not pairs or not all(isinstance(name, str) for pair in pairs for name in pair):
+    if not pairs or not all(isinstance(name, str) for name, _ in pairs):
         raise RbpxError(f"{where}={columns} is not a mapping of fields to columns; write {how}")
+    for name, told in pairs:
+        if isinstance(told, str):
+            continue
+        known = told if isinstance(told, Mapping) and {"column", "times"} == set(told) else {}
+        times = large_number(known.get("times"))
+        if not isinstance(known.get("column"), str) or times is None or not times > 0:
+            both = typed(columns={"S": {"column": "Model Size (B)", "times": "1e9"}})
+            raise RbpxError(f"{where}: {name} is {told}; give a column, or a column and a number above 0: {both}")
 
 
 @dataclass
@@ -237,6 +274,9 @@ class ImportRequest(ImportConfig):
     engine_version: Any = key(None, "of that engine", shown="NAME", text=True)
     size: Any = key(None, "of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
     S: Any = key(None, "its non-embedding parameters, as 6.5B", shown="N")
+    filter: Any = key(
+        None, "of the answers of `import samples`, as strict-match, where the file has several", shown="NAME", text=True
+    )
     vocab_size: int | None = key(None, "entries of its vocabulary", shown="N")
 
     def __post_init__(self) -> None:

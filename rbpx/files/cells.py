@@ -11,7 +11,7 @@ from rbpx.errors import RbpxError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
-_SCALED = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)) ?([kmbt])", re.ASCII | re.IGNORECASE)
+_SCALED = re.compile(r"([+-]?[\d.,]+) ?([kmbt])", re.ASCII | re.IGNORECASE)
 _POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}
 _BLANK = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")  # between groups of three digits, in French and others
 _SWAPPED = str.maketrans(",.", ".,")
@@ -30,14 +30,15 @@ def number(value: Any) -> Decimal | None:
 
 
 def large_number(value: Any) -> Decimal | None:
-    """A number as `number` reads it, or as people write large ones: 1.2B, 60M, 10k, 2T, 1,000; None for anything else.
+    """A number as `number` reads it, or as people write large ones: 1.2B, 1,100M, 10k, 2T, 1,000; None for others.
 
-    A comma stands before three digits and nowhere else, and not beside a letter: 1,5 and 1,234B have two readings.
+    A comma stands before three digits and nowhere else: 1,5 has two readings.
     """
     text = value.strip() if isinstance(value, str) else ""
     scaled = _SCALED.fullmatch(text)
     if scaled:
-        return Decimal(scaled[1]).scaleb(_POWERS[scaled[2].lower()])
+        exact = large_number(scaled[1])
+        return None if exact is None else exact.scaleb(_POWERS[scaled[2].lower()])
     return number(text.replace(",", "") if _GROUPED.fullmatch(text) else value)
 
 
@@ -48,6 +49,11 @@ def with_point(cell: str) -> str:
     """
     written = _BLANK.sub("", cell).translate(_SWAPPED)
     return written if large_number(written) is not None else cell
+
+
+def has_unit(value: Any) -> bool:
+    """Whether a number is written with the letter of its unit: 60M, 7B."""
+    return isinstance(value, str) and bool(_SCALED.fullmatch(value.strip()))
 
 
 def whole_number(place: str, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:

@@ -134,7 +134,7 @@ def test_every_command_that_is_shown_is_a_right_request(tmp_path: Path, monkeypa
         (own / name).parent.mkdir(parents=True, exist_ok=True)
         (own / f"{name}.yaml").write_text((DOCS / "examples" / f"{Path(name).name}.yaml").read_text())
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs.csv").write_text("run,S\na,1\n")  # which an import names as a value
+    (tmp_path / "runs.csv").write_text("run,S\na,1M\n")  # which an import names as a value
     lines, wrong = commands(), {}
     assert len(lines) > 200
     for line in lines:

@@ -202,7 +202,21 @@ def ladder_with_states(path: Path, columns: dict[str, Any]) -> Path:
     return write_table(path, rows)
 
 
-@pytest.mark.parametrize("columns", [{}, {"lr": 1e-3}, {"lr": 1e-3, "run": "a"}], ids=["none", "rate", "more"])
+CONSTANT = {"schedule": "constant"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"lr": 1e-3},
+        {"lr": 1e-3, "run": "a"},
+        CONSTANT,
+        {**CONSTANT, "lr": 1e-3},
+        {**CONSTANT, "schedule_tokens": 1e12},
+    ],
+    ids=["none", "rate", "more", "schedule", "both", "tokens"],
+)
 def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_is_first(
     columns: dict[str, Any], store: Path, tmp_path: Path
 ) -> None:
@@ -223,7 +237,12 @@ def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(stor
     assert "6 of 18 points are states before the end of their training" in asked.words
 
 
-def test_where_no_rate_decays_all_states_are_alike(store: Path, tmp_path: Path) -> None:
-    bring(ladder_with_states(tmp_path / "a.csv", {"schedule": "constant"}), store)
+def test_where_no_rate_decays_and_all_trainings_have_states_they_are_alike(store: Path, tmp_path: Path) -> None:
+    rows = [
+        {"model": f"{S:g}", "S": S, "D": 20 * S * part, "loss_nats": loss(S, 20 * S * part)} | CONSTANT
+        for S in (60e6, 240e6, 960e6)
+        for part in (0.25, 0.5, 1)
+    ]
+    bring(write_table(tmp_path / "a.csv", rows), store)
     (group,) = groups(store, "decide")
-    assert (len(group.runs), group.is_mixed) == (18, False)
+    assert (len(group.runs), group.is_mixed) == (9, False)

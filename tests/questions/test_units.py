@@ -117,6 +117,6 @@ def test_the_intervals_hold_the_truth() -> None:
 
 @pytest.mark.parametrize("verb", ["units", "learning"])
 def test_imported_results_have_no_units(verb: str, tmp_path: Path) -> None:
-    store = imported(tmp_path / "store", "size,S,k,rbp\n1,1000,1,0.5\n", ties="mid", dataset="d")
+    store = imported(tmp_path / "store", "size,S,k,rbp\n1,1M,1,0.5\n", ties="mid", dataset="d")
     with refused("imported results have none"):
         ask(store, verb, ties="mid")

@@ -73,7 +73,11 @@ RIGHT = sample(0, [["-1.0", "True"]], " a", [["Q", " a"]], acc=1)
         ([{"a": 1}], None, "has no samples of lm-evaluation-harness"),
         ([RIGHT | {"doc_id": None}], None, "line 1: doc_id None is no number of an item"),
         ([RIGHT, RIGHT], None, "line 2: item 0 appears twice"),
-        ([RIGHT, RIGHT | {"doc_id": 1, "filter": "strict"}], None, "answers of 2 filters (none, strict)"),
+        (
+            [RIGHT, RIGHT | {"doc_id": 1, "filter": "strict"}],
+            None,
+            "answers of 2 filters (none, strict); take those of one with filter=",
+        ),
         ([RIGHT], "f1", "logs no metric f1; it has: acc"),
         ([RIGHT | {"acc": 7}], None, "acc 7 is not a share in [0, 1]"),
         ([RIGHT | {"filtered_resps": [["nan", "True"]]}], None, "'nan' is not the logarithm of a probability"),
@@ -93,6 +97,27 @@ def test_what_is_no_sample_is_refused_with_its_place(
     assert told in str(raised.value)
     assert str(file) in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+def test_the_answers_of_one_filter_of_several_are_those_that_count(tmp_path: Path) -> None:
+    """As gsm8k has it: a row for each item and filter, one filter after the other."""
+    right = {"strict-match": [1, 0, 0, 0], "flexible-extract": [1, 1, 0, 1]}
+    rows = [
+        sample(at, ["4"], "4", [["Q", "{}"]], exact_match=float(match)) | {"filter": name}
+        for name, matches in right.items()
+        for at, match in enumerate(matches)
+    ]
+    file = write(tmp_path / "samples.jsonl", rows)
+    for name, matches in right.items():
+        scored = read_samples(file, filter_name=name)
+        assert (scored.n_items, scored.accuracy) == (4, sum(matches) / 4)
+    for asked, told in (
+        (None, "has the answers of 2"),
+        ("strict", "has no answers of filter strict, but the answers of 2"),
+    ):
+        with pytest.raises(RbpxError) as raised:
+            read_samples(file, filter_name=asked)
+        assert f"{told} filters (strict-match, flexible-extract); take those of one with filter=" in str(raised.value)
 
 
 def test_a_target_of_thousands_of_digits_is_no_number_of_a_choice(tmp_path: Path) -> None:

@@ -100,12 +100,17 @@ def test_every_row_becomes_an_observation_with_its_values(results: Path, store: 
 
 
 def test_what_a_file_leaves_out_is_told_by_the_request(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "bare.csv", "hub_id,S,k,p", "ORG/toy-1b,10,1,0.5")
+    file = write(tmp_path / "bare.csv", "hub_id,S,k,p", "ORG/toy-1b,1e9,1,0.5")
     words = ("family=toy", "dataset=wiki", "revision=main", "protocol=official", "dtype=float32")
     bring(file, store, cwd, *IMPORT, *words)
     (row,) = imported(store)
     told = {word.split("=")[0]: word.split("=")[1] for word in words}
-    assert row == row | told | {"size": "10", "model": "ORG/toy-1b", "n_tokens": None, "cross_entropy_nats": None}
+    assert row == row | told | {
+        "size": "1000000000",
+        "model": "ORG/toy-1b",
+        "n_tokens": None,
+        "cross_entropy_nats": None,
+    }
 
 
 def test_a_column_for_each_k_makes_one_observation_a_k(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -148,7 +153,7 @@ def test_other_formats_say_the_same_as_csv(suffix: str, results: Path, store: Pa
 
 
 def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,10,wiki,5,0.4,0.9")
+    file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,1e9,wiki,5,0.4,0.9")
     answer = bring(file, store, cwd, *IMPORT, 'columns={k: TOP, rbp: "hit rate"}')
     assert [(row["k"], row["rbp"]) for row in imported(store)] == [(5, 0.4)]
     assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp"
@@ -156,14 +161,14 @@ def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, t
 
 def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Path, cwd: Path, tmp_path: Path) -> None:
     header = "family,model,s,dataset,K,rbp_full_precision,p,RBP,mean_run_length"
-    file = write(tmp_path / "many.csv", header, "toy,1b,10,wiki,5,0.412345,0.3,0.4123,2")
+    file = write(tmp_path / "many.csv", header, "toy,1b,1e9,wiki,5,0.412345,0.3,0.4123,2")
     answer = bring(file, store, cwd)
     assert [row["rbp"] for row in imported(store)] == [0.4123]
     assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
 
 
 def test_ties_may_stand_in_the_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
-    lines = ("family,model,S,dataset,k,rbp,ties", "toy,1b,10,wiki,5,0.4,mid", "toy,1b,10,wiki,5,0.5,optimistic")
+    lines = ("family,model,S,dataset,k,rbp,ties", "toy,1b,1e9,wiki,5,0.4,mid", "toy,1b,1e9,wiki,5,0.5,optimistic")
     bring(write(tmp_path / "ruled.csv", *lines), store, cwd, "source=them")
     assert [(row["ties"], row["rbp"]) for row in imported(store)] == [("mid", 0.4), ("optimistic", 0.5)]
 
@@ -268,8 +273,8 @@ def test_a_wrong_request_is_one_line(line: str, says: list[str], results: Path, 
         ("a.json", b'[{"k": 1, "k": 2}]', ["a.json cannot be read", "key twice"]),
         ("a.jsonl", b'{"rbp": 1}\n{"rbp"\n', ["row 2 of", "a.jsonl (line 2)", "not JSON"]),
         ("a.csv", b"\xff", ["a.csv cannot be read", "UTF-8"]),
-        ("a.json", b'[{"family":"f","model":"m","S":85,"dataset":"d","k":true,"rbp":0.1}]', ["row 1: k is True"]),
-        ("a.json", b'[{"family":"f","size":1.5,"S":85,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: size is 1.5"]),
+        ("a.json", b'[{"family":"f","model":"m","S":85000000,"dataset":"d","k":true,"rbp":0.1}]', ["row 1: k is True"]),
+        ("a.json", b'[{"family":"f","size":1.5,"S":85000000,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: size is 1.5"]),
     ],
 )
 def test_a_file_that_is_not_what_it_says_is_refused(
@@ -282,7 +287,7 @@ def test_a_file_that_is_not_what_it_says_is_refused(
 
 
 def test_a_line_is_counted_as_an_editor_counts_it(store: Path, cwd: Path, tmp_path: Path) -> None:
-    lines = ("family,model,S,dataset,k,rbp,note", 'toy,a,10,wiki,1,0.5,"two', 'lines"', "toy,a,10,wiki,2,50,")
+    lines = ("family,model,S,dataset,k,rbp,note", 'toy,a,10M,wiki,1,0.5,"two', 'lines"', "toy,a,10M,wiki,2,50,")
     refused(bring(write(tmp_path / "wrong.csv", *lines), store, cwd, check=None), "line 4: rbp is 50")
 
 

@@ -33,7 +33,7 @@ def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0
 WRITTEN = {  # as a person writes it -> what it is
     "1.2B": 1_200_000_000, "1.2b": 1_200_000_000, "60M": 60_000_000, "70m": 70_000_000, "10k": 10_000, "3K": 3_000,
     "2T": 2 * 10**12, ".5t": 5 * 10**11, "3e9": 3 * 10**9, "1,000": 1_000, "12,345,678.5": "12345678.5",
-    " 7 M ": 7_000_000, "-1,000": -1000, "1000": 1000, "0.1B": 100_000_000,
+    " 7 M ": 7_000_000, "1,100M": 1_100_000_000, "-1,000": -1000, "1000": 1000, "0.1B": 100_000_000,
 }  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_a_large_number_is_read_exactly_as_it_is_meant(text: str, value: object)
 @pytest.mark.parametrize(
     "cell",
     [
-        *("1,5", "1,23", "1234,567", "0,123", "1,000M", "1.000.000", "1e3M", "60MB", "60G", "1_000", "B", "1,0000"),
+        *("1,5", "1,23", "1234,567", "0,123", "1,00M", "1.000.000", "1e3M", "60MB", "60G", "1_000", "B", "1,0000"),
         *(",5", "1 000", "1,000,00", "M5", "NaN", "inf", "", True, None, [1], float("nan")),
     ],
 )
@@ -101,7 +101,8 @@ def test_a_count_beyond_what_a_float_holds_keeps_its_last_digit(store: Path, cwd
 def test_what_is_no_count_or_too_small_for_one_is_not_rounded(
     field: str, cell: str, store: Path, cwd: Path, tmp_path: Path
 ) -> None:
-    rows = [{"S": 10, "k": 1, "rbp": 0.5, "ties": "mid", "loss_nats": 3.0, field: cell}]
+    row = {"S": 10**7, "D": 10**9, "k": 1, "rbp": 0.5, "ties": "mid", "loss_nats": 3.0}
+    rows = [row | {field: cell}, row | {"D": 2 * 10**9}]
     words = ("columns={training_seed: seed}",) if field == "seed" else ("revision=x",)
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, *words, check=2)
     assert f"line 2: {field} is {cell}; " in answer.stderr
@@ -122,21 +123,22 @@ def test_of_a_row_with_several_values_only_the_missing_ones_are_left_out(
     store: Path, cwd: Path, tmp_path: Path
 ) -> None:
     rows = [
-        {"S": 10, "D": 1000, "loss_nats": "nan", "accuracy": "0.5"},
-        {"S": 10, "D": 2000, "loss_nats": "3", "accuracy": "N/A"},
-        {"S": 10, "D": 3000, "loss_nats": "2", "accuracy": "0.7"},
-        {"S": 10, "D": 4000, "loss_nats": "", "accuracy": "nan"},
+        {"S": 10**7, "D": 10**9, "loss_nats": "nan", "accuracy": "0.5"},
+        {"S": 10**7, "D": 2 * 10**9, "loss_nats": "3", "accuracy": "N/A"},
+        {"S": 10**7, "D": 3 * 10**9, "loss_nats": "2", "accuracy": "0.7"},
+        {"S": 10**7, "D": 4 * 10**9, "loss_nats": "", "accuracy": "nan"},
     ]
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, "revision=x")
     assert f"left out 1 row of {tmp_path / 'a.csv'} without a value" in answer.stderr
     assert f"left out 2 values of {tmp_path / 'a.csv'} that are empty or NaN" in answer.stderr
-    expected = [(1000, None, 0.5), (2000, 3.0, None), (3000, 2.0, 0.7)]
+    expected = [(10**9, None, 0.5), (2 * 10**9, 3.0, None), (3 * 10**9, 2.0, 0.7)]
     assert found(store, "training_tokens, cross_entropy_nats, accuracy") == expected
 
 
 def test_an_empty_cell_of_what_runs_vary_is_no_value(store: Path, cwd: Path, tmp_path: Path) -> None:
     rows = [
-        {"S": 10, "D": 1000, "vary_lr": lr, "loss_nats": loss} for lr, loss in ((0.003, 3.0), ("", 2.9), ("NA", 2.9))
+        {"S": 10**7, "D": 10**9, "vary_lr": lr, "loss_nats": loss}
+        for lr, loss in ((0.003, 3.0), ("", 2.9), ("NA", 2.9))
     ]
     bring(write_table(tmp_path / "a.csv", rows), store, cwd, "revision=x")
     assert found(store, "vary_lr, cross_entropy_nats") == [(0.003, 3.0), (None, 2.9)]
@@ -144,7 +146,7 @@ def test_an_empty_cell_of_what_runs_vary_is_no_value(store: Path, cwd: Path, tmp
 
 @pytest.mark.parametrize("cell", ["1.5M", "60.5", "0", "-3"])
 def test_all_parameters_are_a_whole_number_up_to_its_suffix(cell: str, store: Path, cwd: Path, tmp_path: Path) -> None:
-    rows = [{"S": 10, "D": 1000, "total_params": cell, "loss_nats": 3.0}]
+    rows = [{"S": 10**7, "D": 10**9, "total_params": cell, "loss_nats": 3.0}]
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, "revision=x", check=None)
     if cell == "1.5M":
         assert found(store, "total_params") == [(1_500_000,)]
@@ -178,7 +180,7 @@ def test_rows_that_repeat_others_are_left_out_and_counted(store: Path, cwd: Path
 
 
 def test_rows_of_rbp_that_repeat_others_are_left_out_too(store: Path, cwd: Path, tmp_path: Path) -> None:
-    rows = [{"S": 10, "k": k, "rbp": rbp} for k, rbp in ((1, 0.4), (5, 0.6), (1, 0.4))]
+    rows = [{"S": 10**7, "k": k, "rbp": rbp} for k, rbp in ((1, 0.4), (5, 0.6), (1, 0.4))]
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, "ties=mid")
     assert "left out 1 row" in answer.stderr
     assert found(store, "k, rbp") == [(1, 0.4), (5, 0.6)]
@@ -222,11 +224,11 @@ def test_what_all_rows_lack_is_told_once_and_before_their_faults(store: Path, cw
 
 def test_faults_are_told_by_the_columns_of_their_text(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("N,a_loss,b_acc\n10,3,0.5\n10,4,0.5\n20,5,50\n")
+    file.write_text("N,a_loss,b_acc\n10M,3,0.5\n10M,4,0.5\n20M,5,50\n")
     words = ("import", file, "source=me", "family=lab", "columns={S: N}")
     texts = "texts={a: {loss_bits: a_loss}, b: {accuracy: b_acc}}"
     *lines, _ = here(*words, texts, "--store", store, cwd=cwd, check=2).stderr.splitlines()
-    assert lines[0].startswith(f"rbpx: {file}, line 3: a_loss in nats of lab 10 on a is 2.77")
+    assert lines[0].startswith(f"rbpx: {file}, line 3: a_loss in nats of lab 10000000 on a is 2.77")
     assert lines[1].startswith(f"rbpx: {file}, line 4: b_acc is 50; give shares")
 
 

@@ -15,7 +15,8 @@ from tests.support.composed import here
 from tests.support.imports import found, imported
 from tests.support.stores import snapshot
 
-COLUMNS = "columns={S: params, D: tokens, loss_nats: loss, model: run_name}"
+ONCE = "{{column: {}, times: 1}}".format  # so few that an import asks what they count
+COLUMNS = f"columns={{S: {ONCE('params')}, D: {ONCE('tokens')}, loss_nats: loss, model: run_name}}"
 VARIANT = f"{COLUMNS[:-1]}, variant: optimizer}}"
 TOKENS = (1e9, 3e9, 9e9, 27e9)
 
@@ -89,10 +90,10 @@ def test_trainings_of_one_size_have_a_law_each_along_their_checkpoints_and_one_t
 
 
 def test_two_runs_of_one_size_that_nothing_tells_apart_are_named(store: Path, cwd: Path, tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("model,S,loss_nats\na,10,3\nb,10,2.9\nc,20,2\nd,30,1\n")
+    (tmp_path / "runs.csv").write_text("model,S,loss_nats\na,10M,3\nb,10M,2.9\nc,20M,2\nd,30M,1\n")
     bring(tmp_path / "runs.csv", store, cwd, "revision=x")
     (line,) = here("fit", "--store", store, cwd=cwd, check=2).stderr.splitlines()
-    assert "two models with S = 10 on c4, a and b;" in line
+    assert "two models with S = 10,000,000 on c4, a and b;" in line
 
 
 @pytest.mark.parametrize(("header", "cell"), [("run_name", "a"), ("run_name,size", "a,one")])
@@ -180,7 +181,7 @@ def test_a_file_that_names_its_sizes_has_the_ids_that_it_always_had(store: Path,
         table = csv.writer(file)
         table.writerow(["size", "model", "S", "D", "loss_nats", "run_id"])
         table.writerows(BEFORE)
-    told = ("source=them", "family=lab", "dataset=c4")
+    told = ("source=them", "family=lab", "dataset=c4", f"columns={{D: {ONCE('D')}}}")
     imports.bring(tmp_path / "runs.csv", store, cwd, *told)
     assert observations(store) == BEFORE
     assert [path.name for path in (store / "imports").iterdir()] == [FILE]

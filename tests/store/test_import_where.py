@@ -26,7 +26,7 @@ ROWS: list[dict[str, Any]] = [
     {"run": "c", "S": "120M", "val loss": float("nan"), "outlier": False, "tokens": 3000},
     {"run": "d", "S": "120M", "val loss": 2.9, "outlier": False, "tokens": 4000},
 ]
-COLUMNS = 'columns={loss_nats: "val loss", model: run, D: tokens}'
+COLUMNS = 'columns={loss_nats: "val loss", model: run, D: {column: tokens, times: 1}}'
 
 
 @pytest.fixture

@@ -7,15 +7,17 @@ S (any positive number), D (tokens), C (FLOPs), active_params, step, tokens_per_
 variant, weight, vary_NAME (what a sweep varies), schedule, schedule_tokens and lr (of losses by step, which say where
 decays end), dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and
 item, n_samples and n_correct (attempts at an item, and how many were right); columns='{rbp: their_name}' maps others,
-what is nested by dots (train.lr). Counts may be written 1.2B, 60M, 3e9 or 1,000. The unit of a loss is stated, never
-assumed. Losses and accuracies that are empty or NaN, and rows that repeat others, are left out and counted. Everything
-else that is wrong is listed by its line, and then nothing is imported. --dry-run says what would come in. Analyses
-select imported rows with source=NAME and the tie rule they came with.
+what is nested by dots (train.lr). Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading says its unit, as
+"params (M)" and "tokens (B)", or columns='{S: {column: Size, times: 1e9}}' does. S of 7, 13 and 70 without one are
+refused. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
+others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
+--dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
 FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
-columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one observation.
+columns='{accuracy: acc_norm}'; filter=strict-match of several filters) and bits per byte of the right targets, as one
+observation.
 """
 
 import sys
@@ -80,11 +82,12 @@ def perform(asked: Asked) -> None:
 
     request, words = asked.request, list(asked.words)
     kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
-    given = next(
-        (key for key in ("where", "runs", "decimal", "sheet") if kind and getattr(request, key) is not None), None
-    )
+    of_file = ["where", "runs", "keep", "decimal", "sheet"]
+    not_of = {"": ["filter"], "tokens": [*of_file, "filter"], "samples": of_file}[kind]
+    given = next((key for key in not_of if getattr(request, key) is not None), None)
     if given is not None:
-        raise RbpxError(f"{given}= is of import FILE, and import {kind} takes all that its file has; drop it")
+        of = "samples" if given == "filter" else f"FILE, and import {kind} takes all that its file has"
+        raise RbpxError(f"{given}= is of import {of}; drop it")
     files = [*words, *([] if request.file is None else [request.file])]
     if len(files) != 1:
         raise RbpxError(f"import takes one file, got {len(files)}: {typed('import FILE', source='NAME')}")
@@ -161,9 +164,11 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     more = f" and {len(imported.ignored) - _LISTED:,} more" if len(imported.ignored) > _LISTED else ""
     ignored = ", ".join(imported.ignored[:_LISTED]) + more
     lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
+    again = "a later" if config.keep == "last" else "an earlier"
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),
+        (imported.n_replaced, "row", f"of which {again} one says the same step again ({typed(keep=config.keep)})"),
         (imported.judged.n_repeated, "row", "that an earlier row says already"),
         (imported.n_missing, "value", "that are empty or NaN"),
     ):
@@ -171,17 +176,18 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     if reading.steps is not None:
         first, last = reading.steps
         lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
-    for axis, most in imported.few.items():
-        nouns, many, letter = ("parameters", "millions", "M") if axis == "S" else ("tokens", "billions", "B")
-        lines.append(f"{axis} of {file} is at most {most:,g} {nouns}; if it counts {many}, write {most:g}{letter}")
+    read_as = ", ".join(f"{column!r} as {how}" for column, how in imported.units.items())
+    lines += [f"read headings of {file} with their units: {read_as}"] if read_as else []
     counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
     n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
     brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
-    known = "nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already"
-    already = f" ({known})" if n_known else ""
+    judged = imported.judged
+    known = [("nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already")] * (n_known > 0)
+    known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
+    already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
     for line in lines:
         print(line, file=sys.stderr)

@@ -65,11 +65,12 @@ class TrainingGroup(Group):
 
     @property
     def n_undecayed(self) -> int:
-        """Points before the last of their training, but for ends of decays and where every point is at a constant rate.
+        """Points before the last of their training, but for ends of decays and where all states are at a constant rate.
 
-        A constant rate is what holds a state above a finished run of as many tokens, unless no run has decayed.
+        A constant rate is what holds a state above a finished run of as many tokens. A training with a single point may
+        be finished whatever its schedule is said to be, so only where each has several are all of them alike.
         """
-        if {run.place for run in self.runs} == {Place.constant}:
+        if {run.place for run in self.runs} == {Place.constant} and min(Counter(self.trainings).values()) > 1:
             return 0
         return self._n_before_last([run for run in self.runs if run.place is not Place.end])
 

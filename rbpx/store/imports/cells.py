@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.cells import as_written, is_empty, is_no_value, large_number, number, quoted, with_point
+from rbpx.files.cells import as_written, has_unit, is_empty, is_no_value, large_number, number, quoted, with_point
+from rbpx.store.imports.units import shown
 from rbpx.store.schema import VARY
 from rbpx.ties import Ties
 from rbpx.typed import typed
@@ -37,6 +38,7 @@ class Number:
         is_rounded: whether one that is not whole is rounded.
         scaled: whether it may be written 1.2B, 60M or 1,000.
         may_be_nan: whether NaN, NA and null stand for no number, as an empty cell does.
+        below_0: what is said besides of a number below 0.
     """
 
     meaning: str
@@ -47,21 +49,29 @@ class Number:
     is_rounded: bool = False
     scaled: bool = True
     may_be_nan: bool = False
+    below_0: str = ""
 
-    def of(self, cell: Any) -> float | None:
-        """The number of a cell; None where the cell says that there is none."""
-        if not self.scaled and isinstance(cell, str) and _PLAIN.fullmatch(cell) and float(cell) < self.most:
+    def of(self, cell: Any, times: Decimal | None = None) -> float | None:
+        """The number of a cell, times what its column counts; None where the cell says that there is none."""
+        plain = not self.scaled and times is None and isinstance(cell, str) and _PLAIN.fullmatch(cell)
+        if plain and float(cell) < self.most:
             return float(cell)
         if is_empty(cell) or (self.may_be_nan and is_no_value(cell)):
             return None
+        if times is not None and has_unit(cell):
+            raise Wrong(f"is {as_written(cell)}, but its column is read times {shown(times)}; write numbers alone")
         exact = large_number(cell) if self.scaled else number(cell)
+        if exact is not None and times is not None:
+            exact *= times
         if exact is not None and self.is_rounded and exact >= _FEWEST_ROUNDED:
             exact = exact.to_integral_value()
         sound = exact is not None and self.least <= exact <= self.most and abs(exact) < _BELOW
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
             has_comma = isinstance(cell, str) and "," in cell and with_point(cell) != cell
             point = f"; where decimals stand after a comma, give {typed(decimal=',')}" if has_comma else ""
-            raise Wrong(f"is {as_written(cell)}; {self.meaning}{point}")
+            below = self.below_0 if exact is not None and exact < 0 else ""
+            by = "" if times is None else f" times {shown(times)}"
+            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{point}{below}")
         return int(exact) if self.whole else float(exact)
 
 
@@ -78,14 +88,15 @@ def _positive(meaning: str, whole: bool = False) -> Number:
     return Number(how, above=True, whole=whole, most=2**63 - 1 if whole else _BELOW)
 
 
-def _quantity(meaning: str, most: float = _BELOW) -> Number:
-    return Number(meaning, most=most, scaled=False, may_be_nan=True)
+def _quantity(meaning: str, most: float = _BELOW, below_0: str = "") -> Number:
+    return Number(meaning, most=most, scaled=False, may_be_nan=True, below_0=below_0)
 
 
 def _loss(unit: str) -> Number:
-    return _quantity(f"give {unit}, finite and 0 or more, or nothing")
+    return _quantity(f"give {unit}, finite and 0 or more, or nothing", below_0=_NORMALISED)
 
 
+_NORMALISED: Final = "; a loss less that of a unigram is kept as a column vary_NAME, beside one that is of this unit"
 _TOKENS: Final = "are a whole number from 1, not billions (write 1.5B); or empty"
 _FROM_0: Final = "a whole number from 0 is expected, or empty"
 _SHARE: Final = "give shares in [0, 1], not percent"
@@ -119,12 +130,15 @@ MISSING_K: Final = f"is empty; {NUMBERS['k'].meaning}"  # what is wrong with a r
 MISSING_RBP: Final = "is empty; give a share in [0, 1], or leave the row out"
 
 
-def value_of(cell: Any, field: str, given: str | None = None, needed: bool = False) -> Any:
+def value_of(
+    cell: Any, field: str, given: str | None = None, needed: bool = False, times: Decimal | None = None
+) -> Any:
     """The number or the name that a cell holds; None where it holds none.
 
     Args:
         cell: the cell.
         field: what it is of.
+        times: what the numbers of its column are times, where that was said.
         given: the name that all rows have; one that a cell holds must not differ.
         needed: whether there must be one.
 
@@ -134,7 +148,7 @@ def value_of(cell: Any, field: str, given: str | None = None, needed: bool = Fal
     numbers = NUMBERS.get(field, _KNOB if field.startswith(VARY) else None)
     if numbers is None:
         return _name_of(cell, field, given, needed)
-    value = numbers.of(cell)
+    value = numbers.of(cell, times)
     if value is None and needed:
         raise Wrong(f"is {as_written(cell)}; {numbers.meaning}")
     return value
@@ -156,10 +170,10 @@ def _name_of(cell: Any, field: str, given: str | None, needed: bool) -> str | No
     return name
 
 
-def is_rounded(cell: Any, field: str) -> bool:
+def is_rounded(cell: Any, field: str, times: Decimal | None = None) -> bool:
     """Whether a cell holds a count that is no whole number, and is rounded."""
     exact = large_number(cell) if field in NUMBERS and NUMBERS[field].is_rounded and not is_empty(cell) else None
-    return exact is not None and not _is_whole(exact)
+    return exact is not None and not _is_whole(exact * (times or 1))
 
 
 def type_of(field: str) -> pa.DataType:

@@ -3,9 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
+from rbpx.config.imports import choice_of
 from rbpx.errors import RbpxError
+from rbpx.store.imports.cells import NUMBERS
+from rbpx.store.imports.units import headings_with_units, shown, unit_of
+from rbpx.store.schema import VARY
 from rbpx.typed import typed
 
 # Field -> names of its column, the preferred one first; compared without regard to case.
@@ -56,6 +61,10 @@ TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials"
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
 OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
+COUNTED: Final = (  # what a heading may count in millions or billions
+    *("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops", "unique_tokens"),
+    *("schedule_tokens", "tokens_per_step", "training_step"),
+)
 OF_RUN: Final = (*QUANTITIES, "lr")  # what a run may have a column of its own for
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
 _OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
@@ -64,7 +73,12 @@ _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
 _DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
+_SHOWN: Final = {
+    **{"non_embedding_params": "S", "training_tokens": "D", "training_flops": "C"},
+    "cross_entropy_nats": "loss_nats",
+}
 _PERPLEXITIES = {"perplexity", "ppl"}
+_OTHERWISE = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 
 
@@ -76,6 +90,7 @@ class Columns:
         named: field -> column.
         wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
+        times: field -> what the numbers of its column are times, as its heading or the user said.
         texts: text -> the columns that are of it alone, where several texts stand side by side.
         runs: run -> the columns that are of it alone, where several runs do.
     """
@@ -83,6 +98,7 @@ class Columns:
     named: dict[str, str]
     wide: dict[int, str]
     ignored: tuple[str, ...]
+    times: dict[str, Decimal] = field(default_factory=dict)
     texts: dict[str, "Columns"] = field(default_factory=dict)
     runs: dict[str, "Columns"] = field(default_factory=dict)
 
@@ -103,9 +119,16 @@ class Columns:
         return "rbp" in self.named or bool(self.wide) or any(text.has_rbp for text in self.texts.values())
 
     @property
+    def units(self) -> dict[str, str]:
+        """Column -> how its heading was read, as `S times 1e6`, of those that say a unit."""
+        read = {self.named[name]: f"{shown_field(name)} times {shown(times)}" for name, times in self.times.items()}
+        return {column: how for column, how in read.items() if unit_of(column) is not None}
+
+    @property
     def mapping(self) -> dict[str, str]:
-        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column, for provenance."""
+        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column, and what it is times, for provenance."""
         own = self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
+        own |= {name: f"{own[name]} times {shown(times)}" for name, times in self.times.items() if times != 1}
         apart = [*self.texts.items(), *self.runs.items()]
         return own | {f"{name}: {key}": column for name, of in apart for key, column in of.mapping.items()}
 
@@ -119,9 +142,9 @@ def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, st
 
 def match_columns(
     columns: Sequence[str],
-    chosen: Mapping[str, str],
+    chosen: Mapping[str, Any],
     file: str,
-    texts: Mapping[str, Mapping[str, str]] | None = None,
+    texts: Mapping[str, Mapping[str, Any]] | None = None,
     runs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Columns, list[str]]:
     """Which field each column of a file of observations holds, as the user chose, otherwise by its name; what is wrong.
@@ -130,7 +153,7 @@ def match_columns(
 
     Args:
         columns: names of the columns, no two of which differ only in case.
-        chosen: field, by any of its names, or rbp_K -> column.
+        chosen: field, by any of its names, or rbp_K -> column, or {column, times}.
         file: the file, for errors.
         texts: text -> such choices for what was measured on it, where texts stand in columns.
         runs: run -> the same, where runs do.
@@ -142,29 +165,39 @@ def match_columns(
     runs = {
         name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()
     }
-    named, wide = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
+    own_columns = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
+    named, wide, times = own_columns.named, own_columns.wide, own_columns.times
     of_texts, of_runs = (
-        {
-            name: Columns(*_chosen(by_name, of, f"{key}: {name}: {file}", fields), ())
-            for name, of in (each or {}).items()
-        }
+        {name: _chosen(by_name, of, f"{key}: {name}: {file}", fields) for name, of in (each or {}).items()}
         for key, each, fields in (("texts", texts, _OF_TEXTS), ("runs", runs, OF_RUN))
     )
     apart, own = ("runs", _OF_RUNS) if of_runs else ("texts", _OF_TEXTS) if of_texts else ("", ())
-    used = {*named.values(), *wide.values()}
-    for of in (*of_texts.values(), *of_runs.values()):
-        used |= set(of.mapping.values())
+    used = {
+        column
+        for of in (own_columns, *of_texts.values(), *of_runs.values())
+        for column in (*of.named.values(), *of.wide.values())
+    }
     free = {name: column for name, column in by_name.items() if column not in used}
     fields = [name for name in OBSERVATION_FIELDS if name not in own]
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
             named[name] = free.pop(_plain(column))
     named |= {_plain(c): free.pop(name) for name, c in list(free.items()) if _VARY.fullmatch(_plain(c))}
+    counted = {name: ALIASES[name] for name in COUNTED if name not in (*named, *own)}
+    with_units = headings_with_units(free.values(), counted)
+    named |= {name: free.pop(_plain(found[0])) for name, found in with_units.items() if len(found) == 1}
+    times |= {name: unit.times for name in COUNTED if name not in times and (unit := unit_of(named.get(name, "")))}
     if "rbp" not in chosen and not apart:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
     if "n_correct" not in named or apart:
         free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
-    problems = [_problem(of.named, of.wide, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
+    problems: list[str | None] = [
+        f"{file}: {' and '.join(map(repr, found))} may both be {shown_field(name)}; say which: "
+        f"{typed(columns={shown_field(name): found[0]})}"
+        for name, found in with_units.items()
+        if len(found) > 1
+    ]
+    problems += [_problem(of.named, of.wide, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
     if apart:
         in_texts = ("dataset", "text_hash") if of_texts else ()
         doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
@@ -176,12 +209,12 @@ def match_columns(
         if "rbp" not in named and not wide:
             free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
         problems.append(_problem(named, wide, columns, free, file))
-    if "non_embedding_params" not in named and not of_runs:
+    if not of_runs and "non_embedding_params" not in {*named, *with_units}:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}"
         )
-    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
+    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), times, of_texts, of_runs)
     return columns_of, [problem for problem in problems if problem is not None]
 
 
@@ -200,17 +233,17 @@ def _of_run(by_name: Mapping[str, str], column: str) -> str:
     return logged[0] if logged else column
 
 
-def _chosen(
-    by_name: Mapping[str, str], chosen: Mapping[str, str], where: str, fields: Sequence[str]
-) -> tuple[dict[str, str], dict[int, str]]:
-    """The columns that were chosen for fields, and for RBP at single k."""
+def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, fields: Sequence[str]) -> Columns:
+    """The columns that were chosen for fields, and for RBP at single k, with their factors."""
     named: dict[str, str] = {}
     wide: dict[int, str] = {}
-    for name, column in chosen.items():
+    times: dict[str, Decimal] = {}
+    for name, told in chosen.items():
+        column, factor = choice_of(told)
         if _plain(column) not in by_name:
             raise RbpxError(f"{where} has no column {column!r} for {name}; it has: {', '.join(by_name.values())}")
         wide_field = _WIDE.fullmatch(name)
-        meant = next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
+        meant = field_of(name, fields)
         if _VARY.fullmatch(name) and "variant" in fields:  # of a run, whatever its texts
             meant = name
         if wide_field:
@@ -222,14 +255,23 @@ def _chosen(
         elif _plain(name) in _OF_NO_UNIT:
             raise RbpxError(f"{where}: {name} has no unit; {_units(column)}")
         else:
-            known = ", ".join(_shown(known) for known in fields)
+            known = ", ".join(shown_field(known) for known in fields)
             raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K, vary_NAME")
-    return named, wide
+        if factor is not None:
+            if meant is None or (meant not in NUMBERS and not meant.startswith(VARY)):
+                raise RbpxError(f"{where}: {name} takes no times, which is of one number; leave times out")
+            times[meant] = factor
+    return Columns(named, wide, (), times)
 
 
-def _shown(field: str) -> str:
+def field_of(name: str, fields: Sequence[str] = OBSERVATION_FIELDS) -> str | None:
+    """The field that a name means; None where it is none of them."""
+    return next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
+
+
+def shown_field(field: str) -> str:
     """The name by which an error advises a field."""
-    return {"non_embedding_params": "S", "cross_entropy_nats": "loss_nats"}.get(field, field)
+    return _SHOWN.get(field, field)
 
 
 def _units(column: str) -> str:
@@ -247,9 +289,15 @@ def _problem(
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         if _plain(named.get(quantity, "")) in _PERPLEXITIES:
-            return f"{file}: column {named[quantity]!r} is no {_shown(quantity)}; {_units(named[quantity])}"
+            return f"{file}: column {named[quantity]!r} is no {shown_field(quantity)}; {_units(named[quantity])}"
     if not says and "rbp" not in named and not wide:
-        unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
+        normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
+        if normalised is not None:
+            kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', _plain(normalised))}": normalised})
+            return (
+                f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
+            )
+        unit = next((column for name, column in free.items() if name in _OF_NO_UNIT), None)
         if unit is not None:
             return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
         return (

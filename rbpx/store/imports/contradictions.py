@@ -17,10 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rbpx.config.imports import Keep
 from rbpx.files.cells import as_written
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.identity import codes, rows_of
-from rbpx.store.imports.observations import FIELDS, MODEL, written
+from rbpx.store.imports.observations import FIELDS, MODEL, STATED, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 from rbpx.typed import typed
 
@@ -41,6 +42,8 @@ class Judged:
         read: those of the file, in order; what several rows repeat stands once.
         new: those of them that are not stored already.
         n_repeated: rows of the file that repeat an earlier one.
+        n_updated: rows of which the store had the values, and which say more.
+        updated: the fields in which they do.
         faults: rows that cannot be true beside another, of the file or of the store.
     """
 
@@ -48,6 +51,8 @@ class Judged:
     new: pa.Table
     n_repeated: int
     faults: Faults
+    n_updated: int = 0
+    updated: tuple[str, ...] = ()
 
 
 def fields_of(columns: pa.Schema) -> pa.Schema:
@@ -68,9 +73,11 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
     both = pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
     rows = read["row"].to_numpy()
-    words = _Words(both, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown)
+    words = _Words(both, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown, n_stored)
     faults = Faults()
     says_new, repeats = np.zeros(both.num_rows, bool), np.zeros(both.num_rows, bool)
+    firsts: dict[str | None, _Integers] = {}  # field -> the rows that are the first to say it
+    more: _Integers = np.empty(0, np.int64)  # rows of a thing that the store has values of
 
     def refuse(at: _Integers, other: _Integers, explain: Callable[[int, int], str]) -> None:
         at, other = (each[np.maximum(at, other) >= n_stored] for each in (at, other))  # not both of the store
@@ -79,7 +86,9 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
 
     for name, said, thing, value in _statements(both):
         first = _firsts(said, thing)
-        says_new[said[first == said]] = True
+        firsts[name] = said[first == said]
+        says_new[firsts[name]] = True
+        more = said[(first < n_stored) & (said >= n_stored)] if name == _S else more
         repeats[said[(first != said) & (first >= n_stored)]] = True
         differs = value[said] != value[first]
         refuse(said[differs], first[differs], partial(words.other_value, name=name))
@@ -87,7 +96,27 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
         refuse(*pairs)
     is_new, repeated = says_new[n_stored:], (repeats & ~says_new)[n_stored:]
     once, new = rows_of(read, ~repeated), rows_of(read, is_new)
-    return Judged(once, new, len(np.unique(rows[repeated])), faults)
+    updated = {name: np.intersect1d(said, more) for name, said in firsts.items() if name is not None}
+    updated = {name: at for name, at in updated.items() if at.size}
+    n_updated = len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored]))
+    shown_as = tuple(shown(name, None, None) for name in updated)
+    return Judged(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
+
+
+def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
+    """The first or the last of observations of one model and step that say the same, and how many rows it replaces.
+
+    A training that starts again from its last checkpoint writes the steps behind it twice.
+    """
+    names = (*MODEL, _S, "item", "ties", "n", "k", *varied(read.column_names))
+    thing = codes(read, names)
+    for name in STATED:
+        thing = 2 * thing + _valid(read, name)
+    in_order = thing if keep is Keep.first else thing[::-1]
+    at = np.unique(in_order, return_index=True)[1]
+    kept = np.zeros(len(thing), bool)
+    kept[at if keep is Keep.first else len(thing) - 1 - at] = True
+    return rows_of(read, kept), len(np.unique(read["row"].to_numpy()[~kept]))
 
 
 def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, _Integers]]:
@@ -161,6 +190,7 @@ class _Words:
     both: pa.Table
     where: Callable[[int], str]
     shown: Shown
+    n_stored: int
 
     def value(self, name: str, at: int) -> Any:
         return self.both[name][at].as_py()
@@ -184,10 +214,11 @@ class _Words:
         if self.value("k", at) is None:
             apart = "give runs that differ another model, variant or step, keep what they vary with "
             apart += f"{typed(columns={'vary_lr': 'COLUMN'})}, "
+        one = f" ({typed(keep='last')} of a step that a restart wrote twice)" if other >= self.n_stored else ""
         return (
             f"{self.column(name, at)} of {self.name(at)} is {as_written(self.value(name, at))}, but "
-            f"{as_written(self.value(name, other))} in {self.where(other)}; keep one of them, {apart}or name another "
-            f"source than {self.value('source', at)}"
+            f"{as_written(self.value(name, other))} in {self.where(other)}; keep one of them{one}, {apart}or name "
+            f"another source than {self.value('source', at)}"
         )
 
     def falls(self, low: int, high: int) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
 from rbpx.typed import typed
@@ -58,23 +58,26 @@ def is_of_harness(names: Sequence[str]) -> bool:
     return {"arguments", "filtered_resps"} <= {name.partition(".")[0] for name in names}
 
 
-def read_samples(path: Path, metric: str | None = None) -> Scored:
+def read_samples(path: Path, metric: str | None = None, filter_name: str | None = None) -> Scored:
     """The scores that a file of samples gives.
 
     Args:
         path: samples_TASK_TIME.jsonl.
         metric: which of those logged is the accuracy, as acc_norm; None is acc, else exact_match, if there is one.
+        filter_name: whose answers count, as strict-match; None where the file has those of one.
 
     Raises:
-        RbpxError: it is no such file, an item is there twice, or a value of the metric is no share.
+        RbpxError: it is no such file, it has several filters and none of them is named, an item is there twice, or a
+            value of the metric is no share.
     """
     read = read_rows(path)
     if not read.rows or not is_of_harness(read.columns):
         raise RbpxError(f"{path} has no samples of lm-evaluation-harness; give a samples_*.jsonl of --log_samples")
-    _check_alone(read.rows)
-    named = _metric(read.rows[0], metric)
-    shares = [] if named is None else [_share(row, named) for row in read.rows]
-    targets = [_right_target(row) for row in read.rows]
+    rows = _of_filter(read.rows, filter_name)
+    _check_alone(rows)
+    named = _metric(rows[0], metric)
+    shares = [] if named is None else [_share(row, named) for row in rows]
+    targets = [_right_target(row) for row in rows]
     known = np.array([target for target in targets if target is not None], float)
     accuracy = _mean(shares) if shares else (None, None)
     bits = _bits_per_byte(known) if len(known) == len(targets) else (None, None)
@@ -82,16 +85,23 @@ def read_samples(path: Path, metric: str | None = None) -> Scored:
         named_by = typed(columns={"accuracy": "METRIC"})
         raise RbpxError(f"{path} logs neither an accuracy nor a likelihood; name a metric with {named_by}")
     found = _NAME.match(path.name)
-    return Scored(read.sha256, None if found is None else found[1], len(read.rows), named, *accuracy, *bits)
+    return Scored(read.sha256, None if found is None else found[1], len(rows), named, *accuracy, *bits)
+
+
+def _of_filter(rows: Sequence[Row], asked: str | None) -> list[Row]:
+    """The answers of one filter: of the one that was asked for, or of the only one."""
+    of: dict[str, list[Row]] = {}
+    for row in rows:
+        of.setdefault(str(row.values.get("filter")), []).append(row)
+    if asked in of or (asked is None and len(of) == 1):
+        return of[asked or next(iter(of))]
+    no = "" if asked is None else f"no answers of filter {asked}, but "
+    has = f"{no}the answers of {number_of(len(of), 'filter')} ({', '.join(of)})"
+    raise RbpxError(f"{rows[0].path} has {has}; take those of one with {typed(filter=next(iter(of)))}")
 
 
 def _check_alone(rows: Sequence[Row]) -> None:
-    """Refuse answers of several filters, and items that have no number or are there twice."""
-    filters = list(dict.fromkeys(str(row.values.get("filter")) for row in rows))
-    if len(filters) > 1:
-        raise RbpxError(
-            f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep those of one"
-        )
+    """Refuse items that have no number or are there twice."""
     seen: set[int] = set()
     for row in rows:
         item = row.values.get("doc_id")

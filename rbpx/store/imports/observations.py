@@ -7,6 +7,7 @@ comes from. A size that a file does not name is null here.
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.config.imports import ImportConfig
+from rbpx.config.imports import FEW_PARAMS, ImportConfig
+from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
@@ -35,6 +37,7 @@ _OF_ALL: Final = tuple(name for name in FIELDS if name not in _OF_TEXT)
 _GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set(_OF_ALL)  # for rows that say none
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # how far a training is
 _LOSSES: Final = (*QUANTITIES, "loss_bits")
+_FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
 _VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # without any of which a row says nothing
 
 
@@ -48,6 +51,8 @@ class Reading:
         n_empty: rows without a value.
         n_missing: losses and accuracies that are empty or NaN, in rows that have another value.
         rounded: column -> counts in it that were no whole numbers.
+        few: of S, D and C by field their column and its largest number, where that is so small that it may count
+            millions or billions, and nothing says what it counts.
         steps: the first and the last row, where rows count as steps since nothing says how far a training is.
     """
 
@@ -56,6 +61,7 @@ class Reading:
     n_empty: int
     n_missing: int
     rounded: dict[str, int]
+    few: dict[str, tuple[str, float]]
     steps: tuple[int, int] | None
 
 
@@ -77,6 +83,7 @@ class _Reader:
         self.has_value = np.zeros(n_rows, bool)
         self.n_missing = np.zeros(n_rows, np.int64)
         self.rounded: dict[str, int] = {}
+        self.few: dict[str, tuple[str, float]] = {}
         # of runs side by side, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
@@ -106,6 +113,7 @@ class _Reader:
             n_empty=int(empty.sum()),
             n_missing=int(self.n_missing[~empty].sum()),
             rounded=self.rounded,
+            few=self.few,
             steps=(rows_of[0].number, rows_of[-1].number) if self.counts_steps else None,
         )
 
@@ -164,7 +172,7 @@ class _Reader:
             wide = columns.wide.items()
             return [(self.checked(name, "rbp"), pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in wide]
         name = columns.named["rbp"]
-        share, k = self.checked(name, "rbp"), self.read_field("k", columns)
+        share, k = self.read_field("rbp", columns), self.read_field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
         self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{name} {MISSING_RBP}")
         self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {MISSING_K}")
@@ -185,31 +193,40 @@ class _Reader:
 
     def read_field(self, field: str, columns: Columns, needed: bool = False) -> pa.Array:
         """A field of every row, null where it is empty; what was given for all rows, where rows do not say it."""
-        return self.checked(columns.named.get(field), field, needed)
+        return self.checked(columns.named.get(field), field, needed, columns.times.get(field))
 
-    def checked(self, name: str | None, field: str, needed: bool = False) -> pa.Array:
+    def checked(self, name: str | None, field: str, needed: bool = False, times: Decimal | None = None) -> pa.Array:
         """A field as a column holds it; null of cells that are refused, which are faults."""
         given = getattr(self.config, field) if field in _GIVEN else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
         values, wrong = [], dict[int, str]()
         for code, cell in enumerate(cells):
             try:
-                values.append(value_of(cell, field, given, needed))
+                values.append(value_of(cell, field, given, needed, times))
             except Wrong as problem:
                 values.append(None)
                 wrong[code] = str(problem)
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
         self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}")
         read = pa.array(values, type_of(field)).take(pa.array(codes))
-        rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field)]
+        rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
         if name is not None and rounded:
             self.rounded[name] = int(np.isin(codes, rounded).sum())
+        if name is not None and field in _FEW and times is None:
+            self.count_few(name, field, cells, max((value for value in values if value is not None), default=0))
         if field in _VALUES:
             says = _valid(read)
             says[rows] = True
             self.has_value |= says
             self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
         return read
+
+    def count_few(self, name: str, field: str, cells: Sequence[Any], largest: float) -> None:
+        """Note a column whose numbers, those that are refused among them, are too small to have no unit."""
+        if largest < _FEW[field] and not any(map(has_unit, cells)):
+            most = max((exact for cell in cells if (exact := large_number(cell)) is not None), default=0)
+            if 0 < most < _FEW[field]:
+                self.few[field] = (name, float(most))
 
 
 def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:

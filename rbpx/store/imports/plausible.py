@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults
+from rbpx.typed import typed
 
 Fields = dict[str, pa.Array]
 _FACTOR: Final = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts
@@ -24,7 +25,8 @@ def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
     )
     above = f"{columns.shown('active_params')} is above S, of which a token uses all or a part"
     faults.add(np.flatnonzero(active > S), above)
-    apart = np.isfinite(C / (S * D))
+    known = np.isfinite(C / (S * D))
+    apart = known.copy()
     for params in (S, active, total):
         ratio = C / (6 * params * D)
         apart &= ~((ratio >= 1 / _FACTOR) & (ratio <= _FACTOR))
@@ -37,7 +39,17 @@ def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
             "factor of 3: correct S, D or C, give active_params or total_params where those count, or leave C out"
         )
 
-    faults.add(np.flatnonzero(apart), text)
+    def of_unit(row: int) -> str:
+        times = float(f"{factor[row]:.3g}")
+        unit = typed(columns={"S": {"column": columns.shown("non_embedding_params"), "times": "1e6"}})
+        return (
+            f"{columns.shown('training_flops')} is {C[row]:.4g}, {times:,g} times 6 S D, and about as many times in "
+            f"each of {apart.sum():,} rows, so the unit of S, D or C is wrong: correct it, or say it, as {unit}"
+        )
+
+    factor = C / (6 * S * D)
+    is_of_unit = apart.sum() > 1 and (apart == known).all() and np.ptp(np.log(factor[known])) < np.log(_FACTOR)
+    faults.add(np.flatnonzero(apart)[: 1 if is_of_unit else None], of_unit if is_of_unit else text)
 
 
 def check_attempts(fields: Fields, columns: Columns, faults: Faults) -> None:

@@ -4,24 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.compute as pc
 from filelock import FileLock
 
-from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
+from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.store.imports.chosen_rows import named_in, rows_where
-from rbpx.store.imports.columns import Columns, match_columns
-from rbpx.store.imports.contradictions import Judged, not_stored, sized
+from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
+from rbpx.store.imports.contradictions import Judged, kept_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.imports.kept import LOCK, observations_of, write
 from rbpx.store.imports.observations import Reading, read_observations
 from rbpx.store.store import Store, now
 from rbpx.typed import typed
-
-_FEW = 10_000  # parameters, or tokens, below which a file may count millions or billions
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,18 @@ class Imported:
         judged: its observations beside those of the store.
         ignored: columns of the file that were not recognised.
         n_not_chosen: rows that do not meet `where`.
+        n_replaced: rows in whose place another of the same model and step stays, as `keep` says.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
+        units: column -> how its heading was read, as `S times 1e6`, of those that say a unit.
     """
 
     reading: Reading
     judged: Judged
     ignored: tuple[str, ...]
     n_not_chosen: int
+    n_replaced: int
     n_missing: int
-
-    @property
-    def few(self) -> dict[str, float]:
-        """The largest S and D of what was read, where they are so small that they may count millions or billions."""
-        names = {"S": "non_embedding_params", "D": "training_tokens"}
-        largest = {axis: pc.max(self.judged.read[name]).as_py() for axis, name in names.items()}
-        return {axis: most for axis, most in largest.items() if most is not None and most < _FEW}
+    units: dict[str, str]
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -73,11 +67,11 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
         MeasureError: the store cannot be written.
     """
     columns = request.columns or {}
-    others = sorted(columns.keys() - {"accuracy"})
+    others = sorted(name for name, metric in columns.items() if name != "accuracy" or not isinstance(metric, str))
     if others:
         alone = typed(columns={"accuracy": "METRIC"})
         raise RbpxError(f"import samples takes {alone} alone, got {others[0]}; leave it out")
-    scored = read_samples(path, columns.get("accuracy"))
+    scored = read_samples(path, columns.get("accuracy"), request.filter)
     row = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
     row["dataset"] = request.dataset or scored.task
     missing = [f"{name}=" for name, value in row.items() if value in (None, "")]
@@ -93,7 +87,8 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
     del row["source"]
     cells = {name: value for name, value in row.items() if value is not None}
     table = Rows(path, scored.sha256, tuple(cells), [Row(path, 1, None, cells)])
-    named = replace(request, columns=None, dataset=None, family=None, protocol=None)
+    typed_S = {"S": {"column": "S", "times": 1}}  # by hand, so it is what it says
+    named = replace(request, columns=typed_S, dataset=None, family=None, protocol=None)
     return _bring(store, table, named, request.dry_run), scored
 
 
@@ -109,6 +104,12 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     wide = _widened(chosen, named) if named else chosen
     columns = _columns(wide.columns, of_fields, table.path, config)
     reading = read_observations(wide, columns, config)
+    if reading.few:
+        raise _few(reading.few, table.path, config)
+    n_replaced = 0
+    if config.keep is not None:
+        kept, n_replaced = kept_of(reading.observations, config.keep)
+        reading = replace(reading, observations=kept)
     files = store.import_files()
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
@@ -119,7 +120,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             if judged.new.num_rows:
                 origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
                 origin |= {"imported_at": now(), "columns": columns.mapping}
-                more = {"where": config.where, "runs": told_runs(config.runs)}
+                more = {"where": config.where, "keep": config.keep, "runs": told_runs(config.runs)}
                 more |= {"decimal": config.decimal, "sheet": config.sheet}
                 write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
     return Imported(
@@ -127,7 +128,23 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         judged,
         ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
         n_not_chosen=len(table.rows) - len(wide.rows),
+        n_replaced=n_replaced,
         n_missing=0 if named else reading.n_missing,
+        units=columns.units,
+    )
+
+
+def _few(few: Mapping[str, tuple[str, float]], path: Path, config: ImportConfig) -> RbpxError:
+    """The refusal of S, D or C that count no one knows what, with what to type."""
+    most = ", ".join(f"{shown_field(field)} is at most {largest:,g}" for field, (_, largest) in few.items())
+    told = {name: of for name, of in (config.columns or {}).items() if field_of(name) not in few}
+    for field, (column, largest) in few.items():
+        millions = largest >= 1000 and field == "non_embedding_params"
+        times = "1e21" if field == "training_flops" else "1e6" if millions else "1e9"
+        told[shown_field(field)] = {"column": column, "times": times}
+    return RbpxError(
+        f"{path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, or times: 1 of what "
+        "counts neither"
     )
 
 
@@ -147,11 +164,21 @@ def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, confi
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
-    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not."""
+    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not.
+
+    Raises:
+        RbpxError: one of them has a factor.
+    """
     by_name = {column.strip().lower(): column for column in columns}
-    asked = {name: (config.columns or {}).get(name, name).strip().lower() for name in ("quantity", "value", "stderr")}
+    chosen = {name: choice_of((config.columns or {}).get(name, name)) for name in ("quantity", "value", "stderr")}
+    asked = {name: column.strip().lower() for name, (column, _) in chosen.items()}
     named = {name: by_name[column] for name, column in asked.items() if column in by_name}
-    return named if "quantity" in named and "value" in named and not config.runs else {}
+    if "quantity" not in named or "value" not in named or config.runs:
+        return {}
+    scaled = next((name for name, (_, times) in chosen.items() if times is not None), None)
+    if scaled is not None:
+        raise RbpxError(f"columns: {scaled} takes no times, since its rows are of several quantities; leave times out")
+    return named
 
 
 def _widened(table: Rows, named: Mapping[str, str]) -> Rows:

@@ -137,7 +137,10 @@ def test_a_surface_is_fitted_again_from_what_it_carries(drawn: Path, cwd: Path, 
 
 def test_a_quantity_that_is_not_known_has_a_row_without_numbers(tmp_path: Path, cwd: Path) -> None:
     file = tmp_path / "runs.csv"
-    file.write_text("S,D,loss_nats\n" + "".join(f"{S},{100 * S + D},{9 / S}\n" for S in (10, 20, 40) for D in (1, 7)))
+    file.write_text(
+        "S,D,loss_nats\n"
+        + "".join(f"{S},{100 * S + D},{9 / S}\n" for S in (10**5, 2 * 10**5, 4 * 10**5) for D in (1, 7))
+    )
     here("import", file, "source=them", "family=f", "dataset=c4", "--store", tmp_path / "s", cwd=cwd, check=0)
     found = rows(tmp_path / "s", cwd, "surface", "laws=[cross_entropy,bits_per_byte]", "resamples=1")
     unknown = next(row for row in found if row["law"] == "bits_per_byte")
