@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.questions.emergence.law import fit_joint
+from rbpx.questions.emergence.laws import fit_joint
 from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.status import Status
 from tests.support.windows import ALPHA, LENGTHS, draw, sizes
@@ -34,7 +34,7 @@ def main(draws: int) -> None:
             pooled = fit_pooled(sizes(n), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
             strict = draw(rng, n, models, shared, constants=[0.5, 1.0, 2.5], counted=False)
             fits = (pooled, fit_joint(sizes(n), [1, 2, 5], strict.p_MN, strict.p_BMN))
-            ends = np.array([(fit.alpha.lo, fit.alpha.hi) for fit in fits], dtype=np.float64)
+            ends = np.array([(law.fit.alpha.lo, law.fit.alpha.hi) for law in fits], dtype=np.float64)
             holds.append((ends[:, 0] <= ALPHA) & (ends[:, 1] >= ALPHA))
             half.append((ends[:, 1] - ends[:, 0]) / 2)
             bends += Status.bends in pooled.reasons

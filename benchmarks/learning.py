@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.learning.curves import fit_powers, fit_sigmoids
 from rbpx.questions.learning.hits import hit_times
-from rbpx.questions.learning.tokens import Tokens
+from rbpx.runs.tokens import Tokens
 
 POINTS = np.log([106e3, 205e3, 401e3, 778e3, 1.5e6, 2.9e6, 5.6e6, 10.8e6])
 C = 0.3
