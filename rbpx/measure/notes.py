@@ -16,7 +16,7 @@ _ALL = 0.99  # of a text: some tokenizers leave out white space at the end of do
 def log_notes(
     dataset: DatasetConfig | None, documents: Sequence[Document], new: Sequence[Record], store: Store
 ) -> None:
-    """Say how much of a user's file was scored, and where padding or a BOS within the text counts.
+    """Say how much of a user's file was scored, how many items not, and where padding or a BOS within the text counts.
 
     Args:
         dataset: that was measured.
@@ -27,6 +27,13 @@ def log_notes(
     runs = [(f"{record['family']} on {record['dataset']}", store.manifest(record["run_id"])) for record in new]
     if runs and dataset is not None and dataset.path is not None and not dataset.has_items:
         _log_unscored(*runs[0], dataset, documents)
+    if dataset is not None and dataset.has_items:
+        for name, n, of in dict.fromkeys((name, run["n_skipped"], run["n_documents"]) for name, run in runs):
+            if n:
+                _LOGGER.warning(
+                    f"{name}: {n:,} of {number_of(n + of, 'item')} left out, because the tokenizer joins a target to "
+                    "its context, so that no token is the target's alone; dataset.joined=refuse names the first"
+                )
     for name, inner in ((name, run["inner_padding"]) for name, run in runs if "inner_padding" in run):
         _LOGGER.warning(
             f"{name}: {inner['documents']:,} of {number_of(len(documents), 'document')} contain {inner['text']}, with "
