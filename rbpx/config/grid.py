@@ -11,7 +11,7 @@ from rbpx.config.keys.key import names_of
 from rbpx.config.model.adapter import base_of, is_adapter, variants_of
 from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
-from rbpx.config.options import Bos, Padding
+from rbpx.config.options import Bos, Joined, Padding
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
@@ -40,6 +40,8 @@ class Cell:
         stride: tokens from one window to the next, None for half a window.
         padding: `counted` or `masked`, rows of the vocabulary without a token.
         bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
+        prefix: the token that begins each window: bos, eos, its text or its id; None for none.
+        joined: `skip` or `refuse`, items of which a target joins its context.
         dtype: precision of the model.
         limit: documents at most.
         seed: of the draw.
@@ -68,6 +70,8 @@ class Cell:
     stride: int | None = None
     padding: str = Padding.counted.value
     bos: str = Bos.tokenizer.value
+    prefix: str | None = None
+    joined: str = Joined.skip.value
     dtype: str
     limit: int
     seed: int
@@ -250,6 +254,10 @@ def cells(
     if request.dtype is None:
         at = "" if engine is None else f", which engine={engine.name} does not tell"
         raise RbpxError(f"dtype=null is not a precision{at}; give the one of the weights, as in dtype=bfloat16")
+    if protocol.prefix is not None and model.bos is not Bos.tokenizer:
+        raise RbpxError(
+            f"protocol.prefix={protocol.prefix} and model.bos={model.bos.value} both say what begins a text; drop one"
+        )
     family, chosen = members(model, request.size)
     if engine is not None and engine.model is not None and len(chosen) > 1:
         raise RbpxError(
@@ -277,6 +285,8 @@ def cells(
             stride=protocol.stride,
             padding=protocol.padding.value,
             bos=model.bos.value,
+            prefix=protocol.prefix,
+            joined=dataset.joined.value,
             dtype=request.dtype.value,
             limit=request.limit,
             seed=request.seed,

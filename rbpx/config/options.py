@@ -96,6 +96,13 @@ class Bos(Enum):
     none = "none"
 
 
+class Joined(Enum):
+    """What becomes of items of which a target joins its context: they are left out and counted, or the cell fails."""
+
+    skip = "skip"
+    refuse = "refuse"
+
+
 class FewshotDraw(Enum):
     """Which items share their examples.
 

@@ -2,6 +2,8 @@
 
 An item: the white space at the end of its context belongs to its target; the target's tokens are those of context and
 target together, less as many as the context alone has; where both exceed the window, tokens are cut off at the left.
+Where the tokenizer joins a target to its context, so that none is left, the harness stops; here the item is left out
+with all of its choices, or refused.
 The model reads all tokens but the last, so a window of W tokens predicts W and has W + 1 ids.
 
 A text: every token is scored, the first one predicted from the prefix (the BOS, else the EOS); each later window reads
@@ -9,32 +11,39 @@ the last token of the one before it, and the last window reads as many as it can
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.options import Bos
+from rbpx.config.options import Bos, Joined
 from rbpx.data.corpus import Document
-from rbpx.data.items import Part
 from rbpx.data.windows import Window, encoded, ids_around, token_bytes
 from rbpx.errors import RbpxError
 
 
 def cut_as_harness(
-    documents: Sequence[Document], tokenizer: Any, window: int, bos: Bos = Bos.tokenizer
+    documents: Sequence[Document],
+    tokenizer: Any,
+    window: int,
+    bos: Bos = Bos.tokenizer,
+    joined: Joined = Joined.skip,
 ) -> list[Window]:
     """The windows of documents, in their order: one of each target or choice, as many as it takes of a text.
+
+    Nothing is scored in those of an item of which a target joins its context.
 
     Args:
         documents: texts, or the contexts and targets of items.
         tokenizer: of the model.
         window: tokens that the model reads at once.
         bos: which special tokens begin a context or a text, if that does not begin with the prefix itself.
+        joined: whether such an item is left out or refused.
 
     Raises:
-        RbpxError: a target has no token of its own, or more than the window; or the tokenizer has no BOS or EOS, and a
-            text or a target without a context needs one.
+        RbpxError: a target has no token of its own and is refused, or has more than the window; or the tokenizer has no
+            BOS or EOS, and a text or a target without a context needs one.
     """
     encoder = _Encoder(tokenizer, bos)
     borders = [_border(document) for document in documents]
@@ -55,9 +64,27 @@ def cut_as_harness(
             prefix = encoder.prefix(document)
             context, target = ([prefix], ids) if ids[:1] != [prefix] else (ids[:1], ids[1:])
             places = [(0, 0)]
+        if not target and joined is Joined.refuse:
+            raise RbpxError(
+                f"{_which(document)} has the target {document.text[at:][:40]!r}, which the tokenizer joins to its "
+                "context, so that no token is the target's alone; begin the target with a space, or leave the row out, "
+                f"as dataset.joined={Joined.skip.value} does"
+            )
         n_bytes_T = token_bytes(document.text, offsets)
-        windows.append(_of_item(document, document.part, at, context, places, target, n_bytes_T, window))
-    return windows
+        windows.append(_of_item(document, at, context, places, target, n_bytes_T, window))
+    item_of = {document.doc_id: document.part.item for document in documents if document.part is not None}
+    left_out = {item_of[each.doc_id] for each in windows if each.doc_id in item_of and not each.n_scored}
+    return [
+        replace(each, scored=np.zeros_like(each.scored), n_bytes_scored=0)
+        if item_of.get(each.doc_id) in left_out
+        else each
+        for each in windows
+    ]
+
+
+def _which(document: Document) -> str:
+    choice = None if document.part is None else document.part.choice
+    return f"item {document.source_id}" + ("" if choice is None else f", choice {choice},")
 
 
 def _border(document: Document) -> int:
@@ -67,7 +94,6 @@ def _border(document: Document) -> int:
 
 def _of_item(
     document: Document,
-    part: Part,
     border: int,
     context: list[int],
     places: list[tuple[int, int]],
@@ -76,33 +102,25 @@ def _of_item(
     window: int,
 ) -> Window:
     """The window of one target; `n_bytes_T` are the bytes of the tokens of context and target together."""
-    which = f"item {document.source_id}" + ("" if part.choice is None else f", choice {part.choice},")
-    text = document.text[border:]
-    if not target:
-        raise RbpxError(
-            f"{which} has the target {text[:40]!r}, which the tokenizer joins to its context, so that no token is the "
-            "target's alone; begin the target with a space, or leave the row out"
-        )
     if len(target) > window:
         raise RbpxError(
-            f"{which} has a target of {len(target):,} tokens, but the model reads {window:,} at once, which leaves no "
-            "room for the context; take a model with a longer window, or leave the row out"
+            f"{_which(document)} has a target of {len(target):,} tokens, but the model reads {window:,} at once, which "
+            "leaves no room for the context; take a model with a longer window, or leave the row out"
         )
     ids = [*context, *target]
     start = max(len(ids) - window - 1, 0)
     cut_characters = min(max(end for _, end in places[:start]), border) if start else 0
-    scored_T = np.zeros(len(ids) - start, bool)
-    scored_T[-len(target) :] = True
-    bytes_T = np.zeros(len(scored_T), np.int64)
-    bytes_T[-len(target) :] = n_bytes_T[-len(target) :]
+    scored_T = np.arange(start, len(ids)) >= len(context)
+    before, bytes_T = len(n_bytes_T) - len(target), np.zeros(len(scored_T), np.int64)
+    bytes_T[scored_T] = n_bytes_T[before:]
     return Window(
         doc_id=document.doc_id,
         ids=np.asarray(ids[start:], np.int32),
         scored=scored_T,
         n_bytes=_n_bytes(document.text[cut_characters:]),
-        n_bytes_scored=_n_bytes(text),
+        n_bytes_scored=_n_bytes(document.text[border:]),
         start=start,
-        first_byte=int(n_bytes_T[: -len(target)].sum()),
+        first_byte=int(n_bytes_T[:before].sum()),
         bytes_T=bytes_T,
         ends_in_label=True,
     )

@@ -105,6 +105,36 @@ def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
     return Bos.tokenizer if ids == default_ids else bos
 
 
+def prefix_id(tokenizer: Any, prefix: str, n_rows: int) -> int:
+    """The id of the token that begins each window.
+
+    Args:
+        tokenizer: of the model.
+        prefix: bos, eos, an id, or a text that is one token.
+        n_rows: of the model's embedding; ids from there on cannot be read.
+
+    Raises:
+        RbpxError: it is not one token of the tokenizer and the model.
+    """
+    of_name = {"bos": tokenizer.bos_token_id, "eos": tokenizer.eos_token_id}
+    text, n_ids = prefix.replace("\\n", "\n"), min(len(tokenizer), n_rows)
+    if prefix in of_name:
+        ids, found = [of_name[prefix]], f"has no {prefix.upper()}"
+    elif prefix.isdecimal():
+        ids, found = [int(prefix)], f"has ids from 0 to {n_ids - 1}"
+    else:
+        ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        found = f"cuts it into {len(ids)}"
+        if tokenizer.unk_token_id in ids and text != tokenizer.unk_token:
+            ids, found = [], "does not know it"
+    if len(ids) != 1 or ids[0] is None or ids[0] >= n_ids:
+        raise RbpxError(
+            f"protocol.prefix={prefix} is not one token: the tokenizer {found}; give bos, eos, the text of a token, or "
+            "its id"
+        )
+    return int(ids[0])
+
+
 def ids_around(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The special tokens that a tokenizer puts before a text, as BOS, and those that it puts behind it, as EOS."""
     plain, whole = (tokenizer("a", add_special_tokens=adds, verbose=False)["input_ids"] for adds in (False, True))
@@ -119,10 +149,13 @@ def cut_windows(
     bos: Bos = Bos.tokenizer,
     stride: int | None = None,
     unscored: Collection[int] = (),
+    prefix: int | None = None,
 ) -> list[Window]:
     """Each document's first `window` tokens, special ones included; with a stride, all of its windows.
 
-    A token is scored once, in the first window that contains it, with all that is before it there as context.
+    A token is scored once, in the first window that contains it, with all that is before it there as context. With a
+    prefix, a document begins with that one, which also stands in the place of the first token of each later window; the
+    first token of the text itself is not scored, whatever the prefix is.
 
     Args:
         documents: the texts.
@@ -131,6 +164,7 @@ def cut_windows(
         bos: which special tokens begin a document; later windows begin with its own tokens.
         stride: tokens from one window to the next; None reads the first window alone, as the RBP paper does.
         unscored: ids, besides the special ones, that are neither input nor label of a scored token.
+        prefix: id of the token that begins each window of a stride below `window` - 1; None for none.
 
     Raises:
         RbpxError: a BOS is requested of a tokenizer that has none.
@@ -143,8 +177,11 @@ def cut_windows(
     texts = [document.text for document in documents]
     read = _first_tokens(texts, tokenizer, window, bos) if stride is None else encoded(texts, tokenizer, None, bos)
     for document, ids, offsets in zip(documents, *read, strict=True):
-        ids_T = np.asarray(ids, np.int32)
-        scored_T, n_bytes_T = scored_positions(ids_T, special), token_bytes(document.text, offsets)
+        first = [] if prefix is None else [prefix]
+        ids_T = np.asarray(first + ids, np.int32)
+        scored_T = scored_positions(ids_T, special)
+        scored_T[: 2 * len(first)] = False
+        n_bytes_T = token_bytes(document.text, [(0, 0)] * len(first) + offsets)
         scored_T[len(scored_T) - n_behind :] = False  # also where the tokenizer does not call them special
         done = 0
         for begin, end in spans(len(ids_T), window, stride):
@@ -152,10 +189,10 @@ def cut_windows(
             scored_t, n_bytes_t = scored_T[begin:end] & new_T, n_bytes_T[begin:end]
             n_bytes, n_bytes_scored = int(n_bytes_t[new_T].sum()), int(n_bytes_t[scored_t].sum())
             first_byte = int(n_bytes_T[:begin].sum())
+            ids_t = ids_T[begin:end].copy()
+            ids_t[: len(first)] = first
             windows.append(
-                Window(
-                    document.doc_id, ids_T[begin:end], scored_t, n_bytes, n_bytes_scored, begin, first_byte, n_bytes_t
-                )
+                Window(document.doc_id, ids_t, scored_t, n_bytes, n_bytes_scored, begin, first_byte, n_bytes_t)
             )
             done = end
     return windows

@@ -5,6 +5,8 @@ A run records its request, and that is repeated: the same text, cut by the same 
 
 from dataclasses import asdict, astuple, dataclass, field, replace
 
+import pyarrow.parquet as pq
+
 from rbpx.config.compose import restored
 from rbpx.config.grid import Cell
 from rbpx.config.model.placement import EngineConfig, Split
@@ -49,7 +51,7 @@ class Reopener:
     def reopen(
         self, run: RunNames, split: Split | None, dtype: Dtype | None = None
     ) -> tuple[ResolvedProtocol[LoadedModel], list[Document]]:
-        """The protocol of a run, resolved for its model, and all of its documents.
+        """The protocol of a run, resolved for its model, and those of its documents that have a scored token.
 
         Args:
             run: a run of the store.
@@ -66,7 +68,7 @@ class Reopener:
         return resolve_protocol(cell, loaded), documents
 
     def reach(self, run: RunNames, engine: EngineConfig) -> tuple[Asked, list[Document]]:
-        """The server that measured a run, with the run's protocol resolved for its model, and all documents of the run.
+        """The server that measured a run, with its protocol resolved for its model, and the documents as in `reopen`.
 
         Raises:
             RbpxError: as in `reopen`; or the server fails, serves another model, or has another version than it had.
@@ -101,11 +103,15 @@ class Reopener:
             self.store.drop_record("failures", key)
 
     def _cell(self, run: RunNames, dtype: Dtype | None = None) -> tuple[Cell, str | None, list[Document]]:
-        """The cell of a run, the commit of its model, and all of its documents, which are those that were measured."""
+        """The cell of a run, the commit of its model, and those of its documents that have a scored token."""
         record = self._record(run)
         cell, documents = self._ask_again(record, dtype)
         self._check(run, f"dataset {run.dataset}", text_hash=cell.text_hash)
-        return cell, record["commit"], documents
+        table = pq.read_table(
+            self.store.part(run.run_id, "documents"), columns=["doc_id"], filters=[("n_scored", ">", 0)]
+        )
+        scored = set(table["doc_id"].to_pylist())  # an item may be left out for a choice that is not asked for again
+        return cell, record["commit"], [document for document in documents if document.doc_id in scored]
 
     def _check(self, run: RunNames, name: str, **hashes: str | None) -> None:
         """Refuse what is not what was measured; weights that are not here have no hash."""

@@ -43,6 +43,7 @@ from rbpx.models.quantise import RECIPE
 from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
+from rbpx.typed import typed
 from rbpx.version import __version__
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
@@ -247,6 +248,11 @@ def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Seque
     """
     windows = protocol.windows(documents)
     if not any(window.n_scored for window in windows):
+        if documents[0].part is not None:
+            raise RbpxError(
+                f"dataset {cell.dataset} has nothing to score: the tokenizer joins a target of each of its items to "
+                f"the context; begin targets with a space, as {typed(keys={'dataset.delimiter': ' '})} does"
+            )
         raise RbpxError(
             f"dataset {cell.dataset} has nothing to score: none of its {len(documents):,} documents has "
             f"{SHORTEST} consecutive tokens; use longer texts"

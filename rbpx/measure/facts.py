@@ -43,7 +43,7 @@ def run_facts(
         "window": protocol.window,
         "stride": protocol.stride,
         "padding": protocol.padding.value,
-        "bos": protocol.bos.value,
+        "bos": protocol.beginning,
         "dtype": cell.precision,
         **computed,
         "non_embedding_params": model.non_embedding_params,

@@ -53,7 +53,7 @@ def n_bytes_of(documents: Sequence[Document]) -> int:
 
 
 def log_notes(documents: Sequence[Document], new: Sequence[Record], store: Store) -> None:
-    """Say where padding or a BOS within the text counts.
+    """Say how many items were left out, and where padding or a BOS within the text counts.
 
     Args:
         documents: of the dataset that was measured.
@@ -61,6 +61,13 @@ def log_notes(documents: Sequence[Document], new: Sequence[Record], store: Store
         store: with their runs.
     """
     runs = [(f"{record['family']} on {record['dataset']}", store.manifest(record["run_id"])) for record in new]
+    if documents and documents[0].part is not None:
+        for name, n, of in dict.fromkeys((name, run["n_skipped"], run["n_documents"]) for name, run in runs):
+            if n:
+                _LOGGER.warning(
+                    f"{name}: {n:,} of {number_of(n + of, 'item')} left out, because the tokenizer joins a target to "
+                    "its context, so that no token is the target's alone; dataset.joined=refuse names the first"
+                )
     for name, inner in ((name, run["inner_padding"]) for name, run in runs if "inner_padding" in run):
         _LOGGER.warning(
             f"{name}: {inner['documents']:,} of {number_of(len(documents), 'document')} contain {inner['text']}, with "

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from rbpx.config.grid import Cell
-from rbpx.config.options import Bos, Padding
+from rbpx.config.options import Bos, Joined, Padding
 from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
-from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows, ids_around
+from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows, ids_around, prefix_id
 from rbpx.errors import RbpxError
+from rbpx.files.visible import visible_line
 from rbpx.models.described import DescribedModel
 from rbpx.models.head import without_padding
 from rbpx.models.load import LoadedModel
@@ -35,6 +36,8 @@ class ResolvedProtocol(Generic[M]):
         padding: whether rows of the vocabulary without a token compete; `counted` if there are none.
         unscored: ids that are neither read nor scored, beside the special ones.
         harness: whether documents are cut as lm-evaluation-harness does.
+        joined: what becomes of items of which a target joins its context.
+        prefix: id of the token that begins each window; None for none.
     """
 
     loaded: M
@@ -44,23 +47,33 @@ class ResolvedProtocol(Generic[M]):
     padding: Padding
     unscored: Collection[int]
     harness: bool = False
+    joined: Joined = Joined.skip
+    prefix: int | None = None
 
     def windows(self, documents: Sequence[Document]) -> list[Window]:
         """The windows of documents, in their order; cached for models of the same tokenizer."""
         tokenizer = self.loaded.tokenizer
-        settings = (self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id, self.harness)
+        settings: list[Hashable] = [self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id]
+        settings += [self.harness, self.joined, self.prefix]
         text = (text_hash(documents), tuple(document.doc_id for document in documents))
-        key = (self.loaded.tokenizer_hash, settings, text)
+        key = (self.loaded.tokenizer_hash, *settings, text)
         windows = _cached_windows.pop(key, None)
         if windows is None and self.harness:
-            windows = cut_as_harness(documents, tokenizer, self.window, self.bos)
+            windows = cut_as_harness(documents, tokenizer, self.window, self.bos, self.joined)
         elif windows is None:
-            windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored)
+            windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored, self.prefix)
         _check_ids(windows, self.loaded)
         _cached_windows[key] = windows
         while len(_cached_windows) > _CACHED_TEXTS:
             del _cached_windows[next(iter(_cached_windows))]
         return list(windows)
+
+    @property
+    def beginning(self) -> str:
+        """What begins a text, as the column `bos` of a run has it: the policy, or the token that begins each window."""
+        if self.prefix is None:
+            return self.bos.value
+        return f"{visible_line(self.loaded.tokenizer.decode([self.prefix]))} (id {self.prefix}) before each window"
 
     def departures(self) -> list[str]:
         """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity.
@@ -72,6 +85,7 @@ class ResolvedProtocol(Generic[M]):
         was_scored: bool = bool(behind) and (self.harness or not set(behind) <= set(tokenizer.all_special_ids))
         return [
             *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
+            *([] if self.prefix is None else [f"prefix {self.prefix}"]),
             *([] if self.stride is None else [f"stride {self.stride}"]),
             *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
             *(["nothing behind"] if was_scored else []),
@@ -94,7 +108,7 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[Loaded
 
     Raises:
         RbpxError: the model has another size than its family's file gives, its context is shorter than the authors'
-            windows or than the stride, or the requested BOS does not exist.
+            windows or than the stride, or the requested BOS or prefix does not exist.
     """
     padding = Padding(cell.padding)
     if loaded.n_token_ids >= loaded.head.vocab_size:
@@ -122,17 +136,21 @@ def _resolve(cell: Cell, loaded: M, padding: Padding) -> ResolvedProtocol[M]:
             f"protocol=official needs windows of {cell.window} tokens, but {cell.model} reads at most {window}; use "
             "protocol=paper"
         )
-    if stride is not None and stride >= window:
+    prefix = None if cell.prefix is None else prefix_id(loaded.tokenizer, cell.prefix, loaded.n_rows)
+    room, behind = (window, "") if prefix is None else (window - 1, "behind its prefix ")
+    if stride is not None and stride >= room:
         raise RbpxError(
-            f"protocol.stride={stride} must be less than the window, which is {window} tokens for {cell.model}; use a "
-            "smaller stride"
+            f"protocol.stride={stride} must be less than the window, which is {room} tokens {behind}for {cell.model}; "
+            "use a smaller stride"
         )
     return ResolvedProtocol(
         loaded=loaded,
         window=window,
         stride=stride,
-        bos=acting_bos(loaded.tokenizer, Bos(cell.bos)),
+        bos=acting_bos(loaded.tokenizer, Bos(cell.bos)) if prefix is None else Bos.none,
         padding=padding,
         unscored=[authors_padding(loaded.tokenizer)] if official else [],
         harness=cell.protocol == HARNESS,
+        joined=Joined(cell.joined),
+        prefix=prefix,
     )

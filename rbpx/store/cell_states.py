@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Final
 
 from rbpx.config.grid import Cell
-from rbpx.config.options import Bos
+from rbpx.config.options import Bos, Joined
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.files.entries import atomic_write_text
 from rbpx.store.store import RUNNING, Record, Store, now, read_json
@@ -237,16 +237,17 @@ def _same_request(cell: Cell, record: Record) -> bool:
     request = record.get("config")
     if not request or not _ASKED <= request.keys():  # not one that a version of rbpx wrote
         return False
-    model, engine = request["model"], request.get("engine") or {}
+    model, dataset, engine = request["model"], request.get("dataset"), request.get("engine") or {}
     if not isinstance(model, dict) or not isinstance(request["protocol"], dict):
         return False
     protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
     theirs = {
         **{name: record.get(name) for name in ("family", "size", "model", "revision", "dataset")},
         **{name: request[name] for name in ("dtype", "limit", "seed")},
-        **{name: protocol[name] for name in ("window", "whole", "stride", "padding")},
+        **{name: protocol[name] for name in ("window", "whole", "stride", "padding", "prefix")},
         "protocol": protocol.get("name"),
         "bos": model.get("bos") or Bos.tokenizer.value,
+        "joined": dataset.get("joined", Joined.skip.value) if isinstance(dataset, dict) else Joined.skip.value,
         "quantise": model.get("quantise"),
         "adapter": record.get("adapter"),
         "engine": engine.get("name"),

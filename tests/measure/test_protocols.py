@@ -9,17 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.corpus import Document, draw, read_file
-from rbpx.data.windows import cut_windows, spans
+from rbpx.data.windows import cut_windows, prefix_id, spans
 from rbpx.errors import RbpxError
 from rbpx.measure.extract import COLUMNS
 from tests.support.authors import THEIRS, check_padding_inside, opened, rows_of
 from tests.support.checkpoints import CONTEXT, TINY_TEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
 from tests.support.measuring import load, measure
+from tests.support.real_tokenizers import ROWS, load_real
 from tests.support.reference import Row, reference_rank
-from tests.support.stores import Family, columns_of, manifests
+from tests.support.stores import Family, cell_records, columns_of, manifests
 
 
 def refused(cwd: Path, *words: object, status: int = 2) -> str:
@@ -182,6 +184,7 @@ def test_a_rolling_run_reads_all_of_each_document_and_its_first_window_as_the_pa
         ),
         ({"name": "rolling", "whole": True, "stride": 0}, "protocol.stride=0"),
         ({"stride": 5}, "is for whole documents; use protocol=rolling"),
+        ({"prefix": "bos"}, "begins each window of whole documents; use protocol=rolling"),
         ({"window": 1}, "protocol.window=1 and"),
     ],
     ids=str,
@@ -196,6 +199,77 @@ def test_a_stride_of_more_than_a_models_window_is_refused(cwd: Path, tmp_path: P
     words = ("protocol=rolling", "protocol.stride=600", f"store={tmp_path / 's'}")
     line = refused(cwd, "model=ladder", "size=3k", "dataset=pydoc", *words)
     assert "600 must be less than the window, which is 512 tokens" in line
+
+
+@pytest.fixture(scope="module", params=[*ROWS])
+def real(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    tokenizers = shared_data / "data" / "tokenizers"
+    return load_real(request.param, tokenizers, tmp_path_factory.mktemp("real") / request.param)
+
+
+@pytest.mark.parametrize("stride", [1, 8, 14])
+def test_each_window_begins_with_the_prefix_and_each_token_is_scored_in_its_first_window(
+    real: Any, stride: int
+) -> None:
+    texts, window, prefix = [*TINY_TEXT, "", "one\n\ntwo " * 9, f"A{real.eos_token}B and C"], 16, 198
+    expected = list[tuple[int, int, int, list[int]]]()  # document, position, token, all that is read before it
+    for doc_id, text in enumerate(texts):
+        ids, special = real(text, add_special_tokens=False)["input_ids"], {*real.all_special_ids}
+        for at in range(1, len(ids)):  # the first token of a text has no context but the prefix
+            if not {ids[at - 1], ids[at]} & special:
+                # Its position, which counts the prefix, is at + 1; the first window to hold that has this one's number.
+                number = next(n for n in range(len(ids)) if at + 1 < n * stride + window)
+                expected.append((doc_id, at + 1, ids[at], [prefix, *ids[number * stride : at]]))
+    documents = [Document(n, str(n), text) for n, text in enumerate(texts)]
+    windows = cut_windows(documents, real, window, Bos.none, stride, prefix=prefix)
+    assert max(len(each.ids) for each in windows) == window
+    found = [
+        (each.doc_id, each.start + int(t), int(each.ids[t]), each.ids[:t].tolist())
+        for each in windows
+        for t in np.flatnonzero(each.scored)
+    ]
+    assert found == expected
+    covered = [(each.doc_id, *place) for each in windows for place in zip(*each.scored_bytes, strict=True)]
+    for (doc_id, begin, n), (_, _, token, _) in zip(covered, expected, strict=True):
+        if texts[doc_id].isascii():
+            assert texts[doc_id].encode()[begin : begin + n].decode() == real.decode([token])
+
+
+def test_a_prefix_is_one_token_by_its_role_its_text_or_its_id(real: Any) -> None:
+    vocab, n_rows = real.get_vocab(), len(real)
+    named = {"eos": real.eos_token, real.eos_token: real.eos_token, "\\n": chr(266), "7": real.convert_ids_to_tokens(7)}
+    assert {each: prefix_id(real, each, n_rows) for each in named} == {a: vocab[b] for a, b in named.items()}
+    refusals = {"two words": "cuts it into 2", "": "cuts it into 0", str(n_rows): f"has ids from 0 to {n_rows - 1}"}
+    if real.bos_token is None:
+        refusals["bos"] = "has no BOS"
+    for prefix, why in refusals.items():
+        with pytest.raises(RbpxError) as caught:
+            prefix_id(real, prefix, n_rows)
+        assert f"protocol.prefix={prefix} is not one token: the tokenizer {why};" in str(caught.value)
+
+
+def test_a_prefix_makes_a_run_of_its_own_and_names_of_one_token_the_same(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    words = ("model=hub", f"model.id={tiny_checkpoint('gpt2')}", "dataset=file", f"dataset.path={tiny_jsonl}")
+    words = (*words, "protocol=rolling", "protocol.window=20", "--store", str(tmp_path / "s"))
+    here("measure", "-m", *words, "protocol.prefix=null,bos,eos,40", cwd=cwd, check=0)
+    runs = {cell["config"]["protocol"]["prefix"]: cell["run_id"] for cell in cell_records(tmp_path / "s")}
+    assert runs["bos"] == runs["eos"]
+    assert len({*runs.values()}) == 3
+    facts = manifests(tmp_path / "s")
+    assert len({facts[run]["n_tokens"] for run in runs.values()}) == 1
+    end = build_tokenizer("gpt2").eos_token_id
+    assert [facts[runs[each]]["bos"] for each in (None, "bos")] == [
+        "tokenizer", f"<|endoftext|> (id {end}) before each window"
+    ]  # fmt: skip
+    for word, says in (("protocol.stride=19", "which is 19 tokens behind its prefix"), ("model.bos=none", "drop one")):
+        assert says in refused(cwd, *words, "protocol.prefix=bos", word)
+
+
+def test_items_take_no_prefix() -> None:
+    with pytest.raises(RbpxError, match="use protocol=harness without a stride or a prefix"):
+        ProtocolConfig(name="rolling", whole=True, prefix="bos").of_items()
 
 
 def test_a_stride_of_none_is_half_a_window() -> None:

@@ -52,6 +52,7 @@ OTHERS = {
     "tokenizer": lambda: resolved("opt").windows(TEXTS),
     "window": lambda: resolved("gpt2", window=19).windows(TEXTS),
     "stride": lambda: resolved("gpt2", stride=5).windows(TEXTS),
+    "prefix": lambda: resolved("gpt2", stride=5, prefix=40).windows(TEXTS),
     "bos": lambda: resolved("gpt2", bos=Bos.add).windows(TEXTS),
     "unscored": lambda: resolved("gpt2", unscored=[40]).windows(TEXTS),
     "text": lambda: resolved("gpt2").windows([*TEXTS[:4], replace(TEXTS[4], text="The sea is still.")]),

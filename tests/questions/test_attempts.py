@@ -250,9 +250,8 @@ def answers_of(p: list[list[float]], right: list[list[int]]) -> tuple[Answers, K
     nothing = np.full(len(p), np.nan)
     ln_p = np.array([sum(math.log(one[token]) for token in tokens) for one, tokens in zip(p, right, strict=True)])
     none = np.array([None] * len(p), object)
-    answers = Answers(
-        nothing, nothing, nothing, nothing, nothing, -ln_p, nothing, nothing, nothing > 0, ranks, none, none
-    )
+    absent = [nothing] * 5
+    answers = Answers(np.arange(len(p)), *absent, -ln_p, nothing, nothing, nothing > 0, ranks, none, none)
     return answers, Known(tuple(map(str, range(len(p)))), ln_p)
 
 

@@ -89,24 +89,24 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
         "whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded; first: the first "
         "rows, shuffled. What was drawn stays in the store, in samples/",
     ),
+    "dataset.joined": (
+        "skip",
+        "or refuse: items of which the tokenizer joins a target to its context are left out and counted, or refused",
+    ),
+    "protocol.prefix": (
+        "TOKEN",
+        "begins each window of protocol=rolling: bos, eos, the text of a token, or its id; by default the first window "
+        "alone begins with what the tokenizer puts before a text",
+    ),
     "protocol.padding": ("counted", "or masked: rows of the vocabulary without a token (Pythia has 27 or more)"),
 }
 """Keys of groups that help explains: what stands behind the name, and what it means."""
 
 GRID: Final = (
     *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "model.adapter", "size", "dataset"),
-    *(
-        "dataset.fields",
-        "dataset.chunk",
-        "dataset.target",
-        "dataset.draw",
-        "protocol",
-        "protocol.padding",
-        "limit",
-        "seed",
-        "dtype",
-    ),
-    *("device", "memory", "parallel", "engine", "tokens_per_batch", "deterministic"),
+    *("dataset.fields", "dataset.chunk", "dataset.target", "dataset.joined", "dataset.draw", "protocol"),
+    *("protocol.prefix", "protocol.padding", "limit", "seed", "dtype", "device", "memory", "parallel", "engine"),
+    *("tokens_per_batch", "deterministic"),
 )
 """The keys that say which cells make a grid, and how they are measured."""
 

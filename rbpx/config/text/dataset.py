@@ -31,6 +31,8 @@ class ProtocolConfig:
         whole: whether documents are read to their end, window after window, instead of their first window alone.
         stride: tokens from one window of a whole document to the next; None is half a window.
         padding: whether vocabulary rows without a token count.
+        prefix: the token that begins each window of whole documents: bos, eos, a text that is one token, or an id; null
+            is what the tokenizer puts before the document, in its first window alone.
     """
 
     name: str = "paper"
@@ -38,17 +40,24 @@ class ProtocolConfig:
     whole: bool = False
     stride: int | None = None
     padding: Padding = Padding.counted
+    prefix: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse windows that would leave out a token.
 
         Raises:
-            RbpxError: a window or stride that is too short, a stride as long as its window, or one without `whole`.
+            RbpxError: a window or stride that is too short, a stride as long as its window, or a stride or prefix
+                without `whole`.
         """
         if self.window is None and self.name != HARNESS:
             raise RbpxError(f"protocol.window=null is the model's context in protocol={HARNESS} alone; give a number")
         if self.stride is not None and not self.whole:
             raise RbpxError(f"protocol.stride={self.stride} is for whole documents; use protocol=rolling")
+        if self.prefix is not None and not self.whole:
+            raise RbpxError(
+                f"protocol.prefix={self.prefix} begins each window of whole documents; use protocol=rolling, or "
+                "model.bos=add for a BOS at the beginning of a text"
+            )
         stride = 1 if self.stride is None else self.stride
         if stride < 1 or (self.window is not None and self.window <= stride):
             raise RbpxError(
@@ -62,13 +71,14 @@ class ProtocolConfig:
         A window other than that of the paper's or the rolling protocol holds for items too.
 
         Raises:
-            RbpxError: the protocol is that of the authors' documents, or has a stride.
+            RbpxError: the protocol is that of the authors' documents, or has a stride or a prefix.
         """
         if self.name == HARNESS:
             return self
-        if self.name not in _OF_TEXTS or self.stride is not None:
+        if self.name not in _OF_TEXTS or (self.stride, self.prefix) != (None, None):
             raise RbpxError(
-                f"protocol={self.name} is for texts, and the dataset has items; use protocol={HARNESS} without a stride"
+                f"protocol={self.name} is for texts, and the dataset has items; use protocol={HARNESS} without a "
+                "stride or a prefix"
             )
         own = self.window not in (ProtocolConfig.window, ROLLING_WINDOW)
         return ProtocolConfig(name=HARNESS, window=self.window if own else None, padding=self.padding)

@@ -17,7 +17,7 @@ from string import Formatter
 from typing import Any, Final, TypeVar
 
 from rbpx.config.keys.key import as_list, name_of, text_or_list
-from rbpx.config.options import Chunk, FewshotDraw
+from rbpx.config.options import Chunk, FewshotDraw, Joined
 from rbpx.errors import RbpxError
 
 T = TypeVar("T")
@@ -145,7 +145,7 @@ class Task:
         return tuple(name for name in dict.fromkeys(str(place.steps[0]) for place in places) if name != CHOICE)
 
 
-OF_ITEMS: Final = ("context", "template", "clean", "category", "domains", "fewshot_path", "fewshot")
+OF_ITEMS: Final = ("context", "template", "clean", "category", "domains", "fewshot_path", "fewshot", "joined")
 CHOICE: Final = "choice"  # what a template calls the text of the choice, where each choice has its own context
 
 
@@ -172,6 +172,8 @@ class ItemKeys:
         fewshot_path: the file that they come from.
         fewshot_seed: of the draw of the examples; null takes the first ones in order.
         fewshot_draw: whether every item (of a category) has the same examples (fixed), or each its own (item).
+        joined: items of which the tokenizer joins a target to its context, so that no token is the target's alone: left
+            out whole and counted (skip), or refused (refuse).
         chance: success of guessing, of results of others that name this task; measured items tell it themselves.
     """
 
@@ -191,6 +193,7 @@ class ItemKeys:
     fewshot_path: str | None = None
     fewshot_seed: int | None = FEWSHOT_SEED
     fewshot_draw: FewshotDraw = FewshotDraw.fixed
+    joined: Joined = Joined.skip
     chance: float | None = None
 
     @property

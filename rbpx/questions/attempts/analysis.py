@@ -64,7 +64,7 @@ def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
             ln_p_I = _ln_p(connection, group, run, answers, request)
-            known.append((run, label, Known(tuple(map(str, range(len(ln_p_I)))), ln_p_I), answers))
+            known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I), answers))
     elif request.T == 1:  # counts have their own temperature
         for run, label in zip(group.runs, labels, strict=True):
             if run.attempts:
@@ -90,7 +90,7 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     least, most = 1 / float(curves.beta_J[-1]), 1 / float(curves.beta_J[0])
     if not least <= T <= most:
         raise RbpxError(f"T={T:g} is outside of what was measured, {least:g} to {most:g}; give one between, or drop T=")
-    of_I = curves.sums_D3J[: len(answers.nats_I)]
+    of_I = curves.sums_D3J[answers.item_I]
     return np.minimum(0.0, -loss_at(1 / T, of_I, curves.beta_J))
 
 

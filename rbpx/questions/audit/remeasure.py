@@ -124,7 +124,7 @@ def _measure(
     """The ranks of a run beside those of the same tokens in float32, or asked again; how far an engine may be off."""
 
     def choose(documents: list[Document]) -> list[Document]:
-        return [documents[doc_id] for doc_id in doc_ids]
+        return [document for document in documents if document.doc_id in doc_ids]
 
     if run.run_id in asked:
         engine, documents = asked[run.run_id]

@@ -41,7 +41,7 @@ def about(group: Group) -> str:
     if not group.is_measured:
         return f"{named}; imported from {first.source}, ties {group.ties.value}"
     tokens = dict.fromkeys(f"{run.n_tokens or 0:,}" for run in sorted(runs, key=lambda run: run.n_tokens or 0))
-    skipped = f", {first.n_skipped:,} too short to score" if first.n_skipped else ""
+    skipped = f", {first.n_skipped:,} without a scored token" if first.n_skipped else ""
     return (
         f"{named}; {' to '.join([*tokens][:: max(len(tokens) - 1, 1)])} scored tokens a model, "
         f"{number_of(first.n_documents or 0, 'document')}{skipped}; {first.protocol} protocol, {first.dtype}, "

@@ -25,7 +25,7 @@ from rbpx.questions.items.scores import score
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, grouped
-from rbpx.runs.points.items import Answers, documents_of_items, item_answers, item_views, telling_items
+from rbpx.runs.points.items import Answers, documents_of_items, in_common, item_answers, item_views, telling_items
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
 
@@ -70,7 +70,7 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
     rows, k_grid = list[Record](), list[int]()
     for run, answers in zip(group.runs, of_runs, strict=True):
-        scored_BI = weights_BI[:, : len(answers.nats_I)]
+        scored_BI = weights_BI[:, answers.item_I]
         # A text of thousands of tokens is never matched as a whole.
         k_grid = request.k.grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
         for part, chosen_I in _parts(answers, group, request):
@@ -81,11 +81,13 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     if not of_runs[0].of_items:
         return group, rows, ()
     # Items are cut alike at every size of a family unless its tokenizers differ.
-    alike = all([*map(len, each.ranks)] == [*map(len, of_runs[0].ranks)] for each in of_runs)
+    tokens_of_items = [[*zip(each.item_I, map(len, each.ranks), strict=True)] for each in of_runs]
+    alike = all(each == tokens_of_items[0] for each in tokens_of_items)
     if group.n_sizes > 1 and alike and request.slices is None:
         rows += [law for k in k_grid for law in laws_of_items(group, of_runs, scored_BI, k)]
     documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
-    return group, rows, [*item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)]
+    common = in_common(of_runs)
+    return group, rows, [*item_views(group.runs, common, telling_items(common, _SHOWN), documents)]
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:

@@ -11,7 +11,7 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.files.visible import visible
 from rbpx.runs.group import Group, Run
-from rbpx.runs.points.items import documents_of_items, item_answers, item_views, telling_items
+from rbpx.runs.points.items import documents_of_items, in_common, item_answers, item_views, telling_items
 from rbpx.runs.select.side import name_of
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
@@ -78,8 +78,7 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
     rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
     answers = [item_answers(connection, run.run_id, of.ties) for of, run in members if of.first.protocol == HARNESS]
-    if not all(each.of_items for each in answers):
-        answers = []
+    answers = in_common(answers) if answers and all(each.of_items for each in answers) else []
     if request.doc is not None:
         doc_id, rule = request.doc, "as asked for"
     elif answers:
@@ -93,7 +92,7 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
         )
     readings = [_reading(connection, *member, doc_id, names[doc_id]) for member in members]
     viewed = Viewed(group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings)
-    if not answers or doc_id >= len(answers[0].nats_I):
+    if not answers or doc_id not in answers[0].item_I:
         return viewed
     (item,) = item_views(runs, answers, [doc_id], documents_of_items(connection, request.store, last.run_id))
     of_models = [

@@ -9,6 +9,7 @@ Shapes: I items.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import duckdb
@@ -37,6 +38,7 @@ class Answers:
     """What one run gave the items of a task, by item.
 
     Attributes:
+        item_I: its number in the sample, ascending; items that were left out have gaps.
         right_I: whether the right choice has the highest log-likelihood; without choices, whether each token is greedy.
         right_by_characters_I: the same with log-likelihoods over the characters of the choice; NaN without choices.
         right_by_bytes_I: over its bytes.
@@ -52,6 +54,7 @@ class Answers:
         domain_I: what that belongs to, or None.
     """
 
+    item_I: npt.NDArray[np.int64]
     right_I: Floats
     right_by_characters_I: Floats
     right_by_bytes_I: Floats
@@ -70,13 +73,28 @@ class Answers:
         """Whether these are items of a task, not texts."""
         return not np.isfinite(self.words_I).all()
 
+    def at(self, item_I: npt.NDArray[np.int64]) -> "Answers":
+        """The answers to some of its items."""
+        places = np.searchsorted(self.item_I, item_I)
+        columns = {name: value[places] for name, value in vars(self).items() if name != "ranks"}
+        return Answers(**columns, ranks=[self.ranks[place] for place in places])
+
 
 def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answers]:
-    """The answers of each run of a group to the items of a task; none where it read texts."""
+    """The answers of each run of a group to the items of a task that all of them have; none where it read texts."""
     if group.first.protocol != HARNESS:
         return []
     answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
-    return answers if all(each.of_items for each in answers) else []
+    return in_common(answers) if all(each.of_items for each in answers) else []
+
+
+def in_common(answers: Sequence[Answers]) -> list[Answers]:
+    """The answers of each to the items that all of them have, as tokenizers may join different targets to contexts.
+
+    None where they have no item in common.
+    """
+    common_I = reduce(np.intersect1d, [each.item_I for each in answers])
+    return [each.at(common_I) for each in answers] if len(common_I) else []
 
 
 def item_answers(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> Answers:
@@ -88,8 +106,9 @@ def item_answers(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties)
     ranks = [np.asarray(of) for of in scored["ranks"].to_pylist()]
     category, domain = (np.array(scored[name].to_pylist(), object) for name in ("category", "domain"))
     is_tied = scored["is_tied"].to_numpy().astype(bool)
-    return Answers(right, characters, n_bytes, chance, probability, nats, scored_bytes, words, is_tied, ranks, category,
-                   domain)  # fmt: skip
+    item_I = scored["item"].to_numpy().astype(np.int64)
+    return Answers(item_I, right, characters, n_bytes, chance, probability, nats, scored_bytes, words, is_tied, ranks,
+                   category, domain)  # fmt: skip
 
 
 _ASKED: Final = ("dataset", "limit", "seed")
@@ -131,7 +150,7 @@ def item_views(
     Args:
         runs: of the models, on one text.
         answers: of each run.
-        items: which, by number.
+        items: which, by number; each run has an answer to them.
         documents: of `documents_of_items`; a right choice has the number of its item.
     """
     for item in items:
@@ -140,17 +159,24 @@ def item_views(
             at = document.part.n_context
             context, target = document.text[:at], document.text[at:]
         readings: list[Record] = [
-            {"size": run.size, "is_right": bool(of.right_I[item]), "probability": float(of.probability_I[item]),
-             "ranks": tuple(of.ranks[item].tolist())}
-            for run, of in zip(runs, answers, strict=True)
+            {"size": run.size, "is_right": bool(of.right_I[0]), "probability": float(of.probability_I[0]),
+             "ranks": tuple(of.ranks[0].tolist())}
+            for run, of in zip(runs, (each.at(np.array([item])) for each in answers), strict=True)
         ]  # fmt: skip
         yield {"item": item, "context": context, "target": target, "readings": readings}
 
 
 def telling_items(answers: Sequence[Answers], most: int) -> list[int]:
-    """The items that the largest model gains and loses most over the smallest, in nats; half of them each."""
+    """The items that the largest model gains and loses most over the smallest, in nats; half of them each.
+
+    Args:
+        answers: of models, to the same items.
+        most: how many.
+    """
+    if not answers:
+        return []
     gains_I = answers[0].nats_I - answers[-1].nats_I
     order = np.argsort(-gains_I, kind="stable").tolist()
     half = most // 2
     chosen = order if len(order) <= most else [*order[: most - half], *order[-half:]]
-    return [int(item) for item in chosen]
+    return [int(answers[0].item_I[at]) for at in chosen]
