@@ -78,7 +78,7 @@ class TensorGroup:
         return self.mesh["tp"].get_group()
 
     def _reduced(self, values: Tensor, how: Any) -> Tensor:
-        values = values.contiguous()
+        values = values.clone(memory_format=torch.contiguous_format)  # it is reduced in place
         torch.distributed.all_reduce(values, how, group=self._group)
         return values
 

@@ -59,7 +59,7 @@ def test_headings_that_say_their_unit_are_read_so_and_that_is_said_once(store: P
     ],
 )
 def test_units_are_known_as_people_write_them(heading: str, S: float, store: Path, cwd: Path) -> None:
-    bring(f"{heading},loss_nats\n7,3\n", store, cwd, "family=lab")
+    bring(f"loss_nats,{heading}\n3,7\n", store, cwd, "family=lab")
     assert found(store, "non_embedding_params") == [(S,)]
 
 

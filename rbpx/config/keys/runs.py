@@ -63,7 +63,7 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "model.adapter": (
         "FOLDER",
-        "a LoRA adapter of peft that is put into the model, or a list, each a variant (pip install 'rbpx[adapters]')",
+        "an adapter of peft on the model, or a list of variants (pip install 'rbpx[adapters]')",
     ),
     "model.bos": (
         "RULE",
@@ -91,7 +91,7 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "dataset.joined": (
         "skip",
-        "or refuse: items of which the tokenizer joins a target to its context are left out and counted, or refused",
+        "or refuse: items whose target the tokenizer joins to the context are left out and counted",
     ),
     "protocol.prefix": (
         "TOKEN",
@@ -179,7 +179,7 @@ class MeasuringKeys:
     )  # fmt: skip
     tokens_per_batch: int | None = key(
         None,
-        "padded tokens of a batch, on a GPU 32768; changes speed, and by rounding logprobs (1e-5) and close ranks",
+        "padded tokens of a batch (GPU: 32768); changes speed, and logprobs by rounding (1e-5)",
         whole(1),
         shown="4096",
     )
