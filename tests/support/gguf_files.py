@@ -140,7 +140,8 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
 
     if path.is_file():
         return path
-    reader, writer = gguf.GGUFReader(file), gguf.GGUFWriter(path, "llama")
+    reader = gguf.GGUFReader(file)
+    writer = gguf.GGUFWriter(path, reader.fields["general.architecture"].contents())
     for name, field in reader.fields.items():
         if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
             continue

