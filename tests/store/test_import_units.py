@@ -70,10 +70,16 @@ def test_a_factor_is_typed_and_goes_before_a_heading(store: Path, cwd: Path) -> 
     assert found(store, "non_embedding_params, training_tokens, accuracy") == [(70e3, 1_500_000_000, 0.41)]
 
 
+def test_a_table_in_millions_is_refused_though_its_largest_has_five_digits(store: Path, cwd: Path) -> None:
+    line = bring("S,loss_nats\n70,3\n2800,2.7\n12000,2.5\n", store, cwd, "family=lab", check=2).stderr
+    assert "S is 70 to 12,000, so it may count millions or billions; say so" in line
+    assert "S: {column: S, times: 1e6}" in line
+
+
 def test_a_table_of_small_numbers_is_never_taken_for_parameters(store: Path, cwd: Path) -> None:
     table = "N,D,loss_nats\n7,300,3\n13,300,2.9\n70,300,2.5\n"
     line = bring(table, store, cwd, "family=lab", "columns={S: N, loss_nats: loss_nats}", check=2).stderr
-    assert "S is at most 70, D is at most 300, so it may count millions or billions; say so" in line
+    assert "S is 7 to 70, D is 300 to 300, so it may count millions or billions; say so" in line
     assert "S: {column: N, times: 1e9}, D: {column: D, times: 1e9}" in line
     assert line.count("\n") == 1
     assert not store.exists()

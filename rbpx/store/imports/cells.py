@@ -25,6 +25,10 @@ class Wrong(Exception):
     """What is wrong with a cell: what follows the name of its column."""
 
 
+class DecimalComma(Wrong):
+    """It is a number whose decimals stand after a comma."""
+
+
 @dataclass(frozen=True)
 class Number:
     """The numbers that a field may hold.
@@ -67,11 +71,12 @@ class Number:
             exact = exact.to_integral_value()
         sound = exact is not None and self.least <= exact <= self.most and abs(exact) < _BELOW
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
-            has_comma = isinstance(cell, str) and "," in cell and with_point(cell) != cell
-            point = f"; where decimals stand after a comma, give {typed(decimal=',')}" if has_comma else ""
+            if isinstance(cell, str) and "," in cell and with_point(cell) != cell:
+                comma = f"where decimals stand after a comma, give {typed(decimal=',')}"
+                raise DecimalComma(f"is {as_written(cell)}; {comma}")
             below = self.below_0 if exact is not None and exact < 0 else ""
             by = "" if times is None else f" times {shown(times)}"
-            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{point}{below}")
+            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{below}")
         return int(exact) if self.whole else float(exact)
 
 

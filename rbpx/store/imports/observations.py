@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import FEW_PARAMS, ImportConfig
+from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
-from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
+from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, DecimalComma, Wrong, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
@@ -38,6 +39,7 @@ _GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # how far a training is
 _LOSSES: Final = (*QUANTITIES, "loss_bits")
 _FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
+_MILLIONS: Final = (1000, 1_000_000)  # params below the one beside none of the other: a table in millions, to 1T
 _VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # without any of which a row says nothing
 
 
@@ -51,8 +53,8 @@ class Reading:
         n_empty: rows without a value.
         n_missing: losses and accuracies that are empty or NaN, in rows that have another value.
         rounded: column -> counts in it that were no whole numbers.
-        few: of S, D and C by field their column and its largest number, where that is so small that it may count
-            millions or billions, and nothing says what it counts.
+        few: of S, D and C by field their column with its least and its largest number, where these are so small that
+            it may count millions or billions, and nothing says what it counts.
         steps: the first and the last row, where rows count as steps since nothing says how far a training is.
     """
 
@@ -61,7 +63,7 @@ class Reading:
     n_empty: int
     n_missing: int
     rounded: dict[str, int]
-    few: dict[str, tuple[str, float]]
+    few: dict[str, tuple[str, float, float]]
     steps: tuple[int, int] | None
 
 
@@ -83,7 +85,7 @@ class _Reader:
         self.has_value = np.zeros(n_rows, bool)
         self.n_missing = np.zeros(n_rows, np.int64)
         self.rounded: dict[str, int] = {}
-        self.few: dict[str, tuple[str, float]] = {}
+        self.few: dict[str, tuple[str, float, float]] = {}
         # of runs side by side, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
@@ -199,21 +201,23 @@ class _Reader:
         """A field as a column holds it; null of cells that are refused, which are faults."""
         given = getattr(self.config, field) if field in _GIVEN else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
-        values, wrong = [], dict[int, str]()
+        values, wrong = [], dict[int, Wrong]()
         for code, cell in enumerate(cells):
             try:
                 values.append(value_of(cell, field, given, needed, times))
             except Wrong as problem:
                 values.append(None)
-                wrong[code] = str(problem)
+                wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
+        if len(wrong) > 1 and all(isinstance(problem, DecimalComma) for problem in wrong.values()):
+            raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")  # once for all rows
         self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}")
         read = pa.array(values, type_of(field)).take(pa.array(codes))
         rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
         if name is not None and rounded:
             self.rounded[name] = int(np.isin(codes, rounded).sum())
         if name is not None and field in _FEW and times is None:
-            self.count_few(name, field, cells, max((value for value in values if value is not None), default=0))
+            self.count_few(name, field, cells, [value for value in values if value is not None])
         if field in _VALUES:
             says = _valid(read)
             says[rows] = True
@@ -221,12 +225,14 @@ class _Reader:
             self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
         return read
 
-    def count_few(self, name: str, field: str, cells: Sequence[Any], largest: float) -> None:
+    def count_few(self, name: str, field: str, cells: Sequence[Any], values: Sequence[float]) -> None:
         """Note a column whose numbers, those that are refused among them, are too small to have no unit."""
-        if largest < _FEW[field] and not any(map(has_unit, cells)):
-            most = max((exact for cell in cells if (exact := large_number(cell)) is not None), default=0)
-            if 0 < most < _FEW[field]:
-                self.few[field] = (name, float(most))
+        below, most = _MILLIONS if field == "non_embedding_params" else (0, 0)
+        if max(values, default=0) >= max(most, _FEW[field]) or any(map(has_unit, cells)):
+            return
+        numbers = [exact for cell in cells if (exact := large_number(cell)) is not None and exact > 0]
+        if numbers and (max(numbers) < _FEW[field] or (min(numbers) < below and max(numbers) < most)):
+            self.few[field] = (name, float(min(numbers)), float(max(numbers)))
 
 
 def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:

@@ -134,11 +134,13 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     )
 
 
-def _few(few: Mapping[str, tuple[str, float]], path: Path, config: ImportConfig) -> RbpxError:
+def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: ImportConfig) -> RbpxError:
     """The refusal of S, D or C that count no one knows what, with what to type."""
-    most = ", ".join(f"{shown_field(field)} is at most {largest:,g}" for field, (_, largest) in few.items())
+    most = ", ".join(
+        f"{shown_field(field)} is {least:,g} to {largest:,g}" for field, (_, least, largest) in few.items()
+    )
     told = {name: of for name, of in (config.columns or {}).items() if field_of(name) not in few}
-    for field, (column, largest) in few.items():
+    for field, (column, _, largest) in few.items():
         millions = largest >= 1000 and field == "non_embedding_params"
         times = "1e21" if field == "training_flops" else "1e6" if millions else "1e9"
         told[shown_field(field)] = {"column": column, "times": times}
