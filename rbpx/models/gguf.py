@@ -192,6 +192,8 @@ def _unread(name: str, what: str) -> RbpxError:
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
     """What the functions `from_pretrained` of transformers are given for a model's folder or its GGUF file.
 
+    From then on transformers reads such files in this process with the reader of this module.
+
     Returns:
         The folder, and the words that name the file in it; none for a folder.
     """
@@ -199,7 +201,7 @@ def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
         return place, {}
     import gguf
 
-    gguf.GGUFReader = _reader()  # type: ignore[misc]  # where transformers looks for it, two or three times a model
+    gguf.GGUFReader = _reader()  # type: ignore[misc]  # where transformers looks for it
     return place.parent, {"gguf_file": place.name}
 
 

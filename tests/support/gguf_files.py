@@ -137,10 +137,11 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
             with the package gguf, which has no blocks of 256.
     """
     import gguf
+    from gguf.gguf_reader import GGUFReader
 
     if path.is_file():
         return path
-    reader = gguf.GGUFReader(file)
+    reader = GGUFReader(file)
     writer = gguf.GGUFWriter(path, reader.fields["general.architecture"].contents())
     for name, field in reader.fields.items():
         if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):

@@ -45,9 +45,9 @@ def real_model(folder: Path, model: str = "smollm2") -> Path:
 
 def plain_logits(path: Path, ids: list[int]) -> Floats:
     """Logits [T, V] of a text of T tokens, as said above."""
-    import gguf
+    from gguf.gguf_reader import GGUFReader
 
-    if gguf.GGUFReader(path).fields["general.architecture"].contents() == "llama":
+    if GGUFReader(path).fields["general.architecture"].contents() == "llama":
         return PlainLlama(path).logits(ids)
     import torch
     from transformers import AutoModelForCausalLM
@@ -63,9 +63,9 @@ class PlainLlama:
 
     def __init__(self, path: Path) -> None:
         """Multiply out the blocks of every tensor."""
-        import gguf
+        from gguf.gguf_reader import GGUFReader  # the package's own, whatever rbpx has given transformers
 
-        reader = gguf.GGUFReader(path)
+        reader = GGUFReader(path)
         self._of = lambda key: reader.fields[f"llama.{key}"].contents()
         self._weights = {tensor.name: _multiplied_out(tensor) for tensor in reader.tensors}
 
