@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from rbpx.models.folder import adapter_files, hash_adapter, hash_model, weight_f
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.lengths import Lengths, lengths_of, rope_borders
+from rbpx.models.past import nothing_kept
 from rbpx.models.pretrained import load_weights
 from rbpx.models.quantise import check_installed, linear_layers, round_weights, silence
 from rbpx.models.tensor_parallel import TensorGroup
@@ -81,6 +82,11 @@ class LoadedModel(Model):
     def vocab_size(self) -> int:
         """V, rows that compete for a rank."""
         return self.head.vocab_size
+
+    @cached_property
+    def keeps_nothing(self) -> Mapping[str, Any]:
+        """The arguments with which it reads texts from their beginning, made once, since nothing is kept in them."""
+        return nothing_kept(self.model)
 
     def check_files(self, replaced: bool = False) -> None:
         """Refuse what was computed if one of its files was written to.

@@ -1,6 +1,6 @@
 """A GPU is not waited for before the next batch: on torch's device without values, whatever would wait raises."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,13 +10,17 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from rbpx.data.windows import Window
-from rbpx.measure.reading.reading import Batch, read_batch
+from rbpx.measure.extract import measure_windows
+from rbpx.measure.reading import reading
+from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.architecture import context_of
+from rbpx.models.devices import uploaded
 from rbpx.models.head import NO_PAST, Head, float32_product, head_input
 from rbpx.models.lengths import Lengths
 from rbpx.models.load import LoadedModel
-from rbpx.models.past import empty_past, nothing_kept
+from rbpx.models.past import empty_past
 from tests.support.architectures import tiny_config
+from tests.support.measuring import ALONE
 
 ARCHITECTURES = ("gpt_neox", "opt", "bloom", "llama", "qwen3", "gemma2", "olmo2", "mamba")
 WITHOUT_CACHE = ("mamba",)
@@ -71,10 +75,39 @@ def test_a_batch_is_launched_on_from_a_beginning_without_a_look_at_any_value(arc
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_states_are_those_of_a_model_without_a_cache_bit_by_bit(arch: str) -> None:
-    model = loaded_on("cpu", arch).model
+    loaded = loaded_on("cpu", arch)
     ids = torch.from_numpy(np.stack([window.ids for window in windows()]).astype(np.int64))
     with torch.inference_mode():
-        assert torch.equal(head_input(model, ids, nothing_kept(model)), head_input(model, ids, NO_PAST))
+        for some in (ids, ids[:2, 1:]):  # the second time with the arguments of the first
+            assert torch.equal(
+                head_input(loaded.model, some, loaded.keeps_nothing), head_input(loaded.model, some, NO_PAST)
+            )
+
+
+def test_the_next_batch_is_launched_before_a_value_is_waited_for_and_the_last_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on a GPU, but for where it computes."""
+    loaded = loaded_on("cpu", "gpt_neox")
+    expected = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None)).columns
+    came = list[str]()
+
+    def launched(loaded: LoadedModel, batch: Batch) -> Callable[[], int]:
+        came.append(f"launched {batch.windows[0].doc_id}")
+        values = read_batch(loaded, batch, loaded.head.rank, loaded.head.rank)
+
+        def value() -> int:
+            came.append(f"value {batch.windows[0].doc_id}")
+            return len(values()[0].doc_id_N)
+
+        return value
+
+    monkeypatch.setattr(reading, "input_device", lambda model: torch.device("cuda"))
+    monkeypatch.setattr(reading, "uploaded", lambda arrays, device: uploaded(arrays, torch.device("cpu")))
+    assert Reading(loaded, windows(), ALONE, T, lambda n: None).measure(launched) == [T - 1] * 3
+    assert came == ["launched 0", "launched 1", "value 0", "launched 2", "value 1", "value 2"]
+    found = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None)).columns
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 @pytest.mark.gpu

@@ -25,7 +25,7 @@ from rbpx.measure.reading.branches import Stem, branches, n_saved, stem_batches
 from rbpx.models.devices import input_device, is_out_of_memory, uploaded
 from rbpx.models.head import head_input, without_tiles
 from rbpx.models.load import LoadedModel
-from rbpx.models.past import Past, continues, empty_past, nothing_kept
+from rbpx.models.past import Past, continues, empty_past
 from rbpx.ranks.definition import NonFiniteLogits
 
 T = TypeVar("T")
@@ -140,6 +140,7 @@ class _Share(Generic[T]):
         if past is not None:
             self._shares()
         self._read(windows, past, None)
+        self._finish()
         return self._parts
 
     def _past_for(self, windows: list[Window]) -> Past | None:
@@ -299,7 +300,7 @@ def read_batch(
         on_device = (ids_BT[firsts, :n_read], before_N, places.token_id_N, row_R)
         ids, before, targets_N, rows = uploaded(on_device, input_device(loaded.model))
         if loaded.head.product is not None:
-            past = nothing_kept(loaded.model)
+            past = loaded.keeps_nothing
             if batch.past is not None and batch.rows is not None:
                 past = batch.past.branched(rows, keeps=False).given()
             states_ND = head_input(loaded.model, ids, past).flatten(0, 1)
