@@ -272,7 +272,7 @@ def _of_json_lines(text: str, path: Path) -> _Records:
         where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
-        except (ValueError, csv.Error, RecursionError) as problem:
+        except (ValueError, RecursionError) as problem:
             raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
 
