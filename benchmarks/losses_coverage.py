@@ -19,10 +19,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_losses
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
-from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, Source
 from rbpx.laws.prediction.calibration import widened
 from tests.support.loss_pairs import TRUE, covariance, drawn, losses, success

@@ -17,8 +17,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import init_process_group
+from rbpx.measure.reopen import Reopener, RunNames
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 

@@ -7,11 +7,11 @@ import sys
 import traceback
 
 from rbpx.cli.argv import parse
-from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
+from rbpx.cli.signals import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
 from rbpx.cores import is_main_process, share_cores
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.files.visible import visible_line
-from rbpx.typed import speaking_shell
+from rbpx.files.escapes import visible_line
+from rbpx.spelling import speaking_shell
 from rbpx.version import __version__
 
 # Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products

@@ -1,6 +1,6 @@
 """How much of an installed rbpx is the bundled ladder."""
 
-from rbpx.config.places import folder
+from rbpx.config.folders import folder
 
 
 def page() -> str:

@@ -13,10 +13,10 @@ import yaml
 from ext.markdown import block, name, plain, table
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
+from rbpx.config.folders import experiments, folder
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.shown import StudyConfig
+from rbpx.config.keys.output import StudyConfig
 from rbpx.config.model.family import ModelConfig, SizeConfig
-from rbpx.config.places import experiments, folder
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.display.view import View

@@ -5,7 +5,7 @@ from typing import Any
 
 from ext import meanings
 from ext.markdown import name, plain, table
-from rbpx.config.places import folder
+from rbpx.config.folders import folder
 from rbpx.laws.names import QUANTITIES, Method
 from rbpx.laws.power.regression import EQUATIONS
 from rbpx.laws.quantity import quantity

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rbpx.config.compose import compose_values
 from rbpx.config.keys.key import Key
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.keys.runs import GRID
-from rbpx.config.keys.shown import LOOKS
 from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
 

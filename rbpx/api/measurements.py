@@ -14,11 +14,11 @@ from rbpx.config.request import Asking
 from rbpx.cores import share_cores
 from rbpx.questions.ask import open_filled
 from rbpx.questions.registry import asking, report_keys
+from rbpx.spelling import typed
 from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import SqlLimits, ask, ask_user, connect
 from rbpx.store.store import Store
-from rbpx.typed import typed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from rbpx.cli.registry import names, takes_words, verbs
+from rbpx.config.folders import options
 from rbpx.config.options import did_you_mean, near
-from rbpx.config.places import options
 from rbpx.config.request import KEYS
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError

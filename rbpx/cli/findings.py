@@ -12,11 +12,11 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from rbpx.config.keys.shown import StudyConfig
+from rbpx.config.keys.output import StudyConfig
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
+from rbpx.files.escapes import visible_line
 from rbpx.files.output import output_file
-from rbpx.files.visible import visible_line
 from rbpx.store.sql import SqlLimits, select_among
 from rbpx.store.store import Record
 from rbpx.version import __version__

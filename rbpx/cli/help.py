@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.cli.registry import Verb, about, asking, names, verbs
+from rbpx.config.folders import options
 from rbpx.config.keys.key import keys_of
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.keys.runs import IN_GROUPS
-from rbpx.config.keys.shown import LOOKS
-from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
 from rbpx.errors import RbpxError
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 from rbpx.questions.registry import NARROWS, THEMES, Analysis
 
 _WIDTH: Final = 118  # characters

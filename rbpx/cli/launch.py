@@ -16,7 +16,7 @@ from rbpx.config.request import Request
 from rbpx.cores import is_main_process
 from rbpx.errors import RbpxError
 from rbpx.files.cells import write_for_spreadsheets
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 from rbpx.questions.registry import analyses, analysis
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ def _job(n_jobs: int, parent: int, request: "Request") -> None:
     from hydra.core.hydra_config import HydraConfig
 
     from rbpx.cli.messages import show_messages_of_job
-    from rbpx.cli.stopped import leave_no_heartbeat, stop_job_in_order
+    from rbpx.cli.signals import leave_no_heartbeat, stop_job_in_order
     from rbpx.measure.runner import measure_grids
 
     show_messages_of_job()

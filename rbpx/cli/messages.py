@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rbpx.cores import is_main_process
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 from rbpx.store.messages import LOGGER, MessageHandler, attached
 
 

@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.explain import explain, unknown_key
-from rbpx.config.places import GROUPS, experiments, folder, options, study_file
+from rbpx.config.folders import GROUPS, experiments, folder, options, study_file
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.config.texts import quoted, said_in, texts_quoted
 from rbpx.errors import RbpxError

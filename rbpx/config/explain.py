@@ -6,11 +6,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Final, get_args
 
+from rbpx.config.folders import options
 from rbpx.config.model.placement import UNFIT
 from rbpx.config.options import did_you_mean
-from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
-from rbpx.typed import help_of, typed
+from rbpx.spelling import help_of, typed
 
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
 

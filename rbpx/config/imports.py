@@ -16,8 +16,8 @@ from rbpx.config.model.training import number_from_0
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
+from rbpx.spelling import typed
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 _NAMES: Final = ("size", "revision", "variant", "schedule")
 _COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule_tokens")

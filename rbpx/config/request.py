@@ -6,8 +6,8 @@ from typing import Any, Final, Self
 
 from rbpx.config.keys.key import Key, key, keys_of, name_of, names_of
 from rbpx.config.keys.laws import USUAL, Choice, LawKeys, Numbers, PredictionKeys, pinned, points
+from rbpx.config.keys.output import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
-from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
 from rbpx.config.options import Bos, Device, Format, Outliers, Padding
 from rbpx.config.text.dataset import ProtocolConfig

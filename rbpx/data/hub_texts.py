@@ -15,7 +15,7 @@ from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
 from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 _PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from rbpx.config.text.items import CHOICE, FUNCTIONS, Place, Task, Template
 from rbpx.errors import RbpxError
-from rbpx.files.visible import visible_line
-from rbpx.typed import typed
+from rbpx.files.escapes import visible_line
+from rbpx.spelling import typed
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Item, item_of, value_in
 from rbpx.errors import RbpxError
+from rbpx.files.escapes import visible_line
 from rbpx.files.rows import MIB
-from rbpx.files.visible import visible_line
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 Text = tuple[str, str]  # (source_id, text)
 Content = str | Item  # what a row becomes

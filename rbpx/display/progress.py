@@ -23,7 +23,7 @@ from rich.progress import (
 
 from rbpx.display.vocabulary import in_bytes
 from rbpx.display.vocabulary import time as spent
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 
 _PLAIN_EVERY_S = 15.0
 

@@ -17,9 +17,9 @@ from rbpx.display.terminal import console, head_of, row_of, total
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
+from rbpx.files.escapes import visible_line
 from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json, write_parquet
-from rbpx.files.visible import visible_line
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more

@@ -15,7 +15,7 @@ from rich.text import Text
 from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
-from rbpx.files.visible import visible, visible_line, write_as_ascii_where_needed
+from rbpx.files.escapes import visible, visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
 _BETWEEN: Final = 2  # columns

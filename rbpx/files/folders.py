@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.errors import AbsentTextError, RbpxError, number_of
-from rbpx.files.visible import visible_line
-from rbpx.typed import typed
+from rbpx.files.escapes import visible_line
+from rbpx.spelling import typed
 
 _WILD: Final = re.compile(r"[*?[]")
 _ALL: Final = "**/*"

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.cells import csv_cell
 from rbpx.files.entries import atomic_write
-from rbpx.files.visible import visible, write_as_ascii_where_needed
+from rbpx.files.escapes import visible, write_as_ascii_where_needed
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError, reason
 from rbpx.files.cells import with_point
 from rbpx.files.delimited import read_delimited
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 FORMATS: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx")
 FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked

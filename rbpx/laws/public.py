@@ -16,18 +16,18 @@ from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import DELTA, Method, Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Pin
 from rbpx.laws.power import law
-from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.priors import Pin
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import FORMS, Surface
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.runs import Runs
 
 __all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]

@@ -30,7 +30,7 @@ from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import ROW, distinct_windows, measure_windows
-from rbpx.measure.facts import run_facts
+from rbpx.measure.manifest import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.reading.branches import read_once
 from rbpx.measure.reading.parts import Parts
@@ -41,9 +41,9 @@ from rbpx.models.lengths import Lengths
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.quantise import RECIPE
 from rbpx.models.tensor_parallel import TensorGroup
+from rbpx.spelling import typed
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
-from rbpx.typed import typed
 from rbpx.version import __version__
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")

@@ -34,10 +34,10 @@ from rbpx.errors import MeasureError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, write_cell
 from rbpx.measure.extract import distinct_windows
-from rbpx.measure.facts import run_facts
+from rbpx.measure.manifest import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_described
 from rbpx.measure.run_tables import Columns
-from rbpx.models.described import DescribedModel, describe_model
+from rbpx.models.description import DescribedModel, describe_model
 from rbpx.store import schema
 from rbpx.store.imports.engine_tokens import EngineToken, token_columns, tokens_of_prompt
 from rbpx.store.store import Record, Store, now

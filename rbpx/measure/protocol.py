@@ -11,8 +11,8 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows, ids_around, prefix_id
 from rbpx.errors import RbpxError
-from rbpx.files.visible import visible_line
-from rbpx.models.described import DescribedModel
+from rbpx.files.escapes import visible_line
+from rbpx.models.description import DescribedModel
 from rbpx.models.head import without_padding
 from rbpx.models.load import LoadedModel
 from rbpx.ties import OFFICIAL

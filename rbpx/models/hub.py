@@ -10,7 +10,7 @@ from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
 from rbpx.errors import MeasureError, NotHereError, RbpxError, first_line
 from rbpx.files.digest import file_hashes
 from rbpx.models.folder import PICKLE, local_folder, weight_files, without_safetensors
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]  # configuration and tokenizer
 _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]

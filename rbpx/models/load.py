@@ -24,7 +24,7 @@ from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.files.digest import digest
 from rbpx.models import adapter as adapters
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
-from rbpx.models.described import Model
+from rbpx.models.description import Model
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import adapter_files, hash_adapter, hash_model, weight_files
 from rbpx.models.head import Head, check_causal, open_head

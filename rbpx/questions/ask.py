@@ -10,17 +10,17 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.questions.missing import no_groups, no_runs
+from rbpx.questions.no_runs import no_groups, no_runs
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
 from rbpx.runs.documents import with_documents
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
+from rbpx.spelling import typed
 from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Store
-from rbpx.typed import typed
 
 _FEW: Final = 6  # runs, of which there are no two laws to fit side by side
 _MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes

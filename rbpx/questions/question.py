@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rbpx.runs.select.ways import Cells, in_size
+from rbpx.runs.select.selections import Cells, in_size
 
 if TYPE_CHECKING:
     from pathlib import Path

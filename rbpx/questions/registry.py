@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from rbpx.config.keys.shown import LOOKS
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.request import Asking
 from rbpx.errors import RbpxError
 

@@ -15,9 +15,9 @@ from rbpx.files.output import opened, plain
 from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis, question
 from rbpx.questions.result import Result
+from rbpx.spelling import speaks_shell, typed
 from rbpx.status import Status
 from rbpx.store.store import Record
-from rbpx.typed import speaks_shell, typed
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _WIDEST: Final = 100  # characters of a table, where nobody asks for details

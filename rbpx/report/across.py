@@ -9,7 +9,7 @@ from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, decimal, magnitude, text, with_ends
 from rbpx.laws.names import Axis
-from rbpx.questions.fit.words import headline
+from rbpx.questions.fit.sentences import headline
 from rbpx.questions.result import Result
 from rbpx.report.overview import title_of_rbp
 from rbpx.runs.group import Group, titles_of

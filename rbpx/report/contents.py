@@ -16,14 +16,14 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.questions import render
 from rbpx.questions.ask import Grid, answer_all, asked_in_processes, groups_of
-from rbpx.questions.fit.words import about
+from rbpx.questions.fit.sentences import about
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
 from rbpx.report.overview import facts, facts_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_processes
-from rbpx.runs.select.ways import varies_in_both
+from rbpx.runs.select.selections import varies_in_both
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store, now
 from rbpx.version import __version__

@@ -10,8 +10,8 @@ from rbpx.config.request import Request
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
+from rbpx.spelling import typed
 from rbpx.store.store import Store
-from rbpx.typed import typed
 
 if TYPE_CHECKING:
     from rbpx.questions.ask import Grid
@@ -75,7 +75,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
 
 def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> None:
     """Write the answer to one question, texts to stdout unless a file is named."""
-    from rbpx.report.answered import answered
+    from rbpx.report.one_question import answered
 
     report, (form, _) = answered(verb, results, request.store), _place(request, verb)
     if form.is_figures:

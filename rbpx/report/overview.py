@@ -11,7 +11,7 @@ from rbpx.display.view import Column, Table, View, decimal, error, magnitude, te
 from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
-from rbpx.questions.fit.words import headline, largest
+from rbpx.questions.fit.sentences import headline, largest
 from rbpx.questions.result import Result
 from rbpx.runs.group import Run, labels_of, titles_of
 from rbpx.status import Status

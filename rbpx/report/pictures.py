@@ -7,7 +7,7 @@ from typing import Final
 
 import vl_convert
 
-from rbpx.config.keys.shown import LOOKS
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.options import Legend
 from rbpx.config.request import Request
 from rbpx.display.chart.colours import GROUNDS, config
@@ -15,7 +15,7 @@ from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 __all__ = ["Look", "with_indices", "write_pictures"]
 

@@ -8,9 +8,9 @@ from rbpx.display.section import MARKED, Fact, Section, marked
 from rbpx.display.view import Cell, Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 from rbpx.report.contents import MOST_OPEN, Report
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 __all__ = ["latex", "markdown"]
 

@@ -11,12 +11,12 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
-from rbpx.laws.pins import NO_PINS, NotGiven, Pins
-from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_pinned_law
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
-from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
+from rbpx.laws.priors import NO_PINS, NotGiven, Pins
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import Cell

@@ -33,9 +33,9 @@ from typing import Any, Final, TypeVar
 
 from rbpx.cores import n_cores
 from rbpx.errors import RbpxError, number_of
+from rbpx.spelling import speaking_shell, speaks_shell
 from rbpx.store.messages import LOGGER, attached
 from rbpx.store.sql import connected_once
-from rbpx.typed import speaking_shell, speaks_shell
 from rbpx.version import __version__
 
 __all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]

@@ -9,10 +9,10 @@ import duckdb
 
 from rbpx.errors import RbpxError
 from rbpx.files.output import output_file, write_csv, write_json, write_parquet
+from rbpx.spelling import typed
 from rbpx.store.relations import RELATIONS
 from rbpx.store.sql import SqlLimits, connect, user_rows
 from rbpx.store.store import Store
-from rbpx.typed import typed
 
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 WHOLE: Final = ".duckdb"

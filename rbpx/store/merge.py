@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from rbpx.errors import MeasureError, RbpxError, reason
-from rbpx.store.imports.kept import adopt
+from rbpx.store.imports.storage import adopt
 from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, RECORDS, Record, Store, is_name, read_json
 from rbpx.store.verify import imported_runs, manifest_fault, read_own, record_fault, run_fault, runs_of
 

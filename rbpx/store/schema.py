@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 FORMAT = 2  # of the run folders; part of run_id, so that under a new format everything is measured again
 

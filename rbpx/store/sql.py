@@ -16,7 +16,7 @@ import pyarrow as pa
 from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
 from rbpx.files.output import Rows
-from rbpx.store.problems import beyond, one_line, too_large, unread, untold
+from rbpx.store.errors import beyond, one_line, too_large, unread, untold
 from rbpx.store.relations import RELATIONS, read_sql, relations_of
 from rbpx.store.store import Store
 

@@ -38,9 +38,9 @@ from rbpx.files.entries import (
     is_temporary,
     names_in,
 )
+from rbpx.spelling import typed
 from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT, LAYOUT
-from rbpx.typed import typed
 
 Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ import pytest
 from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
 from rbpx.cli.registry import asking, names
-from rbpx.config.keys.shown import LOOKS
-from rbpx.config.places import options
+from rbpx.config.folders import options
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here

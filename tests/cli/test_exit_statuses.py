@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.stopped import stop_in_order
+from rbpx.cli.signals import stop_in_order
 from rbpx.store.cell_states import Heartbeat
 from tests.support.commands import here
 from tests.support.places import PROJECT

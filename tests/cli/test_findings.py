@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from rbpx.cli.findings import write_findings
-from rbpx.config.keys.shown import StudyConfig
+from rbpx.config.keys.output import StudyConfig
 from rbpx.errors import RbpxError
 from rbpx.store.sql import SqlLimits
 from tests.support.commands import here

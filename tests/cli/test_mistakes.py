@@ -14,7 +14,7 @@ from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.typed import speaking_shell
+from rbpx.spelling import speaking_shell
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 

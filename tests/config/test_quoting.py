@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rbpx.cli.argv import parse
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
-from rbpx.typed import speaking_shell, typed
+from rbpx.spelling import speaking_shell, typed
 from tests.support.composing import request_of
 from tests.support.typed import TEXT
 

@@ -6,7 +6,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.learning.curves import drawn_smooth, fit_powers, fit_sigmoids
 from rbpx.laws.learning.kinds import Kind, kinds
-from rbpx.laws.learning.rebuilt import explained, left_out, slopes_beside
+from rbpx.laws.learning.reconstruction import explained, left_out, slopes_beside
 
 X = np.linspace(np.log(1e5), np.log(1e7), 8)
 REACH = X[-1] - X[0]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import curve_fit
 
+from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_curve, fit_losses, kappa_of
 from rbpx.laws.losses.guessing import compared_as_misses, misses_of, odds
-from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, Source, noise_of
 from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.power.predictor import Prediction

@@ -8,8 +8,8 @@ from rbpx.laws.intervals.misfit import Departure, departures, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.doubts import departure_over_forms, n_largest_off, tokens_off
 from rbpx.laws.prediction.verdict import judge
+from rbpx.laws.prediction.warnings import departure_over_forms, n_largest_off, tokens_off
 from rbpx.status import Status
 from tests.support.draws import fewest, most
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.ranks.closure import fit_form
-from rbpx.laws.ranks.places import places_of
+from rbpx.laws.ranks.quadrature import places_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, derive, mixed
 from tests.support.draws import fewest
 from tests.support.rank_ladders import AT, K, S, V, at_places, counts, every, held_out_sizes, ladder

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rbpx.laws.ranks.family import FAMILIES
-from rbpx.laws.ranks.places import every_place, places_of
+from rbpx.laws.ranks.quadrature import every_place, places_of
 from tests.support.singly import derived_power_law, derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that

@@ -11,7 +11,7 @@ import pytest
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.sweeps import How, best_of
-from rbpx.laws.tuned import tuned
+from rbpx.laws.tuning import tuned
 from tests.support.coverage import BATCH, BEST, LR, badly_tuned, of_sweep, of_well_tuned_runs, sweep
 from tests.support.draws import fewest
 

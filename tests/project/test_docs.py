@@ -13,7 +13,7 @@ from ext.notebook import with_cells
 from generate import PART, PARTS, filled
 
 from rbpx.cli.registry import names
-from rbpx.config.places import folder
+from rbpx.config.folders import folder
 from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status

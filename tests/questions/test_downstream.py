@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.config.places import folder
+from rbpx.config.folders import folder
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.composed import here
 from tests.support.quizzes import N_ITEMS, quiz

@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.runs.processes import in_processes as in_parallel
 from rbpx.runs.processes import several_processes
-from rbpx.typed import speaking_shell, typed
+from rbpx.spelling import speaking_shell, typed
 from tests.support import in_processes
 from tests.support.processes import ALL, Found, done, processes
 

@@ -14,8 +14,8 @@ from rbpx.display.records import print_records, print_table
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
 from rbpx.display.view import text as column
+from rbpx.files.escapes import visible, visible_line
 from rbpx.files.output import rows_of
-from rbpx.files.visible import visible, visible_line
 from tests.support.composed import here
 from tests.support.stores import snapshot
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
-from rbpx.typed import speaking_shell
+from rbpx.spelling import speaking_shell
 
 
 def request_of(verb: str, words: Sequence[str], own: Path | None = None) -> Any:

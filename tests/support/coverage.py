@@ -21,16 +21,16 @@ from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
 from rbpx.laws.losses.noise import Noise
 from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.names import Method
-from rbpx.laws.pins import Given, Pin
-from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
+from rbpx.laws.priors import Given, Pin
 from rbpx.laws.success.chain import of_mixture, plausible_curves, success
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, best_of
 from rbpx.laws.surface.fit import Surface, fit_surface
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.sweeps import How
 from rbpx.laws.sweeps import best_of as best_of_sweep

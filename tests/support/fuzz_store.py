@@ -29,11 +29,11 @@ from rbpx.data.samples import SAMPLE, sample_here, sample_request
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write_text
-from rbpx.files.visible import visible_line
+from rbpx.files.escapes import visible_line
 from rbpx.store import schema
 from rbpx.store.cell_states import cell_states, read_heartbeats
 from rbpx.store.forecasts import register
-from rbpx.store.imports.kept import dataset_names, list_imports
+from rbpx.store.imports.storage import dataset_names, list_imports
 from rbpx.store.imports.table import import_file
 from rbpx.store.merge import Folder, Source, merge
 from rbpx.store.messages import collected_messages

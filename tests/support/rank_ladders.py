@@ -4,7 +4,7 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import half_width
 from rbpx.laws.ranks.closure import fit_form, scatter_half_width
-from rbpx.laws.ranks.places import Places, every_place, places_of
+from rbpx.laws.ranks.quadrature import Places, every_place, places_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
 
 V, K = 3000, (1, 7, 100, 1000)

@@ -21,7 +21,7 @@ from rbpx.runs.fits import doubted, fit_points, fit_record
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.sql import ask
 from rbpx.store.store import Record

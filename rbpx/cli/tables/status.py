@@ -18,11 +18,11 @@ from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.errors import number_of
 from rbpx.runs.group import MEASURED
 from rbpx.runs.select.sizes import choices
+from rbpx.spelling import typed
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats
-from rbpx.store.imports.kept import list_imports
+from rbpx.store.imports.storage import list_imports
 from rbpx.store.schema import FAILURES
 from rbpx.store.store import Record, Store
-from rbpx.typed import typed
 
 _MOST_COLUMNS: Final = 10  # where there are more, the revisions of a text are counted in one
 _MOST_ROWS: Final = 60  # where there are more, models that are done everywhere are counted

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from rbpx.cli.argv import flags
 from rbpx.cli.registry import Asked, Verb, verbs
+from rbpx.config.folders import GROUPS, options
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.places import GROUPS, options
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError

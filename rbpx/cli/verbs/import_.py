@@ -32,8 +32,8 @@ from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, ends, text, whole
 from rbpx.display.vocabulary import short, spoken
 from rbpx.errors import RbpxError, number_of
+from rbpx.spelling import typed
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 if TYPE_CHECKING:
     from rbpx.config.imports import ImportConfig, ImportRequest

@@ -34,7 +34,7 @@ def perform(asked: Asked) -> "list[Measured]":
     """Do what `run` does, and write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.compose import places_of
-    from rbpx.config.places import study_file
+    from rbpx.config.folders import study_file
     from rbpx.cores import is_main_process
     from rbpx.files.output import check_output
     from rbpx.store.sql import SqlLimits

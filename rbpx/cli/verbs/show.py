@@ -11,7 +11,7 @@ from rbpx.cli.registry import Asked, Verb
 from rbpx.display.section import interval
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 if TYPE_CHECKING:
     from rbpx.store.store import Record
@@ -28,7 +28,7 @@ def perform(asked: Asked) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
     from rbpx.questions.render import worded
-    from rbpx.store.imports.kept import provenance_of
+    from rbpx.store.imports.storage import provenance_of
 
     store = open_filled(asked.request.store)
     if len(asked.words) != 1:

@@ -9,7 +9,7 @@ stopped.
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 VERB = Verb(
     order=310,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 if TYPE_CHECKING:
     from rbpx.store.store import Store
@@ -69,7 +69,7 @@ def perform(asked: Asked) -> None:
 
 
 def _remove(store: "Store", name: str) -> None:
-    from rbpx.store.imports.kept import remove_source
+    from rbpx.store.imports.storage import remove_source
     from rbpx.store.store import is_name
 
     if is_name(name) and store.run_folder(name).is_dir():

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.files.cells import large_number
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 LARGEST_COUNT: Final = 2**31 - 1  # a k, a document or a token in the columns of the store
 _LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs

@@ -21,9 +21,9 @@ from rbpx.config.keys.key import (
 from rbpx.config.options import Checkpoints, Outliers, did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
-from rbpx.laws.pins import Pin, Pins
+from rbpx.laws.priors import Pin, Pins
+from rbpx.spelling import typed
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
 USUAL_K: Final = (1, 10, 100)  # where neither laws nor k are named

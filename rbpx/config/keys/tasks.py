@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rbpx.config.folders import folder
 from rbpx.config.keys.key import checked_names, is_number, key, name_of, names_of, positive, whole
 from rbpx.config.keys.laws import Choice
-from rbpx.config.places import folder
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 N_AVERAGED: Final = 5  # checkpoints of a training whose mean predicts success (OLMo ladder, arXiv 2412.04403)
 FEATURES: Final = ("cross_entropy", "bits_per_byte", "rbp", "exact_match", "error_entropy", "soft_accuracy")

@@ -16,7 +16,7 @@ from rbpx.config.keys.key import names_of, text_or_list
 from rbpx.config.model.training import UNKNOWN, Training, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 GGUF: Final = ".gguf"
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from rbpx.config.keys.key import name_of, text_or_list
 from rbpx.errors import RbpxError
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 _KNOWN: Final = ("vllm",)
 UNFIT: Final = {

@@ -13,7 +13,7 @@ from rbpx.config.options import Chunk, Draw, Padding
 from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
 from rbpx.files.folders import folder_and_pattern
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 SHORTEST = 2  # tokens; the first one is never predicted
 HARNESS: Final = "harness"  # the protocol of items, and of texts that are to compare with them

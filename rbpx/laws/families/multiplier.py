@@ -17,10 +17,10 @@ from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.pins import Pin
-from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
+from rbpx.laws.power.fixed_parameters import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.priors import Pin
 from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side

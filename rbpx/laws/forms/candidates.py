@@ -14,7 +14,7 @@ prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the s
 The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y were. The
 grid, the prior weights and that number were chosen by coverage and width (docs/explanation/uncertainty.md).
 
-Constants may be given (`rbpx.laws.pins`): forms have that E; an exponent or a C is held, without bends.
+Constants may be given (`rbpx.laws.priors`): forms have that E; an exponent or a C is held, without bends.
 
 A size that was trained more than once is one point, the mean of its models, and a new model has the variance that these
 have about it beside that of the points.
@@ -36,7 +36,7 @@ from rbpx.laws.forms.scatters import Scatter, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Given
+from rbpx.laws.priors import Given
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, at three sizes, which have some E exactly, or

@@ -17,7 +17,7 @@ from scipy.special import gammaincinv, ncfdtr
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, halved
-from rbpx.laws.power.pinned import NOTHING
+from rbpx.laws.power.parameters import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.laws.power.unequal import Unequal, regress_unequal

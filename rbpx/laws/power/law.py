@@ -18,7 +18,7 @@ from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import centred, numbers, quality, regression_of, spread_of
-from rbpx.laws.power.pinned import NOTHING, Pinned
+from rbpx.laws.power.parameters import NOTHING, FixedParameter
 from rbpx.laws.power.predictor import Prediction, outside
 from rbpx.laws.power.regression import EQUATIONS, NAMES, Regression, ln_law
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
@@ -121,7 +121,7 @@ class PowerLaw(LawFit):
     interval: str | None = None
     limited_by: str | None = None
     bend: Bend | None = None
-    pinned: tuple[Pinned, ...] = ()
+    pinned: tuple[FixedParameter, ...] = ()
     given: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[Status, ...] | None = None
 

@@ -16,7 +16,7 @@ import numpy as np
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.offset import offset_residuals, search_offsets
-from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.solver import End, Local, Sets, minimise, squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")

@@ -1,8 +1,8 @@
 """Power laws of runs that do not count alike: by weights, or less above the law than below (`over`).
 
 With weights a run scatters by 1 / sqrt(weight) times what one of weight 1 does. With `over` the squares of ln y above
-the line count that many times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuned`); scatter
-is theirs, and the constants vary as over resampled runs, and documents where those are known.
+the line count that many times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuning`). The
+scatter is theirs; the constants vary as over resampled runs, and documents where those are known.
 
 Shapes: N sizes, B replicates, P parameters.
 """
@@ -18,7 +18,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression, ln_law, regress, regression_at, weighted_lines
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.tuned import Tuned, tuned
+from rbpx.laws.tuning import Tuned, tuned
 
 _REPLICATES: Final = 400
 _STEPS: Final = 100

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbpx.laws.pins import Given
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.priors import Given
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.priors import Given
 
 
 def along(fit: PowerLaw, n: int) -> list[Prediction]:
@@ -131,7 +131,7 @@ def average_forms(
         S: sizes, shape [N], positive; equal ones are replicates.
         y: the quantity at each, shape [N]; where all are negative, |y| has the law.
         targets: sizes to predict.
-        given: values of the constants that are given, `rbpx.laws.power.given.values_of`.
+        given: values of the constants that are given, `rbpx.laws.power.fixed_parameters.values_of`.
         each_form: whether to say what each form counts and says alone.
         p: how much each interval leaves out.
 

@@ -12,7 +12,7 @@ Several may fail: `judge` gives all of them, in the order of `Status`, and the f
 | not_monotone | it bends so, and turns round between the sizes |
 | intervals_missed | or, over forms, the interval of the largest size, predicted from the others, misses at a level of 97.5 % |
 | backtest_failed | intervals_missed holds, and that prediction is off by more than 5 % and by no less than the next smaller size's own value would be |
-| undertrained, overtrained | the largest size saw fewer or more tokens than the smaller ones announce (`rbpx.laws.prediction.doubts`) |
+| undertrained, overtrained | the largest size saw fewer or more tokens than the smaller ones announce (`rbpx.laws.prediction.warnings`) |
 | barely_determined | the 95 % interval of alpha is unbounded, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
 | beyond | (a prediction) S is more than 10 times outside the sizes |
 
@@ -41,13 +41,13 @@ from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction, outside
 from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
-from rbpx.laws.prediction.doubts import departure_over_forms, tokens_off
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.prediction.warnings import departure_over_forms, tokens_off
+from rbpx.laws.priors import Given
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make

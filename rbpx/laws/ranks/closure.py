@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.ranks.places import Places
+from rbpx.laws.ranks.quadrature import Places
 from rbpx.laws.ranks.shapes import RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p

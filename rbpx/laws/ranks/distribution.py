@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import FAMILIES, Family, Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.places import Places, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import Places, curve_of, every_place, places_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 

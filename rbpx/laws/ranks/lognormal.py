@@ -19,7 +19,7 @@ from scipy.special import log_ndtr, ndtr
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.places import STEEPEST, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import STEEPEST, curve_of, every_place, places_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 

@@ -18,7 +18,7 @@ from scipy.special import log_expit
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import FAMILIES, Family
-from rbpx.laws.ranks.places import Places, Shares, curve_of, entropy_of
+from rbpx.laws.ranks.quadrature import Places, Shares, curve_of, entropy_of
 
 _AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
 _LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())

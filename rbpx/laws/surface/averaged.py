@@ -23,14 +23,14 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import average_forms, tails_of
+from rbpx.laws.priors import NO_PINS, Pins
 from rbpx.laws.surface.checks import HeldOut, of_points
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.given import fit_given, has_constants
+from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceNumbers
 

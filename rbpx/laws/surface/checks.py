@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
-from rbpx.laws.pins import NO_PINS, Pins
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.priors import NO_PINS, Pins
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceNumbers
 

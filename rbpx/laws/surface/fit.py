@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.pinned import NOTHING, Pinned
+from rbpx.laws.power.parameters import NOTHING, FixedParameter
 from rbpx.laws.power.unequal import run_weights
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
@@ -23,7 +23,7 @@ from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
-from rbpx.laws.tuned import Tuned, tuned
+from rbpx.laws.tuning import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -76,7 +76,7 @@ class Surface:
     reasons: tuple[Status, ...] = ()
     n_left_out: int = 0
     surface: SurfaceNumbers | None = field(default=None, repr=False)
-    pinned: tuple[Pinned, ...] = ()
+    pinned: tuple[FixedParameter, ...] = ()
     ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
     tuned: Tuned | None = None
 
@@ -152,7 +152,7 @@ def fit_surface(
         seed: of the replicates.
         given: constants of the form that are held; none where `over` is not 1.
         over: by what the loss of points above the surface is divided; it is then raised to the level of well-tuned runs
-            (`rbpx.laws.tuned`), and its intervals are theirs.
+            (`rbpx.laws.tuning`), and its intervals are theirs.
         collinear: whether to fit also where size and tokens vary together, so that no form is determined.
 
     Returns:

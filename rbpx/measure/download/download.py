@@ -20,7 +20,7 @@ from rbpx.data.samples import draws_from_hub
 from rbpx.display.progress import counted, downloading
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import MeasureError, RbpxError, number_of
-from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText
+from rbpx.measure.download.sources import Found, Wanted, WantedModel, WantedText
 from rbpx.measure.grid import grid_here
 from rbpx.measure.results import Failure, Measured, not_measured, told
 from rbpx.measure.shards import places_of

@@ -32,9 +32,9 @@ from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.points.items import Answers, answers_of
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tempered import loss_curves
+from rbpx.spelling import typed
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
 DISCRETE: Final = "discrete"

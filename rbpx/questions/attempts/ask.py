@@ -35,7 +35,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, fit_record
 from rbpx.runs.group import Group
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 

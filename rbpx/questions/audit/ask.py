@@ -28,16 +28,16 @@ from rbpx.display.vocabulary import UNKNOWN, short, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.audit.analysis import ROUNDING, Audit
-from rbpx.questions.audit.ways import Way, compare_ways
+from rbpx.questions.audit.variants import Way, compare_ways
 from rbpx.questions.question import Measured, Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
+from rbpx.runs.select.selections import in_size
 from rbpx.runs.select.sizes import select
-from rbpx.runs.select.ways import in_size
+from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
-from rbpx.typed import typed
 
 
 def audit(

@@ -26,9 +26,9 @@ from rbpx.measure.engine import Asked
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
-from rbpx.questions.again import Again, measured_again, name_of, names_of
 from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
 from rbpx.questions.question import Measured
+from rbpx.questions.remeasure import Again, measured_again, name_of, names_of
 from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record, Store

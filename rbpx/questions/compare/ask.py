@@ -21,8 +21,8 @@ from rbpx.questions.compare.parts import KINDS, compared, kind_of, part_of, shar
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run
+from rbpx.runs.select.selections import in_size
 from rbpx.runs.select.side import Side, name_of, runs_by_text
-from rbpx.runs.select.ways import in_size
 from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record
 from rbpx.ties import Ties

@@ -28,8 +28,8 @@ from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs, tested
 from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed, trained_quantities
+from rbpx.runs.select.selections import whole_trainings
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
-from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 

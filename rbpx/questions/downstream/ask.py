@@ -23,10 +23,10 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.tasks import task_values
-from rbpx.runs.select.ways import whole_trainings
+from rbpx.runs.select.selections import whole_trainings
+from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:

@@ -21,7 +21,7 @@ from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 

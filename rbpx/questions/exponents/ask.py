@@ -31,7 +31,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, known_points
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 

@@ -9,24 +9,24 @@ import duckdb
 from rbpx.config.keys.laws import USUAL_K
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
+from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
-from rbpx.display.given import given_tables
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
 from rbpx.laws.prediction.verdict import Form
 from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
+from rbpx.questions.fit.experts import check_routed, routed
 from rbpx.questions.fit.figures import figures
-from rbpx.questions.fit.routed import check_routed, routed
-from rbpx.questions.fit.words import about, by_methods, sentences
+from rbpx.questions.fit.sentences import about, by_methods, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import said_of_points
+from rbpx.runs.select.selections import Cells, in_size
 from rbpx.runs.select.sizes import select_alike
-from rbpx.runs.select.ways import Cells, in_size
 from rbpx.store.store import Record
 
 _MOST: Final = 8  # of the many runs along a training, spread over it

@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.fit.analysis import Laws
-from rbpx.questions.fit.words import by_methods
+from rbpx.questions.fit.sentences import by_methods
 from rbpx.runs.fits import Law
 from rbpx.runs.origin import from_shares
 

@@ -15,9 +15,9 @@ from rbpx.display.view import Table, View, error, share, state, text, whole, wit
 from rbpx.display.vocabulary import in_digits, law_title
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import by_name
+from rbpx.laws.losses.backtests import too_few_hold
 from rbpx.laws.losses.calibration import Calibration, calibrate, hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS, Curve, LossFit, fit_losses, kappa_of
-from rbpx.laws.losses.held import too_few_hold
 from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
@@ -29,9 +29,9 @@ from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.losses import Pairs, loss_pairs
 from rbpx.runs.select.losses import PairedGroup
+from rbpx.spelling import typed
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 METHOD: Final = "errors_in_variables"
 FORM: Final = "loss_to_loss"

@@ -22,7 +22,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group, grouped
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record
 
 

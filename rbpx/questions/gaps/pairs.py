@@ -19,7 +19,7 @@ from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, Side, slices_of
 from rbpx.runs.fits import document_doubts
 from rbpx.runs.group import ALIKE, Group
 from rbpx.runs.points.sizes import known_points
-from rbpx.runs.select.along import best_in_both
+from rbpx.runs.select.axis import best_in_both
 from rbpx.status import Status
 
 _SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))

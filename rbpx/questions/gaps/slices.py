@@ -22,9 +22,9 @@ from rbpx.laws.numeric import Floats
 from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
+from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.sql import SqlLimits, ask, ask_where
-from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")

@@ -15,7 +15,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, decimals, listed, number, short
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.visible import visible
+from rbpx.files.escapes import visible
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.questions.items import ANALYSIS
@@ -26,7 +26,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.items import Answers, documents_of_items, in_common, item_answers, item_views, telling_items
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000)

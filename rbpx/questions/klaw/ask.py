@@ -30,10 +30,10 @@ from rbpx.runs.fits import about_axis, record_of, with_document_doubts
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.origin import from_shares
 from rbpx.runs.points.sizes import known_points
+from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 FORMS: Final = {
     KForm.joint: "one law",

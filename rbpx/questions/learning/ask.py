@@ -15,15 +15,15 @@ from rbpx.questions.learning.hits import hit_times
 from rbpx.questions.learning.improvements import improvements
 from rbpx.questions.learning.losses import losses
 from rbpx.questions.learning.orders import Learned, orders
+from rbpx.questions.learning.sentences import sentences
 from rbpx.questions.learning.tables import Found, tables
-from rbpx.questions.learning.words import sentences
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
 from rbpx.runs.group import Group, Run, grouped
 from rbpx.runs.origin import spelled
-from rbpx.runs.select.along import AlongGroup, best_of_budgets
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.axis import AlongGroup, best_of_budgets
+from rbpx.runs.select.selections import in_size
 from rbpx.runs.tokens import points_of, tokens_of
 from rbpx.status import Status
 from rbpx.store.sql import ask

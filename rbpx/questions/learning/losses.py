@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import Recipe, by_name, flat
 from rbpx.laws.learning.curves import FEWEST, Curves, drawn_smooth, fit_powers, fit_sigmoids
 from rbpx.laws.learning.kinds import Kind, kinds
-from rbpx.laws.learning.rebuilt import CURVES, explained, left_out, slopes_beside
+from rbpx.laws.learning.reconstruction import CURVES, explained, left_out, slopes_beside
 from rbpx.laws.numeric import Floats
 from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record

@@ -21,9 +21,9 @@ from rbpx.questions.result import Result
 from rbpx.runs.fits import naming
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.surfaces import trained_of
-from rbpx.runs.select.along import AlongGroup, best_of_budgets
+from rbpx.runs.select.axis import AlongGroup, best_of_budgets
+from rbpx.runs.select.selections import in_size_and_tokens
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.runs.select.ways import in_size_and_tokens
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 

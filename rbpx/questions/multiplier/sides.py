@@ -15,9 +15,9 @@ from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.points.tasks import task_values
 from rbpx.runs.select.side import READ_ALIKE
+from rbpx.spelling import typed
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 AnyGroup = TypeVar("AnyGroup", bound=Group)
 DEFAULT_K: Final = (1, 10)

@@ -23,7 +23,7 @@ from rbpx.questions.outcomes.trials import read_trials
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record

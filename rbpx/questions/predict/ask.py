@@ -10,7 +10,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
-from rbpx.display.given import said_of_given
+from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.view import Column, Table, View, error, magnitude, text
 from rbpx.display.vocabulary import headline, short, the_largest
 from rbpx.laws.forms.candidates import Shape

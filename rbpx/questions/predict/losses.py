@@ -12,9 +12,9 @@ from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.view import Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import in_digits, short
+from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import fit_curve, rise_of
-from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predictor import outside

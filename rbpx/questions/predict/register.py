@@ -13,8 +13,8 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.runs.group import Group
+from rbpx.runs.select.selections import Cells, in_size, whole_trainings
 from rbpx.runs.select.sizes import BESIDE, NAMES, is_about, select_runs
-from rbpx.runs.select.ways import Cells, in_size, whole_trainings
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__

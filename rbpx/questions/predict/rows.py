@@ -9,7 +9,7 @@ import numpy as np
 from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
-from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.power.parameters import FixedParameter
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status, first_of
@@ -66,7 +66,7 @@ def moves(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
 
 
 def constants(
-    pinned: Sequence[Pinned],
+    pinned: Sequence[FixedParameter],
     now: Sequence[Record],
     smallest: float,
     refit: Callable[[dict[str, float]], Sequence[Record] | None],

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
-from rbpx.laws.pins import Given
-from rbpx.laws.power.given import values_of
+from rbpx.laws.power.fixed_parameters import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import widened
-from rbpx.laws.prediction.doubts import n_largest_off, n_smaller, tokens_off
 from rbpx.laws.prediction.influence import moved_most
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
 from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, tokens_off
+from rbpx.laws.priors import Given
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of

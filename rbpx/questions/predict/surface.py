@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.given import said_of_given
-from rbpx.laws.pins import Pin
+from rbpx.display.fixed_parameters import said_of_given
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import FAR
+from rbpx.laws.priors import Pin
 from rbpx.laws.surface.averaged import (
     BudgetTest,
     backtest_budgets,
@@ -26,7 +26,7 @@ from rbpx.laws.surface.averaged import (
 )
 from rbpx.laws.surface.checks import HeldOut, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
     constants,

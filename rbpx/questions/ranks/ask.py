@@ -36,7 +36,7 @@ from rbpx.questions.ranks.compare import PAPER
 from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 

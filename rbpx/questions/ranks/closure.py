@@ -31,7 +31,7 @@ from rbpx.laws.intervals.estimate import (
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.ranks.places import places_of
+from rbpx.laws.ranks.quadrature import places_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
 from rbpx.questions.ranks.compare import Counted, ratio
 from rbpx.runs.documents import rank_edges

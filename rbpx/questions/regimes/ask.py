@@ -27,7 +27,7 @@ from rbpx.questions.result import Result
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, stands, supported
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, known_points
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.ties import Ties

@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, flat
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.checks import against_axes, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.isoflop import envelope, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.runs.fits import naming

@@ -8,8 +8,8 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.fixed_parameters import given_tables, said_of_given
 from rbpx.display.frontier import frontier_table
-from rbpx.display.given import given_tables, said_of_given
 from rbpx.display.section import interval
 from rbpx.display.view import (
     Column,
@@ -37,8 +37,8 @@ from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, comput
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
+from rbpx.runs.select.selections import whole_trainings
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
 from rbpx.store.store import Record
 

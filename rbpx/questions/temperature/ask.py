@@ -32,7 +32,7 @@ from rbpx.runs.fits import fit_all, fit_record
 from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tempered import Curves, loss_curves
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.runs.shifts import shift, shift_law
 from rbpx.status import Status
 from rbpx.store.store import Record

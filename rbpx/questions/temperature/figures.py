@@ -9,8 +9,8 @@ from rbpx.display.view import View, place, text, with_ends
 from rbpx.laws.power.law import PowerLaw
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
+from rbpx.spelling import typed
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 TITLE: Final = "The temperature that the text prefers"
 PREFERRED: Final = View[Record](

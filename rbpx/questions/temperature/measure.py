@@ -19,7 +19,7 @@ from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
-    from rbpx.questions.again import Again
+    from rbpx.questions.remeasure import Again
 
 _SAME_NATS: Final = 1e-2  # by which cross-entropy may differ from the stored one, as in 16 bits on another machine
 
@@ -40,7 +40,7 @@ def measure(request: Request) -> Measured:
         return Measured(done, ())
 
     from rbpx.measure.distributed import init_process_group
-    from rbpx.questions.again import measured_again
+    from rbpx.questions.remeasure import measured_again
 
     processes = init_process_group(request.device.value)
     # Runs of one model stand together, so that it is loaded once for all of its texts.

@@ -28,9 +28,9 @@ from rbpx.runs.group import MEASURED, Run, grouped
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.schedules import Points, points_of, said_of_places
+from rbpx.runs.select.selections import whole_trainings
 from rbpx.runs.select.sizes import tokens_of
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
 from rbpx.store.store import Record
 

@@ -29,7 +29,7 @@ from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.group import Group
-from rbpx.runs.select.ways import in_size
+from rbpx.runs.select.selections import in_size
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 

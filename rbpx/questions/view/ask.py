@@ -15,16 +15,16 @@ from rbpx.display.section import Reading as Read
 from rbpx.display.view import Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.visible import visible
+from rbpx.files.escapes import visible
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.questions.view.document import Reading, Viewed, shown, view
 from rbpx.questions.view.page import page
 from rbpx.runs.group import Group, grouped
+from rbpx.runs.select.selections import in_size
 from rbpx.runs.select.side import Side, runs_by_text
-from rbpx.runs.select.ways import in_size
+from rbpx.spelling import typed
 from rbpx.store.store import Record
-from rbpx.typed import typed
 
 _LONGEST: Final = 240  # tokens on a page of a report, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed

@@ -9,7 +9,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
-from rbpx.files.visible import visible
+from rbpx.files.escapes import visible
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.items import documents_of_items, in_common, item_answers, item_views, telling_items
 from rbpx.runs.select.side import name_of

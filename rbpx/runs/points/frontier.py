@@ -12,7 +12,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.sweeps import Best, Cell, best_of
 from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.select.along import unbeaten
+from rbpx.runs.select.axis import unbeaten
 from rbpx.runs.select.sizes import tokens_of
 
 __all__ = ["frontier", "said_of_points"]

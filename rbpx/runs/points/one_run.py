@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rbpx.display.vocabulary import law_title, rough, the_largest
-from rbpx.laws.prediction.doubts import n_smaller, tokens_off
 from rbpx.laws.prediction.influence import farthest_off
+from rbpx.laws.prediction.warnings import n_smaller, tokens_off
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Run, labels_of
 

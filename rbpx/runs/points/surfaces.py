@@ -16,10 +16,10 @@ from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
+from rbpx.laws.priors import Pin, Pins
 from rbpx.laws.surface.fit import FORMS, Surface
-from rbpx.laws.surface.given import fit_given, has_constants
+from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
 from rbpx.laws.surface.outliers import LargestOff
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell

@@ -21,7 +21,7 @@ from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers, answers_of
 from rbpx.runs.points.sizes import Points
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 DEFAULT_K: Final = (1, 10, 100)
 

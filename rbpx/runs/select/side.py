@@ -7,7 +7,7 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.runs.group import Group, Run, grouped
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")
 

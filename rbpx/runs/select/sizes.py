@@ -21,10 +21,10 @@ from rbpx.config.text.dataset import UNNAMED
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import IMPORTED, SizeBy
 from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run, grouped
+from rbpx.spelling import typed
 from rbpx.store.schema import varied
 from rbpx.store.sql import ask_once
 from rbpx.ties import Ties, rule_of
-from rbpx.typed import typed
 
 
 def tokens_of(run: Run) -> float | None:

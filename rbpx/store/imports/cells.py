@@ -11,10 +11,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rbpx.files.cells import as_written, has_unit, is_empty, is_no_value, large_number, number, quoted, with_point
+from rbpx.spelling import typed
 from rbpx.store.imports.units import shown
 from rbpx.store.schema import VARY
 from rbpx.ties import Ties
-from rbpx.typed import typed
 
 _PLAIN: Final = re.compile(r"0?\.[0-9]+|[0-9]{1,9}\.[0-9]*")  # a float so written is the number
 _BELOW: Final = 10**300

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from rbpx.config.imports import choice_of
 from rbpx.errors import RbpxError
+from rbpx.spelling import typed
 from rbpx.store.imports.cells import NUMBERS
 from rbpx.store.imports.units import headings_with_units, shown, unit_of
 from rbpx.store.schema import VARY
-from rbpx.typed import typed
 
 # Field -> names of its column, the preferred one first; compared without regard to case.
 ALIASES: dict[str, tuple[str, ...]] = {

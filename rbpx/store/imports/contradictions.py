@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 
 from rbpx.config.imports import Keep
 from rbpx.files.cells import as_written
+from rbpx.spelling import typed
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.identity import codes, rows_of
 from rbpx.store.imports.observations import FIELDS, MODEL, STATED, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
-from rbpx.typed import typed
 
 Place = Callable[[int], str]  # the row of a file -> where it is
 Shown = Callable[[str, str | None, str | None], str]  # a field, its text and its run -> the user's name of its column

@@ -22,10 +22,10 @@ from rbpx.errors import RbpxError, reason
 from rbpx.files.cells import number, quoted
 from rbpx.files.digest import digest
 from rbpx.files.rows import check_names, read_rows
+from rbpx.spelling import typed
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
-from rbpx.typed import typed
 from rbpx.version import __version__
 
 _NEEDED: Final = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")

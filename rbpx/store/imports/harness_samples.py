@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
-from rbpx.typed import typed
+from rbpx.spelling import typed
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rbpx.spelling import typed
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults
-from rbpx.typed import typed
 
 Fields = dict[str, pa.Array]
 _FACTOR: Final = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts

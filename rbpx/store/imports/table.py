@@ -10,15 +10,15 @@ from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_run
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
+from rbpx.spelling import typed
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
 from rbpx.store.imports.contradictions import Judged, kept_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.kept import LOCK, observations_of, write
 from rbpx.store.imports.observations import Reading, read_observations
+from rbpx.store.imports.storage import LOCK, observations_of, write
 from rbpx.store.store import Store, now
-from rbpx.typed import typed
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from rbpx.laws.losses.backtests import too_few_hold
 from rbpx.laws.losses.calibration import hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS
-from rbpx.laws.losses.held import too_few_hold
 from rbpx.laws.losses.noise import NONE_IN_X, Noise, Source
 from tests.support.coverage import of_loss_curve, rejected_curves
 from tests.support.loss_pairs import covariance, drawn

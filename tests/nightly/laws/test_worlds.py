@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.prediction.doubts import tokens_off
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.prediction.warnings import tokens_off
 from tests.support.judged import ROWS, ladders, share
 from tests.support.worlds import LEVEL, TRUE, World
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.config.places import folder
+from rbpx.config.folders import folder
 from tests.support.commands import here
 from tests.support.stores import Measured
 

@@ -48,7 +48,7 @@ def test_a_run_that_fails_loses_no_other_and_the_next_call_measures_it_alone(
     own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rbpx.errors import MeasureError
-    from rbpx.measure.again import Reopener
+    from rbpx.measure.reopen import Reopener
 
     reopen = Reopener.reopen
 

@@ -9,8 +9,8 @@ from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.questions.registry import analysis
+from rbpx.spelling import typed
 from rbpx.store.store import Store
-from rbpx.typed import typed
 
 _THERE = """
     SELECT DISTINCT source, family, dataset, size, revision, variant, ties FROM observations WHERE source <> 'measured'

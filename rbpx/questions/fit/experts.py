@@ -11,9 +11,9 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, text, with_ends
 from rbpx.display.vocabulary import decimals, law_title
 from rbpx.errors import RbpxError, number_of
+from rbpx.laws.experts import compare_sizes
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import IMPORTED
-from rbpx.laws.routed import compare_sizes
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import known_points

@@ -22,7 +22,7 @@ from rbpx.measure.grid import open_grid
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure, note_failure
 from rbpx.measure.runner import draw_sample
-from rbpx.models.described import Model
+from rbpx.models.description import Model
 from rbpx.models.load import LoadedModel
 from rbpx.store.store import Record, Store
 

@@ -19,11 +19,11 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError, number_of
-from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.engine import Asked
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.measure.reading.reading import Reading
+from rbpx.measure.reopen import Reopener, RunNames
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
 from rbpx.runs.group import Run

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from rbpx.laws.experts import compare_sizes
 from rbpx.laws.numeric import Floats
-from rbpx.laws.routed import compare_sizes
 
 N, E = (each.ravel() for each in np.meshgrid([1e7, 3e7, 1e8, 3e8, 1e9], [1, 4, 16, 64]))
 

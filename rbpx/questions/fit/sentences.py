@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rbpx.display.given import said_of_given
+from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, law_title, short

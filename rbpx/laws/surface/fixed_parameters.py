@@ -1,6 +1,6 @@
 """A surface with constants that are given, pinned or with a prior, and how the runs speak of these.
 
-A prior is several values (`rbpx.laws.pins`): the surface is fitted with each of them held, weighed by prior times
+A prior is several values (`rbpx.laws.priors`): the surface is fitted with each of them held, weighed by prior times
 likelihood, in which the checkpoints of a run count as one point; the replicates that intervals are made of are taken
 from each in proportion. A given value is tested by how much larger the objective is with it than without, all other
 constants free, beside the same for 199 draws in which it is true: the residuals about the surface with it, those of a
@@ -18,8 +18,8 @@ from scipy.special import softmax
 from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.pins import Given, NotGiven, Pins, given_values
-from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.power.parameters import FixedParameter
+from rbpx.laws.priors import Given, NotGiven, Pins, given_values
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
 from rbpx.laws.surface.fit import FORMS, Surface, fit_surface, of_constant
 from rbpx.laws.surface.loss import REPLICATE, Loss
@@ -70,7 +70,7 @@ def fit_given(
         p = None
         if is_tested and n_replicates:
             p = _p(free, fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options))
-        told.append(Pinned(name, pin, p, free.constants[name], fit.constants[name]))
+        told.append(FixedParameter(name, pin, p, free.constants[name], fit.constants[name]))
     return replace(fit, pinned=tuple(told))
 
 

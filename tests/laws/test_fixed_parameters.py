@@ -9,12 +9,12 @@ from scipy.optimize import least_squares
 from scipy.stats import f as fisher
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.pins import Given, NotGiven, Pin
-from rbpx.laws.power.given import fit_pinned_law, weights_of
+from rbpx.laws.power.fixed_parameters import fit_pinned_law, weights_of
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.priors import Given, NotGiven, Pin
 from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import (
     GIVEN,

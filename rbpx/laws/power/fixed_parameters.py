@@ -1,6 +1,6 @@
 """The power law of points with constants that are given, pinned or with a prior, and how the points speak of these.
 
-A prior is several values (`rbpx.laws.pins`): the law is fitted with each of them held, weighed by
+A prior is several values (`rbpx.laws.priors`): the law is fitted with each of them held, weighed by
 prior * SSE^(-dof / 2), and its numbers are those of the mixture. A given value is tested by the squares with it and
 without it, all other constants free.
 """
@@ -17,9 +17,9 @@ from scipy.special import fdtrc
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
-from rbpx.laws.pins import Given, Pins, given_values
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.power.parameters import FixedParameter
+from rbpx.laws.priors import Given, Pins, given_values
 
 _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
@@ -41,7 +41,7 @@ def fit_pinned_law(
         y: there.
         y_replicates: there.
         method: ols or offset.
-        pins: constants of the method, `rbpx.laws.power.pinned.PINNABLE`.
+        pins: constants of the method, `rbpx.laws.power.parameters.PINNABLE`.
         backtests: there.
         signed: there.
 
@@ -74,7 +74,7 @@ def fit_pinned_law(
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
         p = None if at.regression is None else p_of_squares(_squares(free), _squares(at), free.regression.dof)
-        about.append(Pinned(name, pin, p, told[name], now[name]))
+        about.append(FixedParameter(name, pin, p, told[name], now[name]))
     return replace(best, C=C, alpha=replace(alpha, stderr=best.alpha.stderr), E=now["E"], pinned=tuple(about))
 
 

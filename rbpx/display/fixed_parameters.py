@@ -7,7 +7,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, text, with_ends, written
 from rbpx.display.vocabulary import significant
 from rbpx.laws.intervals.estimate import by_name
-from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.power.parameters import FixedParameter
 
 GIVEN: Final = View[dict[str, Any]](
     "given",
@@ -23,7 +23,7 @@ GIVEN: Final = View[dict[str, Any]](
 )  # fmt: skip
 
 
-def given_tables(given: Sequence[tuple[str, Pinned]], about: str) -> list[Table]:
+def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> list[Table]:
     """What was given of each law, by its name; no table where nothing was."""
     rows = [
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
@@ -32,7 +32,7 @@ def given_tables(given: Sequence[tuple[str, Pinned]], about: str) -> list[Table]
     return [GIVEN.table("Constants that were given", rows, about)] if rows else []
 
 
-def said_of_given(title: str, pinned: Sequence[Pinned]) -> Iterator[str]:
+def said_of_given(title: str, pinned: Sequence[FixedParameter]) -> Iterator[str]:
     """Whether the points of a law speak against what was given."""
     for each in pinned:
         what = f"{title}: {each.name} is given as {each.pin}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Method
-from rbpx.laws.pins import Pin
+from rbpx.laws.priors import Pin
 
 PINNABLE: Final = {Method.ols: ("C", "alpha"), Method.offset: ("C", "alpha", "E")}
 """The constants of each method that can be given."""
@@ -16,7 +16,7 @@ _AGAINST: Final = 0.05  # a smaller p speaks against a value
 
 
 @dataclass(frozen=True)
-class Pinned:
+class FixedParameter:
     """A constant that was given.
 
     Attributes:

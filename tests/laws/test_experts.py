@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.laws.experts import compare_sizes, sizes_of
 from rbpx.laws.numeric import Floats
-from rbpx.laws.routed import compare_sizes, sizes_of
 from tests.support.draws import fewest, inside
 
 N, E = (each.ravel() for each in np.meshgrid([1e7, 3e7, 1e8, 3e8, 1e9], [1, 4, 16, 64]))

@@ -15,7 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
 from rbpx.laws.surface.design import judge
 from rbpx.runs.group import Group
-from rbpx.runs.select.along import select_along
+from rbpx.runs.select.axis import select_along
 from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
 from rbpx.runs.select.trainings import select_trainings
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from rbpx.display.vocabulary import enumerated
 from rbpx.questions import render
-from rbpx.questions.fit.words import about
+from rbpx.questions.fit.sentences import about
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
 from rbpx.report.contents import Part, Report, assembled, slugs_of
