@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --no-compile -c constraints.txt
+INSTALL := $(PIP) install --quiet --no-compile -c constraints.txt
 
 # Without compiled modules each of the tests' processes would compile torch and transformers again, for ten seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,18 +25,20 @@ install: $(TOOLS) ## rbpx and its developers' tools in .venv, at the tested vers
 # tests and checks need besides. Modules are compiled when they are first imported: most of the 19,000 never are, and
 # compiling all of them takes 40 s.
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) torch==2.13.0
-	$(INSTALL) -e .
+	@echo "installing rbpx and torch in $(VENV), in some two minutes"
+	@$(INSTALL) torch==2.13.0
+	@$(INSTALL) -e .
 	@touch $@
 
 $(TOOLS): $(STAMP)
-	$(INSTALL) -e '.[dev]'
+	@echo "installing the tools of tests and checks in $(VENV), in some two minutes"
+	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit( \
 	  f"rbpx needs Python 3.11 to 3.13, $(PYTHON) is {v.major}.{v.minor}. Name another: make install PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 demo: $(STAMP) ## measure the bundled ladder on two datasets and print its laws
 	$(BIN)/python -m rbpx -m model=ladder dataset=pydoc,stdlib
