@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --no-compile -c constraints.txt
+INSTALL := $(PIP) install -qq --no-compile -c constraints.txt
 
 # Without compiled modules each of the tests' processes would compile torch and transformers again, for ten seconds.
 unexport PYTHONDONTWRITEBYTECODE

@@ -89,7 +89,7 @@ def test_a_deletion_by_hand_is_no_traceback_and_what_verify_names_can_be_done(
     _, lines = counts(store, cwd)
     assert [path.name in line for line in lines] == ([True] if kind == "runs" else [])
     found = verify(store)
-    kinds = {"cells": set(), "vocab": {"run"}, "runs": {"cell", "fit", "rank_fit"}}[kind]
+    kinds = {"cells": set(), "vocab": {"run"}, "runs": {"cell", "fit"}}[kind]
     assert {fault.kind for fault in found.faults} == kinds
     assert found.n_orphaned == (kind == "cells")
 

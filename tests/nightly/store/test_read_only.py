@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -78,4 +77,4 @@ def test_a_folder_that_may_not_be_read_is_named_in_one_line(untouched: Measured,
     finally:
         (store / "runs").chmod(0o755)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert re.match(rf"rbpx: {re.escape(str(tmp_path))}\S*runs\S* cannot be used: Permission denied", done.stderr)
+    assert done.stderr == f"rbpx: {store / 'runs'}: Permission denied\n"
