@@ -1,7 +1,7 @@
 """Counts the code lines and the modules of each package beside the target of docs/contributing/house.md.
 
-A code line is neither docstring, comment, blank nor import. Modules are counted without `__init__.py`. A Markdown table is
-printed, then the code lines of tests and the words of docstrings and documentation.
+A code line is neither docstring, comment, blank nor import. Modules are counted without `__init__.py`. Printed are a
+Markdown table, the code lines of tests and the words of docstrings and documentation.
 
     python benchmarks/weight.py
 """
