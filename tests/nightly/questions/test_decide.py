@@ -81,7 +81,7 @@ def test_a_report_of_losses_alone_begins_with_it_and_says_nothing_of_ranks(ours:
     assert "30 runs" in text
     assert "scored tokens" not in text
     assert "Tables of the paper" not in text
-    begins = "Summary What to train: ours on c4 (them)"
+    begins = "Runs What to train: ours on c4 (them) Train "
     assert begins in text
     assert text.count("; the best size is ") == 1
     assert "RBP" not in text[text.index(begins) :].split("How to read the numbers")[0]

@@ -19,12 +19,12 @@ def told(answer: Answer) -> list[str]:
 
 READERS = {
     "sql": ["sql", "SELECT DISTINCT run_id FROM tokens ORDER BY run_id", "--format", "csv"],
-    "fit": ["fit", "resamples=50", "laws=[rbp]", "k=10", "--format", "json"],
+    "fit": ["fit", "resamples=50", "laws=[rbp]", "k=10", "--format", "json", "--details"],
     "status": ["status", "--format", "json"],
     "export": ["export", "runs"],
-    "klaw": ["klaw", "resamples=50", "--format", "json"],
+    "klaw": ["klaw", "resamples=50", "--format", "json", "--details"],
     "units": ["units", "resamples=50", "--format", "csv"],
-    "run": ["run", "resamples=50", "--format", "json"],
+    "run": ["run", "resamples=50", "--format", "json", "--details"],
 }
 
 
