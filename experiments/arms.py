@@ -81,7 +81,7 @@ def points(store: str) -> Iterator[list[Any]]:
                 raise RbpxError(
                     f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
                 )
-            loss_13J = curves.resampled(np.ones((1, n_documents)))
+            loss_13J = curves.replicates(np.ones((1, n_documents)))
             (beta,), (at_best,) = minimum(loss_13J, curves.beta_J)
             values = {
                 "CE": cross_entropy,
