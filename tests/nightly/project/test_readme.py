@@ -106,7 +106,7 @@ if importlib.util.find_spec("polars") is None:  # DuckDB and Altair ask for its 
     vars(sys.modules["polars"]).update(from_arrow=lambda table: table, __getattr__=lambda name: type(name, (), {}))
 """
 GIVEN = {
-    "trackers": """
+    "other-tools": """
 assert wandb.Table.call_args.kwargs["dataframe"] is mlflow.log_table.call_args.args[0] is laws
 assert len(laws) == len(run.summary.__setitem__.call_args.args[1]) > 10
 assert 0 < mlflow.log_metrics.call_args.args[0]["alpha_cross_entropy"] < 1
@@ -122,7 +122,7 @@ WITH_PYTHON = {
 
 def test_python_that_is_shown_runs(sample: Path, workplace: Path, tmp_path: Path) -> None:
     """All of it in one process, each page with names of its own."""
-    assert WITH_PYTHON.keys() >= {"other-tools", "lm-eval", "trackers", "paper"}
+    assert WITH_PYTHON.keys() >= {"other-tools", "lm-eval", "paper"}
     shutil.copytree(workplace / "lm_eval", tmp_path / "lm_eval")
     shutil.copytree(sample, tmp_path / "store")
     pages = [
