@@ -96,14 +96,11 @@ def test_a_command_that_is_shown_runs(command: str, scratch: Path, of_pages: Pat
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-# Services are stood in for by what remembers what it was given; so is polars where it is not installed.
+# Services are stood in for by what remembers what it was given.
 STAND_INS = """
-import importlib.util, sys, types
+import sys
 from unittest.mock import MagicMock
 sys.modules |= {name: MagicMock() for name in ("mlflow", "wandb")}
-if importlib.util.find_spec("polars") is None:  # DuckDB and Altair ask for its classes
-    sys.modules["polars"] = types.ModuleType("polars")
-    vars(sys.modules["polars"]).update(from_arrow=lambda table: table, __getattr__=lambda name: type(name, (), {}))
 """
 GIVEN = {
     "other-tools": """
