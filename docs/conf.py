@@ -11,7 +11,15 @@ project = "rbpx"
 author = "The rbpx authors"
 copyright = "the rbpx authors"
 release = version = rbpx.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "ext.notebook", "ext.mathml", "ext.links"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "ext.contents",
+    "ext.notebook",
+    "ext.mathml",
+    "ext.links",
+]
 exclude_patterns = ["_build", "ext", "examples"]
 smartquotes = False
 html_theme = "furo"

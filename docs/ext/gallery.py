@@ -60,8 +60,8 @@ PICTURES: Final = (
         ("fit", "model=ladder", "dataset=stdlib", "laws=rbp", "k=[1,10,100]"),
         "Minus ln RBP at k = 1, 10 and 100 against the number of parameters, on logarithmic axes: "
         "for each the points of seven models, which fall along a line with its band.",
-        "Points are models, lines are laws, bands hold one new model of a size 95 times of 100. Where points leave "
-        "the line in a bow, the table says `bends`.",
+        "Points are models, lines are laws; a band holds a new model 95 times of 100. Where points leave the line in "
+        "a bow, the table says `bends`.",
         "explanation/laws.md",
     ),
     Picture(
@@ -71,8 +71,8 @@ PICTURES: Final = (
         ("surface", "source=gemstones"),
         "Loss of the Gemstones over size and training tokens: curves of equal loss over the points of all checkpoints, "
         "with the best split of each budget of compute.",
-        "The published losses of 22 models along their training, and curves of equal loss on the surface through "
-        "them. The dotted line is the best split of each budget of compute into size and tokens.",
+        "Published losses of 22 models along their training, with curves of equal loss. The dotted line is the best "
+        "split of each budget of compute into size and tokens.",
         "explanation/surfaces.md",
         study="published_gemstones",
     ),
@@ -83,8 +83,8 @@ PICTURES: Final = (
         ("downstream", "source=olmo", "dataset=hellaswag", "held_out=[peteish7_eval_anneal,peteish13_eval_final]"),
         "Accuracy on HellaSwag against the size of the model: small models that were fitted, and what was predicted "
         "and measured of models of 7B and 13B, with intervals.",
-        "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, beside what "
-        "they reached.",
+        "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, and "
+        "measured.",
         "howto/downstream.md",
         study="published_olmo_ladder",
     ),
@@ -95,7 +95,7 @@ PICTURES: Final = (
         ("view", "dataset=pydoc"),
         "A text in a terminal whose tokens have the colour of their rank: plain where the model's first guess is "
         "right, blue to rank 10, yellow to 100, orange beyond.",
-        "The document on which larger models gain most, under the largest one. Plain tokens are its first guess.",
+        "The document on which larger models gain most, under the largest model.",
         "howto/compare.md",
         lines=24,
         model="ladder/3.2m",
@@ -107,8 +107,8 @@ PICTURES: Final = (
         ("learning", "axis=D", "variant=raw", "dataset=pydoc", "size=25k"),
         "What the tokens of a text give to the fall of cross-entropy, by the training tokens at which each is learned: "
         "an interval for each gap between two checkpoints, large before the first one and again around a million.",
-        "Each token of the text has a time, at which half of its fall is done. Cross-entropy falls twice: before the "
-        "first checkpoint, and again around a million tokens, when other tokens are learned.",
+        "A token is learned when half of its fall is done. Cross-entropy falls twice: before the first checkpoint, and "
+        "again around a million tokens, when other tokens are learned.",
         "howto/learning.md",
         also="model.revision=raw size=25k dataset=pydoc",
     ),
@@ -119,8 +119,8 @@ PICTURES: Final = (
         ("attempts", "source=ladder_sampled", "dataset=python_identifiers", "k=[1,10,100]"),
         "Minus ln pass@k against the number of attempts, on logarithmic axes: for each of seven models nearly straight "
         "lines, which go on in dashes to a hundred times the samples; thin curves of single items plunge beside them.",
-        "Thin curves are single items, which fail exponentially in k. All items together fall as a power, since hard "
-        "ones are left. Dashes are foretold from a hundred samples.",
+        "Thin curves are single items, which fall exponentially in k; all items together fall as a power. Dashes are "
+        "predicted from a hundred samples.",
         "howto/attempts.md",
         study="attempts_sampled",
     ),
@@ -131,8 +131,7 @@ PICTURES: Final = (
         ("view", "dataset=python_keywords"),
         "An item of a task in a terminal: its context, the right answer in the colours of its ranks, and a table with "
         "the probability and the ranks of the answer under each of seven models.",
-        "The item on which larger models gain most, under every size: whether its answer is right, how probable it is, "
-        "and the rank of each of its tokens.",
+        "The item on which larger models gain most, under every size.",
         "howto/tasks.md",
         task="python_keywords",
     ),
@@ -145,10 +144,11 @@ def page() -> str:
 
 
 def _shown(picture: Picture) -> str:
-    images = [f"![{picture.alt}]({PLACE}/{picture.name}-{theme}.svg){{.only-{theme}}}" for theme in THEMES]
+    light, dark = (f"{PLACE}/{picture.name}-{theme}.svg" for theme in THEMES)
     commands = block("\n".join([*picture.before(), picture.command()]))
-    data = f"[its data]({PLACE}/{picture.name}.csv)"
+    data = f"[Data]({PLACE}/{picture.name}.csv)"
     return (
-        f"## {picture.question}\n\n{picture.says} Here is {data}; more on [its page]({picture.page}).\n\n"
-        f"{commands}\n\n" + "\n".join(images)
+        f"## {picture.question}\n\n{picture.says} {data}, [more]({picture.page}).\n\n{commands}\n\n<picture>\n"
+        f'  <source media="(prefers-color-scheme: dark)" srcset="{dark}">\n'
+        f'  <img alt="{picture.alt}" src="{light}">\n</picture>'
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ext import meanings
+from ext import contents, meanings
 from ext.gallery import PICTURES
 from ext.markdown import plain
 from ext.notebook import with_cells
@@ -21,17 +21,19 @@ from rbpx.store import schema
 from rbpx.store.relations import BY_FILE
 from tests.support.composed import requests_of
 from tests.support.places import DOCS, PROJECT
+from tests.support.shown import write_own_folder
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
 RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
-OF_READER = re.compile(r"(model|dataset|experiment)=(schooner|mine|letters|notes|mystudy)")  # files that they write
+OF_READER = re.compile(r"(model|dataset)=(schooner|mine|letters|notes)")  # files that they write
 WHOLE = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in PAGES[1:]}
 
 
 def test_a_link_within_the_project_leads_to_a_file() -> None:
     for page in PAGES:
         text = with_cells(page.read_text(encoding="utf-8"))
-        places = [place for place in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text) if not place.startswith("http")]
+        named = re.findall(r"\]\(([^)\s#]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)", text)
+        places = [place for pair in named for place in pair if place and not place.startswith("http")]
         assert [place for place in places if not (page.parent / place).exists()] == [], page.name
 
 
@@ -57,8 +59,8 @@ def test_a_file_that_a_page_names_is_in_the_project() -> None:
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:
-    listed = set(re.findall(r"^([\w/-]+)$", WHOLE["index.md"], re.MULTILINE))
-    assert {page.removesuffix(".md") for page in WHOLE} - {"index"} == listed
+    listed = [page for pages in contents.pages(WHOLE["index.md"]).values() for page in pages]
+    assert sorted(listed) == sorted({page.removesuffix(".md") for page in WHOLE} - {"index"})
 
 
 def test_every_generated_part_has_a_page() -> None:
@@ -129,10 +131,7 @@ def commands() -> set[str]:
 def test_every_command_that_is_shown_is_a_right_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not run: its verb, groups, keys and values. `make nightly` composes each by Hydra, and runs those that it can."""
     own = tmp_path / "cfg"
-    files = ("model/schooner", "model/mine", "dataset/letters", "dataset/notes", "experiment/mystudy")
-    for name in (*files, "hydra/launcher/gpu", "hydra/launcher/here"):
-        (own / name).parent.mkdir(parents=True, exist_ok=True)
-        (own / f"{name}.yaml").write_text((DOCS / "examples" / f"{Path(name).name}.yaml").read_text())
+    write_own_folder(own)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.csv").write_text("run,S\na,1M\n")  # which an import names as a value
     lines, wrong = commands(), {}

@@ -6,11 +6,23 @@ from pathlib import Path
 
 from rbpx.cli.registry import asking, names
 from tests.support.demo import in_python, run
+from tests.support.places import DOCS
 
 
 def commands_of(page: str) -> list[str]:
     """The lines of the blocks of a page that are typed."""
     return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
+
+
+def write_own_folder(folder: Path) -> None:
+    """Write the configuration that pages tell their reader to write: on a cluster, for a family, for a dataset."""
+    page = (DOCS / "howto" / "my-cluster.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r"```yaml\n# cfg/(\S+)\n(.*?)```", page, re.S))
+    added = {"model/schooner.yaml", "dataset/letters.yaml"}
+    files |= {name: (DOCS / "examples" / Path(name).name).read_text(encoding="utf-8") for name in added}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def of_many(commands: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from generate import PART
 
 from tests.support.commands import here
 from tests.support.places import DOCS
+from tests.support.shown import write_own_folder
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 
@@ -23,7 +24,7 @@ def other_commands() -> list[str]:
             lines = block.replace("\\\n", " ").split("\n")
             found += [line[line.index("-m rbpx") :] for line in lines if "-m rbpx " in line and "..." not in line]
     found += [picture.command().removeprefix("python ") for picture in PICTURES]
-    return sorted(set(found))
+    return sorted({line for line in found if not line.startswith("-m rbpx import")})  # which takes no `--cfg`
 
 
 @pytest.mark.parametrize("command", other_commands())
@@ -32,10 +33,7 @@ def test_a_command_that_cannot_be_run_here_is_a_right_request(command: str, tmp_
     if "-m" in shlex.split(command)[2:]:  # Hydra shows the configuration of one job only
         words = [re.sub(r"=([^,\[]+),.*", r"=\1", word) for word in words]
     own = tmp_path / "own"
-    files = ("model/schooner", "model/mine", "dataset/letters", "dataset/notes", "experiment/mystudy")
-    for name in (*files, "hydra/launcher/gpu", "hydra/launcher/here"):
-        (own / name).parent.mkdir(parents=True, exist_ok=True)
-        (own / f"{name}.yaml").write_text((DOCS / "examples" / f"{Path(name).name}.yaml").read_text())
+    write_own_folder(own)
     (tmp_path / "here").mkdir()
     answer = here(*words, "--config-dir", own, "--cfg", "job", cwd=tmp_path / "here", check=0)
     assert re.search("^(store: |source: |size: )", answer.stdout, re.MULTILINE)
