@@ -16,13 +16,20 @@ from rbpx.store.relations import BY_FILE
 
 
 def relations() -> str:
-    """A section for each relation: its columns, their types and meanings."""
-    parts = []
+    """A section for each relation; a column is explained where it first stands, later ones name it."""
+    parts, known = [], set()
     for relation, meaning in meanings.RELATIONS.items():
         columns: Any = BY_FILE.get(relation, getattr(schema, relation.upper()))  # with the columns of items
-        rows = [[name(c.name), plain(c.type), plain(meanings.COLUMNS[c.name])] for c in columns]
-        parts.append(f"## {relation}\n\n{plain(meaning)}\n\n{table(['column', 'type', 'meaning'], rows)}")
+        lines = [_column(c.name, c.type) for c in columns if c.name not in known]
+        again = [name(c.name) for c in columns if c.name in known]
+        parts.append(f"## {relation}\n\n{plain(meaning)}\n\n" + "\n".join(lines) + "\n")
+        parts += [f"As above: {', '.join(again)}.\n"] if again else []
+        known |= {c.name for c in columns}
     return "\n".join(parts)
+
+
+def _column(column: str, kind: Any) -> str:
+    return f"- {name(column)} ({plain(kind)}): {plain(meanings.COLUMNS[column])}"
 
 
 def laws() -> str:
