@@ -202,8 +202,5 @@ def datasets() -> str:
 
 def studies() -> str:
     """The named studies and what they ask."""
-    rows = []
-    for path in experiments():
-        study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {})
-        rows.append([name(path.stem), plain(study.get("question"))])
-    return table(["study", "question"], rows)
+    asked = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {}) for path in experiments()}
+    return "\n".join(f"- {name(stem)}: {plain(study.get('question'))}" for stem, study in asked.items())

@@ -112,7 +112,7 @@ def test_every_question_in_sql_is_looked_up() -> None:
     for path in paths:
         first = path.read_text(encoding="utf-8").split("\n")[0].removeprefix("-- ")
         assert (
-            f"| [`{path.stem}`](../../{path.relative_to(PROJECT).as_posix()}) | {plain(first)}"
+            f"- [`{path.stem}`](../../{path.relative_to(PROJECT).as_posix()}): {plain(first)}"
             in WHOLE["reference/sql.md"]
         )
 
