@@ -2,18 +2,16 @@
 
 First, from the store alone, compares every way in which a family was measured on a text (protocol, window, BOS, dtype),
 under every tie rule, with the paper's protocol in float32 with pessimistic ties: RBP_k and cross-entropy (CE, nats) of
-the largest size, and alpha over the same sizes. Measure another way to have it compared, for example: measure
-dtype=bfloat16. limit=0 stops here and loads no model.
+the largest size, and alpha over the same sizes. limit=0 stops here and loads no model.
 
 Then measures 50 documents (limit=) of each run again in float32, and shows how many ranks moved and how far, how many
-tokens crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. Intervals are from
-documents resampled on both sides together; those of alpha include the scatter of the models. A run measured in float32
-by the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
+tokens crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. A run measured in
+float32 by the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
 
 A run of another engine (engine=vllm) is refused, with exit status 1, where the share of tokens whose rank differs, or
 the largest difference of a log-probability, is more than tolerance=2 times that of rbpx's own run in that dtype (in
-float32: of two runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that it measured, in an order
-drawn by seed=, which shows its own noise. It must have the version and the model of each run.
+float32: of two runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that it measured, which shows
+its own noise; it must have the version and the model of each run.
 """
 
 from rbpx.questions.registry import Analysis

@@ -2,10 +2,10 @@
 
 Compares two runs on every text that both were measured on. a and b name them: FAMILY/SIZE, with @REVISION and :DTYPE
 where there are several, or a run_id; `compare A B` is short for it. The nats of a token are spread over its bytes, so
-that models with different tokenizers compare byte by byte, over text that both scored. Differences are b - a in bits
-per byte: below 0, b is better. Shown are the whole text, the kinds of its words and your slices, with lengths and
-places in bytes; --details adds places, the documents that differ most (all in --format json), and under one tokenizer
-the hits gained and lost at k and how ranks move. Intervals are over documents.
+that models with different tokenizers compare byte by byte. Differences are b - a in bits per byte: below 0, b is
+better. Shown are the whole text, the kinds of its words and your slices, with places in bytes; --details adds places,
+the documents that differ most, and under one tokenizer the hits gained and lost at k and how ranks move. Intervals are
+over documents.
 """
 
 from rbpx.questions.registry import Analysis

@@ -2,19 +2,17 @@
 
 For a family whose runs have size and tokens: the best size and tokens of a budget with the loss of such a run, whether
 smaller runs predicted the largest, and what smaller models that train for longer lose. --details and pages add the
-irreducible part, what a variant is worth beside the runs without one and from how much compute on, and the runs to
-train next. All of it is averaged over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no
-run lies near a number.
+irreducible part, what a variant is worth beside the runs without one, and the runs to train next. All of it is averaged
+over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no run lies near a number.
 
 flops= is the budget (by default ten times the most compute of the runs), budgets= asks for others. inference_tokens=
 asks for the least of training and serving together that reaches the same loss, with inference_within=true for the least
 loss where flops= pays for both. S= with D= asks for one run. It is about cross-entropy unless laws= names something
-else. In sweeps frontier=true takes the best run of each size and as many tokens; outliers are left out as in `surface`.
+else. frontier=true and outliers= are those of `surface`.
 
 Up to three runs are named that narrow the loss of the best run most, each by 2 % or more. next=N names N runs that
 narrow the prediction at S= and D=, the best S at budgets=, or else the loss of the best run with ten times the compute.
-Those that narrow most per FLOP come first, each given those before it; flops= is then what all may cost together, and
-adds the best use of that, one large run or several.
+Those that narrow most per FLOP come first; flops= is then what all may cost together, and adds the best use of that.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,17 +1,15 @@
 """Whether the exponents of cross-entropy and -ln RBP_k agree, and those of families on one text.
 
 Compares exponents in S of each family and text: that of -ln RBP_1 minus that of cross-entropy, from the law of their
-ratio, in which shared scatter cancels; and how alpha of -ln RBP_k changes with ln k up to k = 100. The means over
-families and texts have intervals for other families, texts and models. Where tokens are known, the same is given for
-the tokens that improve with size (`learning`) and for the others. A file of published slopes (columns dataset, family,
-k (a number or CE) and slope) is compared instead.
+ratio, and how alpha of -ln RBP_k changes with ln k up to k = 100. The means over families and texts have intervals for
+other families, texts and models. Where tokens are known, the same is given for the tokens that improve with size
+(`learning`) and for the others. A file of published slopes (columns dataset, family, k (a number or CE) and slope) is
+compared instead.
 
-Families that were measured alike on one text also get laws with one exponent and constants of their own, y = C_f
-S^-alpha, and y = E + C_f S^-alpha with one E, and a test that their exponents are equal. `rho` is the mean correlation
-of their residuals at one size, `worth` the number of independent families that they amount to. The law is tested
-against the differences of families with the same sizes, which are pure scatter; elsewhere by the curvature and the runs
-of the residuals. family= or source= chooses families that belong together. Kept in `fits` as law pooled, the quantity
-in params.loss.
+Families that were measured alike on one text also get laws with one exponent and constants of their own, with and
+without one offset E, and a test that their exponents are equal. `rho` is the mean correlation of their residuals at one
+size, `worth` the number of independent families that they amount to. Kept in `fits` as law pooled, the quantity in
+params.loss. family= or source= chooses families that belong together.
 """
 
 from rbpx.questions.registry import Analysis

@@ -4,22 +4,21 @@ Fits -ln RBP_k at k = 1, 10 and 100, cross-entropy (nats) and imported quantitie
 cross-entropy, what a lognormal of the ranks derives, and more k. A law is fitted to one run per size, all alike in
 text, protocol, dtype and revision, and kept in `fits`. method= is ols (least squares, the paper's), weighted (by the
 variance over documents), offset (y = E + C S^-alpha), robust (Huber's loss) or all. 95 % intervals include document
-sampling and the scatter of the models; --format json separates them. `form` says whether the points call for an offset,
-or `either`. --details shows the scores of each model.
+sampling and the scatter of the models. `form` says whether the points call for an offset, or `either`. --details shows
+the scores of each model.
 
 axis=D, step or C fits laws in training tokens, steps or FLOPs: along D and step one for each size, through its
 checkpoints and runs; along C one through the best model of each budget. axis=QUANTITY@TEXT, as
-axis=cross_entropy@stdlib, fits loss to loss, y = E_y + K (x - E_x)^kappa by errors in variables (x of rbp is -ln RBP at
-k=), and tests whether families share one curve.
+axis=cross_entropy@stdlib, fits loss to loss, y = E_y + K (x - E_x)^kappa by errors in variables, and tests whether
+families share one curve.
 
 In sweeps (several runs of one size and as many tokens) frontier=true takes the minimum of a quadratic in what they
 vary; over=10 fits the law of well-tuned runs, in which squares above it count a tenth. A column `weight` of an import
 weighs runs. The last two need method=ols and choose no form.
 
-For models with experts size_by='[active,total]' says which size predicts the two largest models better: laws in active
-parameters N, in all parameters S, and in ln N, ln(S/N) and their product (arXiv 2202.01169). Models must have seen
-equally many tokens; N within 5 % are one size. Choose one router with source= or variant=; dense models belong to the
-same variant.
+For models with experts size_by='[active,total]' says which size predicts the largest two better: active parameters N,
+all parameters S, or both (arXiv 2202.01169). Models must have seen equally many tokens; choose one router with source=
+or variant=.
 """
 
 from rbpx.questions.registry import Analysis

@@ -3,9 +3,8 @@
 Lists what `predict ... register=NAME` wrote into the store, and scores predictions whose model was measured since,
 alike in text, protocol and precision: the relative error, the error in units of the interval's sd, whether the interval
 holds the measured value, and the interval score in ln y (its width, plus 40 times by how much it missed; less is
-better). The share of intervals that held has a 95 % interval in which each model counts once. A model that was measured
-before the registration, as `store merge` may bring in, is marked as too late and does not count. `store verify` finds a
-forecast that was edited, renamed or deleted.
+better). The share of intervals that held counts each model once. A model that was measured before the registration is
+marked as too late and does not count. `store verify` finds a forecast that was edited, renamed or deleted.
 """
 
 from rbpx.questions.registry import Analysis

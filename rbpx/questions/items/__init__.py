@@ -2,16 +2,15 @@
 
 Shows for each model on a dataset with items (a context and a target, or choices of which one is right) acc: the share
 of items whose right choice has the highest log-likelihood, or, without choices, whose target greedy decoding gives.
-acc_norm and acc_bytes divide log-likelihoods by characters or bytes; chance is what guessing gets, p how likely
-guessing does as well; perplexity is exp of the mean nats of a whole target. A text read with protocol=harness is one
-item, with word and byte perplexity. The scores are those of lm-evaluation-harness; of equally likely choices the first
-counts, as there. An item whose greedy decoding a tie decides counts as right, and n_tied counts it.
+acc_norm and acc_bytes divide log-likelihoods by characters or bytes; chance is what guessing gets; perplexity is exp of
+the mean nats of a whole target. With protocol=harness a text is one item, with word and byte perplexity. The scores are
+those of lm-evaluation-harness; of equally likely choices the first counts. n_tied counts the items that a tie decides;
+in greedy decoding they count as right.
 
-Exact match at k is the share of items whose target tokens all have a rank of at most k. Beside it stand its value if
-the hits of an item were independent (the mean of RBP_k^n over items of n tokens), the measured correlation of two hits
-of an item (rho), and its value with that (beta-binomial). The law of emergence is fitted under each of these, and under
-the correlation that fits best. slices=category or domain shows the same for each. Intervals are over items. A terminal
-shows the scores, and with k= exact match; --details adds its laws.
+Exact match at k is the share of items whose target tokens all have a rank of at most k. Beside it stand its values if
+the hits of an item were independent (the mean of RBP_k^n over items of n tokens), or correlated as measured (rho). The
+law of emergence is fitted under each, and under the correlation that fits best. slices=category or domain shows the
+same for each. Intervals are over items. A terminal shows exact match with k=; --details adds its laws.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,17 +1,15 @@
 """Which tokens improve along an axis, and when each is learned.
 
-Shows for each token id the mean slope of its nats on ln x, with an interval over documents, nats and RBP_k at the first
-and the last point, and its share of the improvement in cross-entropy; then the tokens that got worse. least= is how
-often a token id must be scored to be listed, top= how many are printed; csv and json have all.
+Shows for each token id the mean slope of its nats on ln x, with an interval over documents, and its share of the
+improvement in cross-entropy; then the tokens that got worse. least= is how often a token id must be scored to be
+listed, top= how many are printed; csv and json have all.
 
-Fits to the nats of each token, along D (checkpoints), S or C, a sigmoid in ln x with start, end, time and width (arXiv
-2606.29858); it needs 8 points. Shows the spectrum of times by the nats that they give, and the slope of cross-entropy
-rebuilt from it at points that were left out, beside power laws of single tokens, a line between neighbours, and a
-simulated world in which every token falls as a smooth power law. What holds by construction is called an identity.
+Fits to the nats of each token, along D (checkpoints), S or C, a sigmoid in ln x (arXiv 2606.29858); it needs 8 points.
+Shows the spectrum of times by the nats that they give, and the slope of cross-entropy rebuilt from it at points that
+were left out, beside simpler rivals and a simulated world in which every token falls as a smooth power law.
 
 From hits (rank at most k) each token has a history: never, always, learned (a miss that became a lasting hit),
-forgotten, or unstable (changed more than once). The time of a learned token lies between its last miss and its first
-lasting hit; the spectrum of these is compared with RBP_k, and the exponent of −ln RBP_k with that of the tail of times.
+forgotten, or unstable (changed more than once). The spectrum of the times of learned tokens is compared with RBP_k.
 
 Last: which tokens carry the slope between the last two points; how well misses that become hits over the next decade of
 x can be predicted; and whether several trainings learn the same tokens in the same order, beside what noise allows.

@@ -1,10 +1,9 @@
 """Quantities against training tokens at each size.
 
-Shows each quantity against training tokens D for each size that has several checkpoints (raw ones where there are any,
-without the finished models) or trainings of several lengths, with the law y = E + B D^-beta after a warm-up, which F
-tests find or warm_up= gives. The law needs five points after it; its intervals take checkpoints to scatter
-independently. A terminal shows cross-entropy and -ln RBP at the smallest k. Laws are kept in `fits`. `learning axis=D`
-follows single tokens.
+Shows each quantity against training tokens D for each size with several checkpoints (raw ones where there are any) or
+trainings of several lengths, with the law y = E + B D^-beta after a warm-up, which F tests find or warm_up= gives. The
+law needs five points after it; its intervals take checkpoints to scatter independently. A terminal shows cross-entropy
+and -ln RBP at the smallest k. Laws are kept in `fits`.
 """
 
 from rbpx.questions.registry import Analysis
