@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from ext.markdown import block, name, plain, table
+from ext.markdown import block, name, plain
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.imports import ImportConfig
@@ -164,29 +164,18 @@ def configurations() -> str:
 
 
 def families() -> str:
-    """A section for each family: sizes, S, ids, where they are from."""
+    """A section for each family: what it is, its file, and each size with S and its id."""
     parts = []
     for path in sorted((folder("conf") / "model").glob("*.yaml")):
-        family = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows = [
-            [
-                f"{name(size)}{'*' * bool(about.get('verified'))}",
-                f"{about['non_embedding_params']:,}",
-                name(about["id"]),
-            ]
-            for size, about in (family.get("sizes") or {}).items()
-        ]
-        source = f" Source: {_linked(family['source'])}" if family.get("source") else ""
-        listed = table(["size", "S", "model"], rows) if rows else ""
-        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}{source}\n\n{listed}")
+        sizes = yaml.safe_load(path.read_text(encoding="utf-8")).get("sizes") or {}
+        listed = [f"- {name(size)}{_size(about)}, {name(about['id'])}" for size, about in sizes.items()]
+        file = f"[{path.name}](../../conf/model/{path.name})"
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))} {file}\n\n" + "\n".join(listed) + "\n")
     return "\n".join(parts)
 
 
-def _linked(text: str) -> str:
-    """Text in which addresses are links."""
-    words = " ".join(text.split()).split(" ")
-    pieces = [re.fullmatch(r"(https?://[^\s;,]+)(.*)", word) for word in words]
-    return " ".join(f"<{at[1]}>{plain(at[2])}" if at else plain(word) for word, at in zip(words, pieces, strict=True))
+def _size(about: dict[str, Any]) -> str:
+    return f"{'*' * bool(about.get('verified'))}: {about['non_embedding_params']:,}"
 
 
 def datasets() -> str:

@@ -28,9 +28,7 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx fit",
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
-        "python -m rbpx fit k=log laws='[rbp]' --format csv",
         "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
-        "python -m rbpx fit laws=all",
         "python -m rbpx fit axis=D size=25k",
         "python -m rbpx fit axis=C source=sweep frontier=true",
         "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",

@@ -24,7 +24,6 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx learning axis=D variant=raw dataset=pydoc",
         "python -m rbpx learning dataset=pydoc least=50 k=10 --format csv",
-        "python -m rbpx learning dataset=pydoc k='[1,10]'",
         "python -m rbpx learning axis=D size=25k --format json",
     ),
     title="When tokens are learned",
