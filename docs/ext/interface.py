@@ -9,6 +9,7 @@ from typing import Any, Final
 import rbpx
 import rbpx.laws
 from ext.markdown import name, plain
+from rbpx.api.measurements import measure
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.predictor import Prediction
@@ -28,7 +29,7 @@ _RETURNED: Final = (PowerLaw, Surface, Optimum, Prediction, RankFit, Estimate)
 
 def package() -> str:
     """What `rbpx` has."""
-    functions = [_function(f"rbpx.{each}", getattr(rbpx, each)) for each in ("open", "measure")]
+    functions = [_function("rbpx.open", rbpx.open), _function("rbpx.measure", measure)]
     classes = [_class(f"rbpx.{kind.__name__}", kind) for kind in (rbpx.Measurements, rbpx.Answer, rbpx.Store)]
     errors = [f"- {name(f'rbpx.{kind.__name__}')}: {_first(kind)}" for kind in (rbpx.RbpxError, rbpx.MeasureError)]
     return "\n".join([*functions, *classes, *errors])
