@@ -100,7 +100,7 @@ def flags() -> str:
 
 def keys() -> str:
     """Keys, defaults and meanings, from the dataclasses that check them: those of a request, then those of groups."""
-    groups = [("model", ModelConfig), ("model.sizes.NAME", SizeConfig), ("dataset", DatasetConfig)]
+    groups = [("model", ModelConfig), ("sizes", SizeConfig), ("dataset", DatasetConfig)]
     groups += [("protocol", ProtocolConfig), ("imports", ImportConfig), ("study", StudyConfig)]
     parts = ["\n".join(_line(key.name, key.default, _meant(key)) for key in KEYS.values() if key.help)]
     parts += [

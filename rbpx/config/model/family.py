@@ -101,7 +101,7 @@ _KEYS: Final = {each.name: each.name.removeprefix("training_") for each in field
 
 @dataclass
 class SizeConfig:
-    """One size of a family.
+    """One size of a family (model.sizes.NAME).
 
     Attributes:
         id: hub id, folder or bundled name.
