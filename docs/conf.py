@@ -11,15 +11,7 @@ project = "rbpx"
 author = "The rbpx authors"
 copyright = "the rbpx authors"
 release = version = rbpx.__version__
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "ext.contents",
-    "ext.notebook",
-    "ext.mathml",
-    "ext.links",
-]
+extensions = ["myst_parser", "ext.contents", "ext.mathml", "ext.links"]
 exclude_patterns = ["_build", "ext", "examples"]
 smartquotes = False
 html_theme = "furo"
@@ -32,19 +24,3 @@ html_math_renderer = "mathml"
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline", "fieldlist"]
 myst_heading_anchors = 3
-autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True}
-python_use_unqualified_type_names = True
-napoleon_google_docstring, napoleon_numpy_docstring, napoleon_use_ivar = True, False, True
-# Types of libraries, whose own sites could only be asked with a network, and of our insides.
-nitpick_ignore_regex = [
-    ("py:.*", r"(numpy|pa|pd|alt|pyarrow|pandas|altair|collections|typing|pathlib|rbpx|npt|Unpack)\b.*")
-]
-nitpick_ignore_regex += [
-    ("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice|Measured)\b.*")
-]
-nitpick_ignore_regex += [
-    ("py:class", r"(CommandLine|KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
-]
-nitpick_ignore_regex += [("py:class", r"(OutcomesResult|TokenwiseResult|Foresights|Laws|Law|ArrayLike|Floats)")]

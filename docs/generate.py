@@ -6,14 +6,15 @@ where they lie, and a test holds it against the code.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from ext import architectures, bundled, citation, code, gallery, holdings, layers
+from ext import architectures, bundled, citation, code, gallery, holdings, interface, layers
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
-    "help": code.help_page,
     "keys": code.keys,
+    "flags": code.flags,
     "configurations": code.configurations,
     "families": code.families,
     "architectures": architectures.architectures,
@@ -28,7 +29,11 @@ PARTS: dict[str, Callable[[], str]] = {
     "gallery": gallery.page,
     "citation": citation.page,
     "bundled": bundled.page,
+    "package": interface.package,
+    "arrays": interface.laws,
 }
+for _file in ("reciprocal_rank.py", "schooner.yaml", "letters.yaml"):
+    PARTS[_file.partition(".")[0]] = partial(code.example, _file)
 PART = re.compile(r"^<!-- generated: (\w+) -->\n.*?^<!-- /generated -->$", re.MULTILINE | re.DOTALL)
 
 
@@ -42,7 +47,9 @@ def filled(page: str) -> str:
 
 
 def _said(part: str) -> str:
-    return re.sub(r"\n{3,}", "\n\n", PARTS[part]().strip("\n"))
+    """What the code says, with one empty line where there are several outside blocks."""
+    block_or_lines = re.compile(r"(^```.*?^```$)|\n{3,}", re.MULTILINE | re.DOTALL)
+    return block_or_lines.sub(lambda found: found[1] or "\n\n", PARTS[part]().strip("\n"))
 
 
 def main() -> None:

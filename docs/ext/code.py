@@ -1,50 +1,85 @@
 """What can be typed, from the code: verbs, keys, families, datasets, studies."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from ext.markdown import block, name, plain, table
+from ext.markdown import block, name, plain
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.folders import experiments, folder
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.output import StudyConfig
+from rbpx.config.keys.key import Key
+from rbpx.config.keys.output import LOOKS, StudyConfig
 from rbpx.config.model.family import ModelConfig, SizeConfig
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
-from rbpx.display.view import View
+from rbpx.display.view import Column, View
 from rbpx.questions import registry as questions
 
-_FEW = 5  # questions that lack a key which is said to be of every other
+_MEASURING: Final = ("run", "measure", "plan", "download", "record")
+_ASKING: Final = ("run", "report")  # verbs that take the keys of the questions that they ask
+_THERE: Final = {  # names that stand on pages of their own
+    "{models}": "[families](families.md)",
+    "{datasets}": "[datasets](datasets.md)",
+    "{experiments}": "[studies](studies.md)",
+}
 
 
 def verbs() -> str:
-    """A section for each verb: what its `--help` says."""
-    parts = []
-    for verb, described in registry.verbs().items():
-        paragraphs = "\n\n".join(plain(paragraph) for paragraph in described.help.split("\n\n"))
-        examples = block("\n".join(described.examples))
-        parts.append(f"## {verb}\n\n*{plain(described.summary)}*\n\n{paragraphs}\n\n{examples}")
-        parts += _tables_of(verb) if verb in questions.names() else []
+    """What most verbs take, then a section for each verb: what its `--help` says, its own keys, its columns."""
+    described = registry.verbs()
+    taken = {verb: [key for key in KEYS if key in _keys_of(verb)] for verb in described}
+    asked = [key for key in KEYS if sum(key in taken[verb] for verb in questions.names()) > len(questions.names()) / 2]
+    measured = [key for key in taken["measure"] if all(key in taken[verb] for verb in _MEASURING)]
+    columns = {verb: _columns_of(verb) for verb in questions.names()}
+    often = Counter(column for of_verb in columns.values() for column in of_verb)
+    parts = [f"Questions take {_listed(key for key in asked if key not in LOOKS)}, and those with figures "]
+    parts[0] += f"{_listed(LOOKS)}. Verbs that measure take {_listed(measured)}.\n\nColumns of several questions:\n"
+    parts += [*(column for column, n in often.items() if n > 1), ""]
+    of_questions = {key for verb in questions.names() for key in taken[verb]}
+    for verb, about in described.items():
+        paragraphs = "\n\n".join(plain(paragraph) for paragraph in about.help.split("\n\n"))
+        parts.append(f"## {verb}\n\n*{plain(about.summary)}*\n\n{paragraphs}\n\n{block(chr(10).join(about.examples))}")
+        known = {*(asked if verb in columns else ()), *(measured if verb in _MEASURING else ())}
+        known |= of_questions if verb in _ASKING else set()
+        keys = [f"Own keys: {_listed(own)}"] if (own := [key for key in taken[verb] if key not in known]) else []
+        lacks = [key for key in asked if verb in columns and key not in (*taken[verb], *LOOKS)]
+        keys += [f"Not {_listed(lacks)}"] if lacks else []
+        parts += [f"{'. '.join(keys)}.\n"] if keys else []
+        parts += [*(column for column in columns.get(verb, ()) if often[column] == 1), ""]
     return "\n".join(parts)
 
 
-def _tables_of(verb: str) -> list[str]:
-    """The columns of the tables of a question, as its views describe them; views that say the same stand once."""
-    described = vars(import_module(f"rbpx.questions.{verb}.ask")).values()
-    parts = []
-    for view in (each for each in described if isinstance(each, View)):
-        meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]
-        rows = [[plain(_in_S(heading)), name(_in_S(keys)), plain(_in_S(means))] for heading, keys, means in meant]
-        parts += [f"Columns of `{view.name}`:\n\n" + table(["column", "name", "meaning"], rows)] if rows else []
-    return list(dict.fromkeys(parts))
+def _keys_of(verb: str) -> set[str]:
+    """The keys that a verb takes and that are explained."""
+    return {key for key in registry.asking(verb).names if key in KEYS and KEYS[key].help} - {"fresh"}
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return ", ".join(map(name, keys))
+
+
+def _columns_of(verb: str) -> list[str]:
+    """A line for each column that a question's views explain, in their order; what several say stands once."""
+    views = [each for each in vars(import_module(f"rbpx.questions.{verb}.ask")).values() if isinstance(each, View)]
+    columns = [column for view in views for column in view.all_columns() if column.means]
+    return list(dict.fromkeys(map(_column, columns)))
+
+
+def _column(column: Column[Any]) -> str:
+    names = ", ".join(name(_in_S(key)) for key in column.keys)
+    heading = plain(_in_S(column.heading))
+    shown = "" if [column.heading] == list(column.keys) else f" (*{heading}*)"
+    return f"- {names}{shown}: {plain(_in_S(column.means))}"
 
 
 def _in_S(text: str) -> str:
@@ -52,37 +87,50 @@ def _in_S(text: str) -> str:
     return text.replace("{x}", "S").replace("{c}", "C")
 
 
-def help_page() -> str:
-    """The page of `python -m rbpx --help`."""
-    return block(help_text("all"))
+def example(file: str) -> str:
+    """A file that a reader adds."""
+    path = Path(__file__).parents[1] / "examples" / file
+    return block(path.read_text(encoding="utf-8"), {".py": "python", ".yaml": "yaml"}[path.suffix])
+
+
+def flags() -> str:
+    """The flags, from the page of `python -m rbpx --help all`."""
+    return block(cleandoc(help_text("all").partition("\nflags\n")[2].partition("\n\n")[0]))
 
 
 def keys() -> str:
-    """Keys, defaults and meanings of each group, from the dataclasses that check them."""
-    groups = [("model", ModelConfig), ("model.sizes.NAME", SizeConfig), ("dataset", DatasetConfig)]
+    """Keys, defaults and meanings, from the dataclasses that check them: those of a request, then those of groups."""
+    groups = [("model", ModelConfig), ("sizes", SizeConfig), ("dataset", DatasetConfig)]
     groups += [("protocol", ProtocolConfig), ("imports", ImportConfig), ("study", StudyConfig)]
-    parts = [
-        f"## {group}\n\n{plain(str(kind.__doc__).split(chr(10))[0])}\n\n"
-        + table(["key", "default", "meaning"], [_key(field, meanings(kind)) for field in fields(kind)])
+    parts = ["\n".join(_line(key.name, key.default, _meant(key)) for key in KEYS.values() if key.help)]
+    parts += [
+        f"\n## {group}\n\n{plain(str(kind.__doc__).split(chr(10))[0])}\n\n"
+        + "\n".join(_line(each.name, _default(each), plain(meanings(kind)[each.name])) for each in fields(kind))
         for group, kind in groups
     ]
-    top = [
-        [name(key.name), plain(str(_shown(key.default))), plain(_verbs_with(key.name))]
-        for key in KEYS.values()
-        if key.help and key.name not in ("model", "dataset", "protocol")
-    ]
-    return "\n".join([*parts, "## all other keys\n", table(["key", "default", "verbs"], top)])
+    return "\n".join(parts)
 
 
-def _verbs_with(key: str) -> str:
-    """The verbs that have a key, questions in a word where most do."""
-    having = [verb for verb in registry.names() if key in registry.asking(verb).names]
-    lacking = [verb for verb in questions.names() if verb not in having]
-    if len(lacking) > _FEW:
-        return ", ".join(having)
-    every = f"every question{' but ' if lacking else ''}{', '.join(lacking)}"
-    others = ", ".join(verb for verb in having if verb not in questions.names())
-    return f"{every}; {others}" if others else every
+def _line(key: str, default: Any, meaning: str) -> str:
+    """A key with its default, where it has one, and what it means."""
+    none = default is None or default in ("", [], {}) or is_dataclass(default)
+    return f"- {name(key)}{'' if none else f' ({_shown(default)})'}: {meaning}"
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING:
+        return "needed"
+    if isinstance(default, Enum):
+        return ", or ".join([name(default.value), ", ".join(name(e.value) for e in type(default) if e is not default)])
+    return name(str(default).replace("${oc.env:RBPX_STORE,store}", "store"))
+
+
+def _meant(key: Key) -> str:
+    """Its line of help, with pages in place of lists of names."""
+    for there, page in _THERE.items():
+        if there in key.help:
+            return page + plain(key.help.partition(there)[2])
+    return plain(key.told(narrows=False))
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -92,28 +140,8 @@ def meanings(kind: type) -> dict[str, str]:
     return {key: " ".join(text.split()) for key, text in found}
 
 
-def _key(field: Field[Any], known: dict[str, str]) -> list[str]:
-    return [name(field.name), _default(field), plain(known[field.name])]
-
-
-def _default(field: Field[Any]) -> str:
-    value = field.default if field.default is not MISSING else MISSING
-    if field.default_factory is not MISSING:
-        value = field.default_factory()
-    return "needed" if value is MISSING else _shown(value)
-
-
-def _shown(value: Any) -> str:
-    if is_dataclass(value):
-        return ", ".join(name(f"{field.name}={getattr(value, field.name)}") for field in fields(value))
-    if isinstance(value, Enum):
-        others = [name(each.value) for each in type(value) if each is not value]
-        return f"{name(value.value)}, or {', '.join(others)}"
-    return (
-        "none"
-        if value is None or value in ([], {})
-        else name(str(value).replace("${oc.env:RBPX_STORE,store}", "store"))
-    )
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _comment(path: Path) -> str:
@@ -136,45 +164,32 @@ def configurations() -> str:
 
 
 def families() -> str:
-    """A section for each family: sizes, S, ids, where they are from."""
+    """A section for each family: what it is, its file, and each size with S and its id."""
     parts = []
     for path in sorted((folder("conf") / "model").glob("*.yaml")):
-        family = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows = [
-            [name(size), f"{about.get('non_embedding_params', 0):,}", name(about["id"]), _verified(about)]
-            for size, about in (family.get("sizes") or {}).items()
-        ]
-        source = f"\n\nSource: {_linked(family['source'])}" if family.get("source") else ""
-        listed = table(["size", "S", "model", "S verified"], rows) if rows else ""
-        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}{source}\n\n{listed}")
+        sizes = yaml.safe_load(path.read_text(encoding="utf-8")).get("sizes") or {}
+        listed = [f"- {name(size)}{_size(about)}, {name(about['id'])}" for size, about in sizes.items()]
+        file = f"[{path.name}](../../conf/model/{path.name})"
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))} {file}\n\n" + "\n".join(listed) + "\n")
     return "\n".join(parts)
 
 
-def _verified(about: dict[str, Any]) -> str:
-    return "yes" if about.get("verified") else "from the shape" if about.get("shape") else "when loaded"
-
-
-def _linked(text: str) -> str:
-    """Text in which addresses are links."""
-    words = " ".join(text.split()).split(" ")
-    pieces = [re.fullmatch(r"(https?://[^\s;,]+)(.*)", word) for word in words]
-    return " ".join(f"<{at[1]}>{plain(at[2])}" if at else plain(word) for word, at in zip(words, pieces, strict=True))
+def _size(about: dict[str, Any]) -> str:
+    return f"{'*' * bool(about.get('verified'))}: {about['non_embedding_params']:,}"
 
 
 def datasets() -> str:
-    """A section for each dataset: where it is from, what makes a document."""
+    """A section for each dataset: what it is, where it is from, and its file."""
     parts = []
     for path in sorted((folder("conf") / "dataset").glob("*.yaml")):
         about = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows = [[name(key), name(str(value).replace("\n", "\\n"))] for key, value in about.items() if key != "name"]
-        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{table(['key', 'value'], rows)}")
+        where = [f"{key} {name(about[key])}" for key in ("hub", "subset", "split") if about.get(key)]
+        file = f"[{path.name}](../../conf/dataset/{path.name})"
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{', '.join([*where, file])}\n")
     return "\n".join(parts)
 
 
 def studies() -> str:
     """The named studies and what they ask."""
-    rows = []
-    for path in experiments():
-        study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {})
-        rows.append([name(path.stem), plain(study.get("question"))])
-    return table(["study", "question"], rows)
+    asked = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {}) for path in experiments()}
+    return "\n".join(f"- {name(stem)}: {plain(study.get('question'))}" for stem, study in asked.items())

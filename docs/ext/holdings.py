@@ -1,10 +1,11 @@
 """What the store holds, from the code: relations and columns, laws, distributions, statuses, questions in SQL."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ext import meanings
-from ext.markdown import name, plain, table
+from ext.markdown import name, plain
 from rbpx.config.folders import folder
 from rbpx.laws.names import QUANTITIES, Method
 from rbpx.laws.power.regression import EQUATIONS
@@ -16,42 +17,52 @@ from rbpx.store.relations import BY_FILE
 
 
 def relations() -> str:
-    """A section for each relation: its columns, their types and meanings."""
-    parts = []
+    """A section for each relation; a column is explained where it first stands, later ones name it."""
+    parts, known = [], set()
     for relation, meaning in meanings.RELATIONS.items():
         columns: Any = BY_FILE.get(relation, getattr(schema, relation.upper()))  # with the columns of items
-        rows = [[name(c.name), plain(c.type), plain(meanings.COLUMNS[c.name])] for c in columns]
-        parts.append(f"## {relation}\n\n{plain(meaning)}\n\n{table(['column', 'type', 'meaning'], rows)}")
+        lines = [_column(c.name, c.type) for c in columns if c.name not in known]
+        again = [name(c.name) for c in columns if c.name in known]
+        parts.append(f"## {relation}\n\n{plain(meaning)}\n\n" + "\n".join(lines) + "\n")
+        parts += [f"As above: {', '.join(again)}.\n"] if again else []
+        known |= {c.name for c in columns}
     return "\n".join(parts)
+
+
+def _column(column: str, kind: Any) -> str:
+    return f"- {name(column)} ({plain(kind)}): {plain(meanings.COLUMNS[column])}"
 
 
 def laws() -> str:
     """Names of laws in `fits`, and the methods that fit them."""
     own = {law: quantity(law) for law in QUANTITIES}
     known = meanings.LAWS | {law: f"{q.equation}; {q.source}" for law, q in own.items() if q is not None}
-    methods = [[name(method.value), plain(EQUATIONS[method])] for method in Method]
-    listed = table(["law", "equation"], [[name(law), plain(text)] for law, text in known.items()])
-    return f"{listed}\n## Methods\n\n{table(['method', 'equation'], methods)}"
+    methods = {method.value: EQUATIONS[method] for method in Method}
+    return f"{_list(known)}\n\n## Methods\n\n{_list(methods)}"
 
 
 def distributions() -> str:
     """The distributions that `ranks` fits."""
-    rows = [[name(family.name), plain(family.equation)] for family in FAMILIES.values()]
-    return table(["distribution", "Pr(R = x) is proportional to"], rows)
+    return _list({family.name: family.equation for family in FAMILIES.values()})
 
 
 def statuses() -> str:
-    """Each status with the word that people read, and what to do about it."""
-    rows = [[name(status.value), name(status.label), plain(status.remedy)] for status in Status]
-    return table(["status", "in tables", "what to do"], rows)
+    """Each status with the word of tables, where that is not its name, and what to do about it."""
+    names = {status: status.value.replace("_", " ") for status in Status}
+    words = {status: "" if status.label == names[status] else f" ({status.label})" for status in Status}
+    return "\n".join(f"- {name(status.value)}{words[status]}: {plain(status.remedy)}" for status in Status)
 
 
 def questions() -> str:
     """Each file of SQL with what its header says that it asks; parameters and columns stand in the file."""
     project = folder("conf").parent
-    rows = []
+    lines = []
     for path in sorted((project / "rbpx").rglob("*.sql"), key=lambda path: path.stem):
         asked = re.match(r"(?:-- (?!\$|returns:).*\n)+", path.read_text(encoding="utf-8"))
         meant = "" if asked is None else re.sub(r"^-- ", "", asked[0], flags=re.MULTILINE)
-        rows.append([f"[{name(path.stem)}](../../{path.relative_to(project).as_posix()})", plain(meant)])
-    return table(["question", "what it asks"], rows)
+        lines.append(f"- [{name(path.stem)}](../../{path.relative_to(project).as_posix()}): {plain(meant)}")
+    return "\n".join(lines)
+
+
+def _list(meant: Mapping[str, str]) -> str:
+    return "\n".join(f"- {name(each)}: {plain(text)}" for each, text in meant.items())

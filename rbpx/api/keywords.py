@@ -1,5 +1,6 @@
 """Keys as keyword arguments of Python: signatures and docstrings of methods, and the requests that values make."""
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from inspect import Parameter, Signature
@@ -28,7 +29,7 @@ def signature(asking: Asking) -> Signature:
 
 def explained(asking: Asking) -> str:
     """A sentence about each key of a verb, for the docstring of its method."""
-    texts = [(key.name, key.told(asking.narrows)) for key in taken(asking)]
+    texts = [(key.name, re.sub(r"^\{\w+\}", "a name", key.told(asking.narrows))) for key in taken(asking)]
     return "\n".join(f"    {name}: {text[:1].upper()}{text[1:].removesuffix('.')}." for name, text in texts)
 
 

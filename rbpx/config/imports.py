@@ -147,14 +147,14 @@ class ImportConfig:
         dtype: of rows that name none.
         variant: of rows that name none.
         schedule: of the learning rate, of rows that name none.
-        tokens_per_step: which makes D of the step, of rows that say neither.
-        columns: field -> column of the file, where the column's name does not make it clear.
-        texts: text -> field -> column, where several texts stand side by side in the columns of one file.
-        runs: quantity -> run -> S, or what is known of the run, where each run has a column of its own.
-        where: a condition of SQL on the file's own columns, which chooses rows.
+        tokens_per_step: makes D of the step.
+        columns: field -> column of the file.
+        texts: text -> field -> column, where columns are of several texts.
+        runs: quantity -> run -> S, or what is known of the run, where each run has a column.
+        where: a condition of SQL on the file's columns.
         decimal: "," where decimals stand after a comma.
         sheet: of a workbook of Excel, where several hold something.
-        keep: which of several rows of one model at one step stays, as where a restart wrote steps again; None refuses.
+        keep: which of several rows of one model at one step stays; None refuses.
     """
 
     file: str | None = None

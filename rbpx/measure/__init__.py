@@ -1,1 +1,17 @@
 """Measures the cells of a grid; each becomes a run in the store."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _Called(ModuleType):
+    """This package, which Python puts in the place of the function `rbpx.measure` once a module of it is imported."""
+
+    def __call__(self, *args: Any, **keys: Any) -> Any:
+        """Measure, as `rbpx.measure` does."""
+        return import_module("rbpx.api.measurements").measure(*args, **keys)
+
+
+sys.modules[__name__].__class__ = _Called

@@ -1,4 +1,4 @@
--- How many tokens of each document of a run have a rank up to each of some, and their log-probabilities at the first of it.
+-- How many tokens of each document of a run have a rank up to each of some, with their log-probabilities.
 -- $run_id: VARCHAR. $ties: VARCHAR. $edges: DOUBLE[], ascending.
 -- returns: doc_id, rank (the least of $edges that is not below it; infinity), n_tokens, sum_logprob (nats), by document and rank
 WITH counted AS (

@@ -1,4 +1,4 @@
--- The documents of one run, and the text that each was cut from or made of: its name in the source without ":LINE".
+-- The documents of one run, and the text that each was cut from: its name in the source without ":LINE".
 -- $run_id VARCHAR.
 -- returns: doc_id, source_id (its number where it has no name), text, n_scored (tokens)
 SELECT

@@ -1,4 +1,4 @@
--- Imported observations under one tie rule (or each under that of its protocol), of the sources, families and datasets asked for.
+-- Imported observations under one tie rule (or that of their protocol), of the sources, families and datasets asked for.
 -- $sources, $families, $sizes, $datasets, $protocols, $revisions: VARCHAR[], or NULL for all. $ties: VARCHAR, or NULL for
 -- optimistic ties of protocol official and pessimistic ties of the others.
 -- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp,

@@ -1,4 +1,4 @@
--- The newest run of each size and seed of its training, of the families and datasets asked for; what the laws of one grid are fitted to.
+-- The newest run of each size and training seed, of the families and datasets asked for: what one grid is fitted to.
 -- $families, $sizes, $datasets, $protocols, $revisions, $cell_keys: VARCHAR[], or NULL for all.
 -- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, window, stride, padding, bos, dtype,
 --          revision, non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats,

@@ -1,6 +1,7 @@
 """The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
 
 import csv
+import importlib
 import inspect
 import io
 import json
@@ -145,6 +146,17 @@ def test_a_store_with_nothing_in_it_is_not_opened(tmp_path: Path) -> None:
     with pytest.raises(rbpx.RbpxError, match="holds no runs"):
         rbpx.open(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_measuring_can_be_asked_for_again_in_one_session(tmp_path: Path) -> None:
+    importlib.import_module("rbpx.measure.results")  # as measuring does, and the package hides the function
+    for _ in range(2):
+        with pytest.raises(rbpx.RbpxError, match="nosuch"):
+            rbpx.measure(store=tmp_path / "store", model="ladder", dataset="nosuch")
+
+
+def test_no_line_about_a_key_has_a_placeholder() -> None:
+    assert "{" not in rbpx.Measurements.measure.__doc__.replace('{0: "20GiB", "cpu": "60GiB"}', "")
 
 
 def test_text_reaches_an_analysis_as_it_was_given(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import yaml
 from ext import contents, meanings
 from ext.gallery import PICTURES
 from ext.markdown import plain
-from ext.notebook import with_cells
 from generate import PART, PARTS, filled
 
 from rbpx.cli.registry import names
@@ -31,7 +30,7 @@ WHOLE = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for
 
 def test_a_link_within_the_project_leads_to_a_file() -> None:
     for page in PAGES:
-        text = with_cells(page.read_text(encoding="utf-8"))
+        text = page.read_text(encoding="utf-8")
         named = re.findall(r"\]\(([^)\s#]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)", text)
         places = [place for pair in named for place in pair if place and not place.startswith("http")]
         assert [place for place in places if not (page.parent / place).exists()] == [], page.name
@@ -52,7 +51,9 @@ def test_a_file_that_a_page_names_is_in_the_project() -> None:
         "typical/",
         "ln_ranks.sql",
     )
-    named = [name for page in PAGES[1:] for name in re.findall(r"\{file\}`([^`]+)`", page.read_text(encoding="utf-8"))]
+    path = re.compile(r"`((?:rbpx|conf|tests|experiments|benchmarks)/[\w./-]+)`|\{file\}`([^`]+)`")
+    found = [each for page in PAGES[1:] for each in path.findall(PART.sub("", page.read_text(encoding="utf-8")))]
+    named = [one or other for one, other in found]
     absent = [name for name in named if not (PROJECT / name).exists()]
     assert len(named) > 20
     assert [name for name in absent if not name.endswith(made_by_the_reader)] == []
@@ -73,8 +74,9 @@ def test_what_pages_list_is_what_the_code_says() -> None:
 
 def test_every_column_of_a_relation_has_a_meaning() -> None:
     for column in (column for columns in RELATIONS.values() for column in columns):
-        row = f"| `{column.name}` | {plain(column.type)} | {plain(meanings.COLUMNS[column.name])} |"
-        assert row in WHOLE["reference/store.md"]
+        meaning = f"): {plain(meanings.COLUMNS[column.name])}\n"
+        assert f"- `{column.name}` (" in WHOLE["reference/store.md"]
+        assert meaning in WHOLE["reference/store.md"]
 
 
 def test_no_meaning_is_of_a_column_that_is_gone() -> None:
@@ -88,7 +90,12 @@ def test_every_law_and_status_is_explained() -> None:
 
 def test_every_verb_and_key_is_looked_up() -> None:
     assert [verb for verb in names() if f"\n## {verb}\n" not in WHOLE["reference/verbs.md"]] == []
-    assert [key for key in KEYS if key not in WHOLE["reference/keys.md"]] == []
+    keys = [name for name, key in KEYS.items() if key.help]
+    assert len(keys) > 50
+    assert [key for key in keys if f"\n- `{key}`" not in WHOLE["reference/keys.md"]] == []
+    for verb in names():
+        section = WHOLE["reference/verbs.md"].partition(f"\n## {verb}\n")[2].partition("\n## ")[0]
+        assert f"python -m rbpx {verb}" in section or verb == "run"
 
 
 def test_every_family_and_dataset_is_looked_up() -> None:
@@ -107,7 +114,7 @@ def test_every_question_in_sql_is_looked_up() -> None:
     for path in paths:
         first = path.read_text(encoding="utf-8").split("\n")[0].removeprefix("-- ")
         assert (
-            f"| [`{path.stem}`](../../{path.relative_to(PROJECT).as_posix()}) | {plain(first)}"
+            f"- [`{path.stem}`](../../{path.relative_to(PROJECT).as_posix()}): {plain(first)}"
             in WHOLE["reference/sql.md"]
         )
 

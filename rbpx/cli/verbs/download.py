@@ -1,10 +1,9 @@
 """Fetch from the hub what a sweep needs.
 
-Takes the words of `measure`, and fetches what its missing cells read from the hub: safetensors, configurations and
-tokenizers into the hub's cache (HF_HOME), samples of datasets into the store. No model is loaded. First it says how
-much that is, and what is here already; then huggingface_hub fetches files, side by side; stop it and type the same
-again, and those that are whole stay. HF_HUB_OFFLINE=1 then measures where there is no network. What cannot be fetched
-is named with its cells, and does not stop the rest.
+Takes the keys of `measure` and fetches what its missing cells need: safetensors, configurations and tokenizers into the
+hub's cache (HF_HOME), samples of datasets into the store. First it says how much that is and what is here already.
+Stopped and typed again, it keeps whole files. What cannot be fetched is named with its cells and does not stop the
+rest. HF_HUB_OFFLINE=1 then measures without a network.
 """
 
 import logging

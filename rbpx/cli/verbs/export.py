@@ -1,7 +1,7 @@
 """Write a relation or a query as CSV, JSON or Parquet.
 
-Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.
-`export FILE.duckdb` copies all relations as tables into one file, to give away.
+Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed. `export
+FILE.duckdb` copies all relations as tables into one file, to give away.
 """
 
 from rbpx.cli.registry import Asked, Verb

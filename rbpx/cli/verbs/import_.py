@@ -4,20 +4,19 @@ Reads RBP_k, shares of windows of n hits, losses and accuracies from .csv (of , 
 .parquet or .xlsx, also with .gz: one row per model, text and k, columns rbp_1, rbp_10, ..., a column for each text and
 quantity (texts=) or for each run (runs=), or rows with a quantity and its value. Columns are recognised by name: model,
 S (any positive number), D (tokens), C (FLOPs), active_params, step, tokens_per_step, unique_tokens, training_seed,
-variant, weight, vary_NAME (what a sweep varies), schedule, schedule_tokens and lr (of losses by step, which say where
-decays end), dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and
-item, n_samples and n_correct (attempts at an item, and how many were right); columns='{rbp: their_name}' maps others,
-what is nested by dots (train.lr). Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading says its unit, as
-"params (M)" and "tokens (B)", or columns='{S: {column: Size, times: 1e9}}' does. S of 7, 13 and 70 without one are
-refused. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
-others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
---dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+variant, weight, vary_NAME (what a sweep varies), schedule, schedule_tokens and lr (of losses by step), dataset, k, rbp,
+n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct
+(attempts at an item). columns='{rbp: their_name}' maps others, nested ones by dots (train.lr).
+
+Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading gives its unit, as "params (M)", or columns='{S: {column:
+Size, times: 1e9}}' does. S of 7, 13 and 70 without a unit are refused. Losses and accuracies that are empty or NaN, and
+repeated rows, are left out and counted; where anything else is wrong, it is listed by its line and nothing is imported.
+--dry-run says what would come in. source=NAME then selects the rows.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
 FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
-columns='{accuracy: acc_norm}'; filter=strict-match of several filters) and bits per byte of the right targets, as one
-observation.
+columns='{accuracy: acc_norm}'; filter=strict-match of several filters) and bits per byte.
 """
 
 import sys

@@ -1,9 +1,8 @@
 """Run a named study, and write its findings into its file.
 
-Measures what a study still needs, runs its analyses, and writes the result that the study defines in SQL to the end of
-its file, replacing earlier findings, with the runs it comes from. --output FILE writes elsewhere. `run experiment=NAME`
-does the same without writing. A study of your own is experiment/NAME.yaml in the folder that --config-dir names; those
-of rbpx are in experiments/.
+Measures what a study still needs, runs its analyses, and writes the result of its SQL, with the runs it comes from, to
+the end of the study's file in place of earlier findings. --output FILE writes elsewhere; `run experiment=NAME` writes
+nothing. A study of your own is experiment/NAME.yaml in the folder of --config-dir; those of rbpx are in experiments/.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """One page with the laws, figures and tables of a store.
 
-Answers every question that has a section, and writes one HTML file that needs no network: a summary in sentences, for
-each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), each with values, SQL and
-runs. Of more than 12 groups it leads with a table of all; group=NAME asks for one. --format md is Markdown, tex tables
-for a paper, svg, pdf and png a folder of figures. Overwrites reports alone.
+Answers every question that has a section and writes one HTML file that needs no network: a summary in sentences, and
+for each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), with values, SQL and
+runs. With more than 12 groups it begins with a table of all; group=NAME asks for one. --format md is Markdown, tex
+tables for a paper, svg, pdf and png a folder of figures. It overwrites reports alone.
 """
 
 from rbpx.cli.registry import Asked, Verb

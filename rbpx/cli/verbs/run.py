@@ -1,7 +1,7 @@
 """Measure the missing cells, then print the laws side by side.
 
 Measures what the store lacks of a grid (family x size x dataset), then prints its laws of -ln RBP_k (arXiv 2510.20387,
-eq. 5) and cross-entropy. Started again, it continues.
+eq. 5) and cross-entropy. Typed again, it continues.
 """
 
 import logging

@@ -1,10 +1,9 @@
 """Query the store in SQL, read-only.
 
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab, observations,
-fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The model and the dataset of a token are in
-runs, its text is in vocab: the last example joins them. The table shows the first rows; csv, json and files get all of
-them, written as they are computed. A query that takes longer than sql_timeout_s or more memory than sql_memory_mib is
-stopped.
+fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The last example joins tokens to their
+model and text. The table shows the first rows; csv, json and files get all, written as they are computed. sql_timeout_s
+and sql_memory_mib limit a query.
 """
 
 from rbpx.cli.registry import Asked, Verb

@@ -321,7 +321,7 @@ class PredictionKeys:
         "TOKENS",
     )  # fmt: skip
     x: list[float] = key(
-        None, "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: {example}", _places,
+        None, "with axis=QUANTITY@TEXT: what models show there, to predict what they show here: {example}", _places,
         "LOSS", example=[2.9, 2.7],
     )  # fmt: skip
     joint: bool = key(

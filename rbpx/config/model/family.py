@@ -101,20 +101,19 @@ _KEYS: Final = {each.name: each.name.removeprefix("training_") for each in field
 
 @dataclass
 class SizeConfig:
-    """One size of a family.
+    """One size of a family (model.sizes.NAME).
 
     Attributes:
         id: hub id, folder or bundled name.
-        non_embedding_params: S, counted from the shape if there is one; counted again when the model is loaded.
-        shape: keys of a transformers configuration that S depends on, in addition to those of the family.
+        non_embedding_params: S; without it, the shape gives S. Counted again when the model is loaded.
+        shape: keys of a transformers configuration, beside those of the family.
         source: where the shape is published, if not in the family's source.
-        verified: whether S was checked against a count of the released weights, not only computed from the shape.
+        verified: whether S was checked against the released weights.
         training_tokens: tokens that the released model was trained on.
-        training_flops: of its training, as its source states them.
+        training_flops: FLOPs of its training, as its source states them.
         training_step: steps of its training.
-        unique_tokens: tokens of the text that it was trained on, each counted once.
-        training_seed: what tells it from other trainings of its shape: sizes with one S and different seeds are
-            replicates.
+        unique_tokens: tokens of its training text, each counted once.
+        training_seed: sizes with one S and different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.
         revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
@@ -138,31 +137,30 @@ class ModelConfig:
     """A family of models (conf/model/*.yaml).
 
     Attributes:
-        family: its name.
+        family: name of the family.
         id: hub ids, folders or GGUF files in place of the sizes.
         gguf: names of GGUF files in the folder `id`.
-        revision: branch, tag or commit on the hub, such as Pythia's step1000; a list of them; `all` or `log`, all or
-            log-spaced ones of the checkpoints; where these lie in folders also a pattern, `finished` or `raw`.
-        checkpoints: steps at which a state was published as revision stepN: whole numbers, and ranges
-            {from: 1000, to: 143000, by: 1000}.
+        revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log`: all or log-spaced
+            checkpoints; of checkpoints in folders also a pattern, `finished` or `raw`.
+        checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
-        pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
-        quantise: what the weights of linear layers are rounded to, int8, int4 or nf4, by torchao; where runs of a store
-            are asked about also what those of GGUF files are, as Q4_1.
-        adapter: folder of an adapter of peft (LoRA and its kin) that is put into each model; of a list each is a
-            variant, and null the model alone.
+        pickled: reads tensors from pytorch_model.bin where there are no safetensors; no code is run.
+        quantise: rounds the weights of linear layers to int8, int4 or nf4, by torchao; a question also takes the type
+            of a GGUF file, as Q4_1.
+        adapter: folder of an adapter of peft, such as LoRA, for each model; each of a list is a variant, and null the
+            model alone.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
-        tokens_per_step: training tokens of one step, the same for all sizes; a revision stepN then has N times as many.
-        steps: of the whole training, which the revision main has.
-        training_source: where the facts of the training are published.
-        tokens: training_tokens of the model; a list has one for each, in their order, as for the keys below.
+        tokens_per_step: training tokens of one step, for all sizes; revision stepN has N times as many.
+        steps: steps of the whole training, at revision main.
+        training_source: where the training is described.
+        tokens: training_tokens of the models of `id`, one or a list, as the keys below.
         flops: training_flops.
         step: training_step.
-        unique_tokens: the same.
+        unique_tokens: unique_tokens.
         seed: training_seed.
-        variant: the same.
+        variant: variant.
     """
 
     family: str | None = None

@@ -26,13 +26,13 @@ class ProtocolConfig:
     """How documents become windows (conf/protocol/*.yaml).
 
     Attributes:
-        name: of the protocol.
+        name: name of the protocol.
         window: tokens that the model reads at once, at most its context; null is its context.
-        whole: whether documents are read to their end, window after window, instead of their first window alone.
-        stride: tokens from one window of a whole document to the next; None is half a window.
+        whole: whether documents are read to their end, window after window, or their first window alone.
+        stride: tokens from one window to the next, where whole; null is half a window.
         padding: whether vocabulary rows without a token count.
-        prefix: the token that begins each window of whole documents: bos, eos, a text that is one token, or an id; null
-            is what the tokenizer puts before the document, in its first window alone.
+        prefix: the token that begins each window, where whole: bos, eos, a text that is one token, or an id; null is
+            what the tokenizer puts before the document.
     """
 
     name: str = "paper"
@@ -92,11 +92,10 @@ class DatasetConfig(ItemKeys):
     """A dataset (conf/dataset/*.yaml); the keys of `ItemKeys` make items of its rows.
 
     Attributes:
-        name: the name it has in the store; empty takes that of the file at `path`: notes.jsonl is called notes, and
-            notes-paragraph with that chunk; or that of its folder, where the path is one, or a glob.
+        name: its name in the store; by default that of the file or folder at `path`, with its chunk: notes.jsonl
+            is called notes, or notes-paragraph.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
-        path: a file, a folder or a glob to read instead of the named source, with the same fields, articles, where and
-            longer_than.
+        path: a file, a folder or a glob to read instead of the named source.
         hub: id of a dataset repository, ORG/NAME.
         subset: its configuration, where it has several.
         split: one of its splits, or several, such as validation+test.
@@ -104,12 +103,12 @@ class DatasetConfig(ItemKeys):
         draw: how the sample is drawn.
         fields: of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
-        chunk: what of a text on this machine makes a document: none (all of it), paragraph (blocks between blank
-            lines) or line.
-        where: path of a column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
+        chunk: what makes a document of a text on this machine: none (all of it), paragraph (between blank lines) or
+            line.
+        where: column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
-        row_mib: what one row, or one text, may hold, MiB (2^20 characters each): more is refused.
-        file_mib: what a packed file (.gz, Parquet, .xlsx) may hold once it is unpacked, MiB.
+        row_mib: limit of one row or text, MiB (2^20 characters).
+        file_mib: limit of a packed file (.gz, Parquet, .xlsx) once it is unpacked, MiB.
     """
 
     name: str = ""

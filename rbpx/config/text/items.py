@@ -154,8 +154,8 @@ class ItemKeys:
     r"""What makes items of rows; without a target or choices, a row is a text all of which is scored.
 
     Attributes:
-        context: columns that are read before the target, joined by newlines; the template in place of them.
-        template: of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
+        context: columns that are read before the target, joined by newlines.
+        template: template of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
         target: the column that is scored, or a template of it.
         choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
             themselves.
@@ -163,18 +163,17 @@ class ItemKeys:
         labels: what `right` calls the choices: a column that holds a list, or the labels themselves.
         delimiter: between context and target; most tasks have a space there.
         description: template of what stands before the examples and the context.
-        clean: a function of templates that context, choices and target each go through.
-        category: the column that says what an item is about, such as a subject; slices=category compares them.
+        clean: a function of templates for context, choices and target.
+        category: the column of an item's subject; slices=category compares them.
         domains: domain -> its categories; slices=domain compares them.
         fewshot: examples, with their right answers, before each context.
-        fewshot_split: the split of the hub that they come from; where none is given, the dataset's own, without the
-            item itself.
+        fewshot_split: the split that they come from; by default the dataset's own, without the item itself.
         fewshot_path: the file that they come from.
-        fewshot_seed: of the draw of the examples; null takes the first ones in order.
-        fewshot_draw: whether every item (of a category) has the same examples (fixed), or each its own (item).
-        joined: items of which the tokenizer joins a target to its context, so that no token is the target's alone: left
-            out whole and counted (skip), or refused (refuse).
-        chance: success of guessing, of results of others that name this task; measured items tell it themselves.
+        fewshot_seed: seed of their draw; null takes the first ones.
+        fewshot_draw: whether items (of a category) share their examples (fixed) or each has its own (item).
+        joined: whether items whose target the tokenizer joins to its context are left out and counted (skip), or
+            refused (refuse).
+        chance: success of guessing, for imported results of this task.
     """
 
     context: Any = text_or_list()

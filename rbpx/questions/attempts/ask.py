@@ -111,8 +111,8 @@ HIDDEN: Final = View[Record](
     _way("way"),
     whole("models", "n_models"),
     whole("samples left", "n_samples", None, "of each item, a hundredth, drawn five times"),
-    share("error", "error", means="mean of |foretold / measured − 1| of −ln pass@k"),
-    error("bias", "bias", None, "mean of foretold / measured − 1"),
+    share("error", "error", means="mean of |predicted / measured − 1| of −ln pass@k"),
+    error("bias", "bias", None, "mean of predicted / measured − 1"),
     share("inside", "inside", means="of the 95 % intervals, those that hold what was measured"),
 )
 LAWS: Final = View[Record](

@@ -1,26 +1,17 @@
 """What protocol, BOS, dtype and tie rule do, and what float32 would change.
 
-First, from the store alone, every way in which a family was measured on a text (protocol, window, BOS, dtype), under
-every tie rule, beside the reference: the paper's protocol in float32 with pessimistic ties. Shown are the differences
-at the same sizes: of RBP_k and cross-entropy (CE, nats) of the largest size, and of alpha over all sizes. To have
-another way, measure it, for example: measure dtype=bfloat16. limit=0 stops here, and loads no model.
+First, from the store alone, compares every way in which a family was measured on a text (protocol, window, BOS, dtype),
+under every tie rule, with the paper's protocol in float32 with pessimistic ties: RBP_k and cross-entropy (CE, nats) of
+the largest size, and alpha over the same sizes. limit=0 stops here and loads no model.
 
-Then measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
-them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,
-cross-entropy and the exponents of their laws change. Model, tokenizer and text must be those of the run; device= and
-tokens_per_batch= may differ. Nothing is written. Intervals are from documents resampled on both sides together; those
-of alpha also include the scatter of the models.
+Then measures 50 documents (limit=) of each run again in float32, and shows how many ranks moved and how far, how many
+tokens crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. A run measured in
+float32 by the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
 
-A run of another engine (engine=vllm) is compared with rbpx's float32 on the same tokens. It is refused, with exit
-status 1, where the share of tokens whose rank differs, or the largest difference of a log-probability, is more than
-tolerance=2 times what rbpx's own run in that dtype has (in float32: what two runs of rbpx may have).
-
-engine=vllm engine.url=... asks the engine itself again about runs that it measured, in an order drawn by seed= and in
-batches of tokens_per_batch=. What moves then is its own noise. It must have the version and the model of each run.
-
-A run that was measured in float32 by the same versions on the same kind of device would give the same numbers again,
-so it is left out. dtype=float32 measures such runs anyway, and the table says whether they agree up to rounding.
-dtype= and engine= say of which runs documents are measured again; ways are compared whatever they say.
+A run of another engine (engine=vllm) is refused, with exit status 1, where the share of tokens whose rank differs, or
+the largest difference of a log-probability, is more than tolerance=2 times that of rbpx's own run in that dtype (in
+float32: of two runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that it measured, which shows
+its own noise; it must have the version and the model of each run.
 """
 
 from rbpx.questions.registry import Analysis

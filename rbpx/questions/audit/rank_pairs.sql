@@ -1,6 +1,6 @@
--- How the tokens of some documents of one run stand to the same tokens measured again (the rows given): for each document
--- each pair of ranks. A token that only one of the two has stands alone, the other rank NULL. Where an engine did not tell
--- ties apart, a token changes if its rank does.
+-- Pairs of ranks of the tokens of some documents of one run and of the same tokens measured again, a row a pair and
+-- document. A token that only one side has stands alone, the other rank NULL; where an engine gives no ties, a token
+-- changes if its rank does.
 -- $run_id VARCHAR; $doc_ids INTEGER[]; $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, rank, rank_again, n_tokens, n_changed (of which greater or ties differ), sum_logprob,
 --          sum_logprob_again (nats), largest_logprob_move (nats, absolute)

@@ -1,12 +1,11 @@
 """Two models on one text: bits per byte by kind, position, slice, document; hits gained and lost.
 
 Compares two runs on every text that both were measured on. a and b name them: FAMILY/SIZE, with @REVISION and :DTYPE
-where there are several, or a run_id; `compare A B` says the same. The nats of a token are spread over the bytes of text
-that it stands for, so models with different tokenizers can be compared byte by byte. Only text that both scored counts.
-Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing else.
-Lengths and places are in bytes. Shown are the whole text, the kinds of its words and your slices; --details adds
-places, the documents that differ most (all of them are in --format json), and where both have one tokenizer the hits
-gained and lost at k, the share of tokens that both hit or both miss, and how ranks move. Intervals are over documents.
+where there are several, or a run_id; `compare A B` is short for it. The nats of a token are spread over its bytes, so
+that models with different tokenizers compare byte by byte. Differences are b - a in bits per byte: below 0, b is
+better. Shown are the whole text, the kinds of its words and your slices, with places in bytes; --details adds places,
+the documents that differ most, and under one tokenizer the hits gained and lost at k and how ranks move. Intervals are
+over documents.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,16 +1,14 @@
 """Success of a larger model on tasks, in two steps: size to a feature, the feature to success.
 
-Step 1 is a law of a feature of the right answer: a surface in size and tokens where these are known and vary, else a
-law in size, averaged over forms. Step 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance
-to 1. Chained is step 2 at the feature that step 1 predicts, for models that neither step has seen: the largest, or
-held_out=; with S= (and D=) for models still to be trained. Features: cross_entropy, bits_per_byte, rbp and
-exact_match at each k=, error_entropy, soft_accuracy; a terminal shows the largest models by the one that predicts best,
---details all features and models, step 1, step 2, and the errors of the features with intervals over items.
+Step 1 is a law of a feature of the right answer, in size and tokens where these are known and vary, else in size. Step
+2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance to 1. Chained is step 2 at the feature
+that step 1 predicts, for models that neither step has seen: the largest, those of held_out=, or new ones of S= (and
+D=). A terminal shows the largest models by the feature that predicts best; --details all features= and models, both
+steps, and errors with intervals over items.
 
-In a training with checkpoints, step 1 takes the mean of the last= checkpoints; step 2 drops the share drop= of them
-from the beginning and takes trailing means of smooth= of the rest. anchor= adds one point. Works on measured items, and
-on imported tables with accuracies. The success of guessing is known for the tasks in conf/dataset; chance= gives it for
-others.
+In a training with checkpoints step 1 takes the mean of the last= ones; step 2 drops the first share drop= and takes
+trailing means of smooth= of the rest. anchor= adds one point. Items may be measured, or accuracies imported. chance= is
+the success of guessing on tasks that are not in conf/dataset.
 """
 
 from rbpx.questions.registry import Analysis

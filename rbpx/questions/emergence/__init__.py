@@ -1,11 +1,10 @@
 """How fast N tokens in a row become right, measured and predicted.
 
-p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were
-independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Prints the windows that have a law,
-the windows of the largest model that are right, and how many times as often as if tokens were independent. --details
-has for each k the law of each N, a pooled law with one alpha and a constant for each N, from the counts of windows, and
-the joint law C N S^-alpha; for a single k, as in k=10, also every window, a prediction corrected for dependence, and
-the sizes at which p crosses 0.1, 0.5 and 0.9.
+p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were independent, -ln
+p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Shows the windows that have a law, those of the
+largest model that are right, and how many times as often as if tokens were independent. --details adds for each k the
+law of each N, a pooled law (one alpha, a constant for each N) from the counts of windows, and the joint law; for a
+single k also every window, a prediction corrected for dependence, and the sizes at which p crosses 0.1, 0.5 and 0.9.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,4 +1,4 @@
--- The share of windows of N consecutive scored tokens of a document in which every token is a hit, rank <= k.
+-- The share of windows of N consecutive scored tokens of a document that are all hits, rank <= k.
 -- $run_ids: VARCHAR[]. $ties: VARCHAR. $k, $n: INTEGER[].
 -- returns: run_id, k, n, p, n_windows
 WITH grid AS (SELECT unnest($k) AS k),

@@ -1,12 +1,10 @@
 """Predictions that were registered before their model was measured, and how they turned out.
 
-Lists what `predict ... register=NAME` wrote into the store, and scores the predictions whose model was measured since,
-alike in text, protocol and precision: the relative error, the error in units of the sd that the interval stands for,
-whether the interval contains the measured value, and the interval score in ln y (its width, plus 40 times by how much
-it missed; less is better). Then gives the share of intervals that held, with a 95 % interval in which each model
-counts once, as its quantities err together. A model that was measured before the forecast was registered, as
-`store merge` may bring in, is marked as too late and does not count. Nothing changes a forecast: `store verify` finds
-one that was edited, renamed or deleted, and the ids printed here stand for all that was predicted.
+Lists what `predict ... register=NAME` wrote into the store, and scores predictions whose model was measured since,
+alike in text, protocol and precision: the relative error, the error in units of the interval's sd, whether the interval
+holds the measured value, and the interval score in ln y (its width, plus 40 times by how much it missed; less is
+better). The share of intervals that held counts each model once. A model that was measured before the registration is
+marked as too late and does not count. `store verify` finds a forecast that was edited, renamed or deleted.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,18 +1,16 @@
 """How the gap between two datasets, or two slices of one, changes with size.
 
-For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, where L is the
-cross-entropy or -ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, and
-the table gives the size at which it would be closed, with intervals over documents and models. A gap
-closes or opens where p of delta = 0, adjusted for all gaps of the request (Holm), is below 0.05. The ratio is
-no power law if a loss has an irreducible part: `p bend` tests that, `form` says what the two losses call for.
+For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, L being cross-entropy or -ln
+RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, at a size that the table gives. A
+gap closes or opens where p of delta = 0, adjusted for all gaps of the request (Holm), is below 0.05. The ratio is no
+power law if a loss has an irreducible part: `p bend` tests that, `form` says what the losses call for.
 
-slices= compares tokens of one text instead, each slice with the first: position (buckets 1-15, 16-63, 64-255,
-256+), frequency (deciles of the scored tokens by how often their id is scored, most frequent first), category or
-domain (of the items of a task, such as MMLU's subjects), or your own slices, each a name with an SQL condition
-over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category, domain,
-greater, ties, logprob and rank. A single condition is compared with the remaining tokens. Inside the quotes of a
-condition, write SQL strings with $$: text = $$def$$. Slices share their documents, which are resampled together.
-A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.
+slices= compares tokens of one text, each slice with the first: position (1-15, 16-63, 64-255, 256+), frequency (deciles
+of the scored tokens by how often their id is scored, most frequent first), category or domain of items, or names with
+SQL conditions over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category,
+domain, greater, ties, logprob and rank. A single condition is compared with the remaining tokens. Write SQL strings
+with $$: text = $$def$$. A condition on rank or logprob selects different tokens at each size; such a gap is marked
+`different tokens`.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,4 +1,4 @@
--- The scored tokens of one run with all that a slice of them may be chosen by.
+-- The scored tokens of one run with all that a slice may choose them by.
 -- $run_id VARCHAR; $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, position, token_id, text, frequency (how often the token id is scored in this text), decile (1 to 10,
 --          of the scored tokens, by the frequency of their ids, most frequent first), n_tokens (of the document),

@@ -1,5 +1,5 @@
--- How often each rank occurs in each document, among the chosen rows of `scored_tokens`; and which tokens these are: two
--- sizes that chose the same tokens have the same bits, taken together over all rows.
+-- How often each rank occurs in each document, among the chosen rows of `scored_tokens`, and which tokens these are: sizes
+-- that chose the same tokens have the same bits, taken together.
 -- returns: doc_id, rank, n_tokens, sum_logprob (nats), token_bits
 SELECT
     doc_id, rank, count(*) AS n_tokens, sum(logprob::DOUBLE) AS sum_logprob,

@@ -1,4 +1,4 @@
--- What each token of a text gives to the slope of cross-entropy between two runs, -d nats / d ln x: positive where it falls.
+-- What each token gives to the slope of cross-entropy between two runs, -d nats / d ln x: positive where it falls.
 -- $run_id, $next_run_id VARCHAR; $ln_ratio DOUBLE, ln of x of the second over that of the first; $ties VARCHAR.
 -- returns: doc_id, position, token_id, text (NULL where it is not in the store), nats, next_nats, rank, next_rank, slope,
 --          the largest slope first

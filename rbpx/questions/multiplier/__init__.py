@@ -1,21 +1,17 @@
 """How much more compute, size or tokens a baseline needs for the loss that a variant reaches.
 
-Where the runs of both vary in size and in tokens, all of them are compared: the variant lies on the surface of the
-baseline, shifted by the multiplier along S, D or C (m times the compute at the same tokens for a parameter). Beside
-it stand its slope in ln C, which says whether it grows or shrinks with scale; the multiplier at the least, the middle
-and the most compute that both have; and p of one surface for both against constants of their own.
+Where the runs of both vary in size and in tokens, the variant is the surface of the baseline shifted along S, D or C.
+Beside the multiplier stand its slope in ln C, its values at the least, the middle and the most compute that both have,
+and p of one surface for both against constants of their own.
 
 Elsewhere, and with E=, it fits y = E + C x^-alpha to two families on the same text and compares what they need for the
 same loss: x of the baseline over x of the variant, so above 1 the change pays. axis=S (default) compares sizes, axis=C
-the best model of each budget of compute, axis=D (or step) tokens at each S that both families have. Shows multipliers
-with one E for both, an E for each (which flatters the variant that gets the lower one) and none; at the loss of every
-model of the variant, and overall where both measured such losses. Elsewhere a multiplier is marked as extrapolated, or
-as unreachable where the baseline's law never gets there.
+the best model of each budget, axis=D (or step) tokens at each S that both have. Multipliers are given with one E for
+both, an E for each and none, at the loss of every model of the variant, and overall where both measured such losses.
 
-Across tokenizers only bits per byte are compared. On a task
-the quantities are the features of `downstream`, over targets and right choices (features=). FAMILY:VARIANT names the
-models of a family that were trained in one way (the column variant), FAMILY those without a variant, if it has any.
-`multiplier A B` is short for base=A variant=B.
+Across tokenizers only bits per byte are compared, on a task the features of `downstream`. FAMILY:VARIANT names the
+models of a family that were trained in one way, FAMILY those without a variant, if it has any. `multiplier A B` is
+short for base=A variant=B.
 """
 
 from rbpx.questions.registry import Analysis

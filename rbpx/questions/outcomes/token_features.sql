@@ -1,6 +1,5 @@
--- What can be known of each scored token of one run without its own rank: where it stands, how frequent it is, and how a
--- smaller model did on it and on the token before. The first scored token of a document has none before it and is left
--- out. A store holds no whole distribution, so the entropy of a prediction is no feature.
+-- Features of each scored token of one run without its own rank: place, frequency, and how a smaller model did on it and
+-- on the token before. The first scored token of a document is left out.
 -- $run_id, $smaller_run_id VARCHAR (two runs of the same tokens); $ties VARCHAR (pessimistic, optimistic, mid).
 -- returns: doc_id, rank (in the run itself), ln_position, ln_frequency (share of the token's id among the scored tokens),
 --          smaller_neg_logprob (nats), smaller_ln_rank, smaller_neg_logprob_before (nats)

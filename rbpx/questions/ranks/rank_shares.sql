@@ -1,4 +1,4 @@
--- How the ranks of runs are distributed: the share of tokens in each bin of ranks, over the number of ranks in it.
+-- The distribution of the ranks of runs: the share of tokens in each bin over the number of ranks in it.
 -- $run_ids: VARCHAR[]. $ties: VARCHAR. $edges: INTEGER[], where bins begin, from 1 up; the last one ends before the last edge.
 -- returns: run_id, first_rank, last_rank, n_tokens, share_per_rank
 WITH bins AS (

@@ -76,7 +76,7 @@ SURFACES: Final = View[Record](
     with_ends("A", "A", None, in_digits(4), spare=7),
     with_ends("B", "B", None, in_digits(4), spare=8),
     with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=9),
-    share("held out", "held_out_error", means="mean |error| of the largest runs, foretold from the others", spare=2),
+    share("held out", "held_out_error", means="mean |error| of the largest runs, predicted from the others", spare=2),
     whole("points", "n_points", spare=4),
     whole("trainings", "n_runs", spare=11),
     whole("sizes", "n_S", spare=6),

@@ -1,10 +1,9 @@
 """Quantities against training tokens at each size.
 
-Takes each size with several checkpoints (raw ones where there are any, without the finished models beside them) or
-trainings of several lengths, and shows each quantity against its training tokens D, with the law y = E + B D^-beta
-after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it; its intervals take
-checkpoints to scatter independently. A terminal shows cross-entropy and -ln RBP at the smallest k. Laws are kept in
-`fits`. What became of each token of the text says `learning axis=D`.
+Shows each quantity against training tokens D for each size with several checkpoints (raw ones where there are any) or
+trainings of several lengths, with the law y = E + B D^-beta after a warm-up, which F tests find or warm_up= gives. The
+law needs five points after it; its intervals take checkpoints to scatter independently. A terminal shows cross-entropy
+and -ln RBP at the smallest k. Laws are kept in `fits`.
 """
 
 from rbpx.questions.registry import Analysis

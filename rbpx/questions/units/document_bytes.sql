@@ -1,5 +1,5 @@
--- How many bytes of its text the scored tokens of each document of one run stand for; NULL in a run that does not say.
--- Wrong choices of items are left out.
+-- Bytes of text that the scored tokens of each document of one run stand for; NULL where the run does not say. Wrong
+-- choices of items are left out.
 -- $run_id VARCHAR.
 -- returns: doc_id, n_bytes_scored (bytes, UTF-8)
 SELECT doc_id, n_bytes_scored

@@ -1,15 +1,12 @@
 """A text with each token coloured by its rank, in the terminal or on a page with a slider over sizes.
 
-Prints the beginning of one document (--details: all of it) with the largest model's ranks as colours: rank 1 plain,
-ranks to 10, to 100 and beyond each in a colour. --format html writes a page that needs no network: a slider over sizes
-(or revisions), two models side by side, ranks or nats, and for each token its text, rank and probability, and what
-changed from the size before. doc=N is the document's doc_id; without it, the document is shown on which larger models
-gain most. a= and b= choose two models by name, as in compare. Where output is not a terminal that shows colours, ‹ ›
-mark ranks to 100 and « » those beyond.
+Prints the beginning of one document (--details: all of it) in colours by the largest model's ranks: 1 plain, to 10, to
+100 and beyond; without colours, ‹ › mark ranks to 100 and « » those beyond. --format html writes a page with a slider
+over sizes (or revisions), two models side by side, and ranks or nats. doc=N is the document's doc_id; without it, the
+one on which larger models gain most is shown. a= and b= choose two models, as in `compare`.
 
 An item of a task is shown with its context, and under every model with the ranks of its answer and its probability:
-that of the right choice among the choices, or of the target. It is right by log-likelihood among choices, or greedily
-where there are none.
+that of the right choice among the choices, or of the target.
 """
 
 from rbpx.questions.registry import Analysis
