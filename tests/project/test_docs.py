@@ -47,7 +47,6 @@ def test_a_file_that_a_page_names_is_in_the_project() -> None:
         "reciprocal_rank.py",
         "schooner.yaml",
         "letters.yaml",
-        "quiz.yaml",
         "typical/",
         "ln_ranks.sql",
     )

@@ -95,6 +95,17 @@ def test_more_may_be_said_of_a_run_than_its_size(store: Path, cwd: Path, tmp_pat
     ]
 
 
+def test_step_0_is_refused_once_where_it_would_be_no_tokens(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("Step,small,big\n0,11,11\n100,4,3.9\n")
+    words = ("runs={loss_nats: {small: 60M, big: 1.2B}}", "tokens_per_step=4k")
+    (line,) = bring(file, store, cwd, *words, check=2).stderr.splitlines()
+    assert line == f"rbpx: {file}, line 2: Step is 0, and so is D; leave the row out with where='Step > 0'"
+    assert not store.exists()
+    bring(file, store, cwd, *words, "where=Step > 0")
+    assert found(store, "model, training_tokens") == [("big", 400_000), ("small", 400_000)]
+
+
 def test_two_quantities_of_one_run_stand_in_its_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("D,a_loss,a_acc\n1B,3,0.5\n2B,,0.6\n")

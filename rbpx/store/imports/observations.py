@@ -24,6 +24,7 @@ from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
+from rbpx.spelling import typed
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
@@ -149,7 +150,10 @@ class _Reader:
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
         """Fill in D where steps and the tokens of one are known, and D is not."""
         product = pc.multiply_checked(fields["training_step"], per_step)
-        fields["training_tokens"] = pc.coalesce(fields["training_tokens"], product)
+        D = fields["training_tokens"] = pc.coalesce(fields["training_tokens"], product)
+        step = self.columns.shown("training_step")
+        no_tokens = np.flatnonzero(np.array(pc.fill_null(pc.equal(D, 0), False)) & ~self.faults.rows(self.n_rows))
+        self.faults.add(no_tokens, f"{step} is 0, and so is D; leave the row out with {typed(where=f'{step} > 0')}")
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
         """What the rows say of one text: RBP where it is given, the rest alone where it is not."""
