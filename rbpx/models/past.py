@@ -11,6 +11,7 @@ import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import torch
@@ -178,17 +179,19 @@ def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) 
         model: the model.
         past: its empty past.
         ids: the text.
-        parts: where it is divided, two places.
+        parts: where it is divided, two places or more; what lies between the last two is read in three rows at once.
     """
-    first, second = parts
     try:
         with torch.inference_mode():
             ids_RT = torch.as_tensor(ids, dtype=torch.int64, device=input_device(model))[None]
-            whole = head_input(model, ids_RT)[:, second:].float()
-            begun = past.read_on(model, ids_RT[:, :first], None)
+            last = parts[-1]
+            whole = head_input(model, ids_RT)[:, last:].float()
+            begun = past.read_on(model, ids_RT[:, : parts[0]], None)
             rows = torch.tensor([0, 0, 0, 2, 0], device=ids_RT.device)
-            begun = begun.read_on(model, ids_RT[:, first:second].repeat(3, 1), rows[:3])
-            ended = head_input(model, ids_RT[:, second:].repeat(2, 1), begun.branched(rows[3:], keeps=False).given())
+            for begin, end in pairwise(parts):
+                n_rows = 3 if end == last else 1
+                begun = begun.read_on(model, ids_RT[:, begin:end].repeat(n_rows, 1), rows[:n_rows])
+            ended = head_input(model, ids_RT[:, last:].repeat(2, 1), begun.branched(rows[3:], keeps=False).given())
             return not beyond_rounding(ended, whole, model.dtype)
     except Exception:  # each architecture fails in its own way
         return False

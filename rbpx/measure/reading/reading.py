@@ -34,6 +34,7 @@ Advance = Callable[[int], None]
 Measure = Callable[[torch.Tensor, torch.Tensor], Callable[[], T]]
 """States and targets of a batch to a function that waits for the device and gives what is measured of them."""
 
+_BRANCH = 8  # tokens that are read in several rows, twice at the end of the trial
 _TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
 
 
@@ -157,8 +158,10 @@ class _Share(Generic[T]):
             return None
         past = empty_past(self._loaded.model)
         depth = max(stem.depth for stem in stems if longest in stem.windows)
-        places = (max(1, depth // 2), depth) if depth > 1 else (1, 2)
-        fits = past is not None and continues(self._loaded.model, past, longest.ids[: longest.n_read].tolist(), places)
+        n_read = longest.n_read
+        places = {max(1, depth // 2), max(2, depth), n_read - 2 * _BRANCH, n_read - _BRANCH}
+        parts = sorted(place for place in places if 0 < place < n_read)
+        fits = past is not None and continues(self._loaded.model, past, longest.ids[:n_read].tolist(), parts)
         return past if fits else None
 
     def _read(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
