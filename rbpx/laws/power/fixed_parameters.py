@@ -1,8 +1,8 @@
-"""The power law of points with constants that are given, pinned or with a prior, and how the points speak of these.
+"""Fits power laws with fixed parameters or priors, and tests these values against the points.
 
-A prior is several values (`rbpx.laws.priors`): the law is fitted with each of them held, weighed by
-prior * SSE^(-dof / 2), and its numbers are those of the mixture. A given value is tested by the squares with it and
-without it, all other constants free.
+A prior is replaced by several values (`rbpx.laws.priors`). The law is fitted with each of them fixed, weighted by prior
+* SSE^(-dof / 2), and its estimates are quantiles of the mixture. A fixed value is tested by the sums of squares with
+and without it, all other parameters being free.
 """
 
 import math
@@ -22,7 +22,7 @@ from rbpx.laws.power.parameters import FixedParameter
 from rbpx.laws.priors import Given, Pins, given_values
 
 _TINY: Final = 1e-12
-_LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
+_LONG: Final = 10_000  # degrees of freedom of a component that counts as normal
 
 
 def fit_pinned_law(
@@ -34,22 +34,13 @@ def fit_pinned_law(
     backtests: bool = True,
     signed: bool = False,
 ) -> PowerLaw:
-    """Fit a power law with given constants.
-
-    Args:
-        S: as all that follow but pins in `rbpx.laws.power.law.fit_power_law`.
-        y: there.
-        y_replicates: there.
-        method: ols or offset.
-        pins: constants of the method, `rbpx.laws.power.parameters.PINNABLE`.
-        backtests: there.
-        signed: there.
+    """Fits a power law with fixed parameters or priors; the other arguments are those of `law.fit_power_law`.
 
     Returns:
-        The law; where there is none without given constants, that one with its status.
+        The law; where there is none without fixed parameters, that one with its status.
 
     Raises:
-        NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
+        NotGiven: a value is impossible: E is not below every y, or C is not positive.
     """
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.regression is None:
@@ -83,12 +74,7 @@ def _squares(law: PowerLaw) -> float:
 
 
 def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
-    """The values that given constants of a law may have together.
-
-    Args:
-        pins: given.
-        y: the points' values, all of one sign.
-        told: what the points say of each constant without.
+    """Returns the combinations of values that fixed parameters and priors allow; `told` are the estimates without them.
 
     Raises:
         NotGiven: as in `fit_pinned_law`.
@@ -99,20 +85,14 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
 
 
 def p_of_squares(free: float, given: float, dof: int) -> float | None:
-    """How often a law with a given constant would be as far from its points; None where nothing says.
-
-    F of the sums of squares without the constant given and with it, and the degrees of freedom without.
-    """
+    """Returns the p value of F, from the sums of squares with the parameter free and fixed; None without scatter."""
     return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
 
 def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
-    """A number with its 95 % interval over several values of a constant.
+    """Averages an estimate over several values of a parameter, by weights that sum to 1, with its 95 % interval.
 
-    Args:
-        of: the number with each.
-        weights: of each; they sum to 1.
-        step: between the values, where they are the number.
+    `step` is the distance between the values, where the estimate is that parameter itself.
     """
     if len(of) == 1 or any(each.value is None for each in of):
         return of[0] if len(of) == 1 else Estimate()
@@ -124,7 +104,7 @@ def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -
 
 
 def mapped(function: Callable[[float], float], number: Estimate) -> Estimate:
-    """An increasing function of a number and of its ends; None where it has no value."""
+    """Applies an increasing function to an estimate and its ends."""
     known = (number.value, number.lo, number.hi)
     return Estimate(
         *(None if each is None or (function is math.log and each <= 0) else function(each) for each in known)
@@ -132,12 +112,11 @@ def mapped(function: Callable[[float], float], number: Estimate) -> Estimate:
 
 
 def _spread(of: Estimate) -> tuple[float, float] | None:
-    """A number and the standard deviation that its interval stands for; None without one."""
     return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
 
 
 def weights_of(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
-    """Prior * SSE^(-dof / 2) of each; of laws that are exact all that counts is that they are."""
+    """Returns normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())
     return [float(each) for each in weight_V / weight_V.sum()]
