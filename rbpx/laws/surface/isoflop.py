@@ -61,7 +61,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class AlongC:
-    """S = S_ref (C / C_ref)^a at the optimum, C_ref being the geometric mean of the budgets; D has the exponent 1 - a."""
+    """At the optimum S = S_ref (C / C_ref)^a and D ~ C^(1 - a); C_ref is the geometric mean of the budgets."""
 
     a: Estimate
     C_ref: float
