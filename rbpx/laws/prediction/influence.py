@@ -1,7 +1,4 @@
-"""How far a prediction moves with one run left out, and how far that run lies from what the others say.
-
-An answer that hangs on one run is worth what that run is worth.
-"""
+"""Influence of single runs: how far a prediction moves without a run, and how far a run lies from the others."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +11,7 @@ from rbpx.laws.priors import Given
 
 @dataclass(frozen=True)
 class Moved:
-    """The largest move of one prediction.
-
-    Attributes:
-        by: position of the run that is left out.
-        share: (prediction without it - prediction) / |prediction|.
-    """
+    """The largest move of one prediction, (prediction without run `by` - prediction) / |prediction|."""
 
     by: int
     share: float
@@ -28,14 +20,14 @@ class Moved:
 def moved_most(
     S: Sequence[float], y: Sequence[float], targets: Sequence[float], now: Sequence[float], given: Sequence[Given] = ()
 ) -> list[Moved | None]:
-    """Of the prediction over forms at each target the largest move with one run left out; None where none is left.
+    """Returns the largest move of the averaged prediction at each target when one run is left out.
 
     Args:
-        S: sizes, at least three different ones; equal ones are replicates.
-        y: the quantity at each, all of one sign.
+        S: sizes, at least three different ones.
+        y: values, all of one sign.
         targets: sizes to predict.
-        now: the prediction at each, of all runs.
-        given: constants, as in `rbpx.laws.prediction.prediction.average_forms`.
+        now: predictions from all runs.
+        given: fixed parameters, as in `average_forms`.
     """
     most: list[Moved | None] = [None] * len(targets)
     for at in range(len(S)):
@@ -49,13 +41,7 @@ def moved_most(
 
 @dataclass(frozen=True)
 class Off:
-    """How far a run lies from what the others say of its size.
-
-    Attributes:
-        at: position of the run.
-        share: (y - prediction over forms by the others) / |prediction|.
-        in_sd: the same in ln |y|, over the standard deviation of a new run.
-    """
+    """Deviation of run `at` from the prediction of the others, relative and in standard deviations of ln |y|."""
 
     at: int
     share: float
@@ -63,12 +49,7 @@ class Off:
 
 
 def farthest_off(S: Sequence[float], y: Sequence[float]) -> Off | None:
-    """The run that lies farthest, in standard deviations, from what the others say; None where these say nothing.
-
-    Args:
-        S: sizes, as in `moved_most`.
-        y: the quantity at each.
-    """
+    """Returns the run that lies farthest, in standard deviations, from the prediction of the others."""
     farthest: Off | None = None
     for at, (size, value) in enumerate(zip(S, y, strict=True)):
         rest = [*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]]
