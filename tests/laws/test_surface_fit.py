@@ -10,7 +10,7 @@ from scipy.special import huber
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
@@ -92,7 +92,7 @@ def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
     fit = fit_surface(runs, n_replicates=25, seed=4)
     assert fit.surface is not None
-    weights = run_weights(20, 25, seed=4)
+    weights = bootstrap_weights(20, 25, seed=4)
     S, D, y = runs.S_N / 1e8, runs.D_N / 1e9, runs.y_N
 
     def objective(params: lmfit.Parameters, weight: Any) -> float:

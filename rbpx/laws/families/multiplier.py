@@ -17,7 +17,7 @@ from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.fixed_parameters import mapped, mixed, p_of_squares, values_of, weights_of
+from rbpx.laws.power.fixed_parameters import map_estimate, mixture_estimate, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.priors import Pin
@@ -105,8 +105,8 @@ def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
         return best | {"p": p}, at
 
     def over(numbers: Sequence[Numbers]) -> Numbers:
-        ln_m = [mapped(math.log, each["multiplier"]) for each in numbers]
-        return {"multiplier": mapped(math.exp, mixed(ln_m, weights))}
+        ln_m = [map_estimate(math.log, each["multiplier"]) for each in numbers]
+        return {"multiplier": map_estimate(math.exp, mixture_estimate(ln_m, weights))}
 
     mixed_at = [row | over([rows[n] for _, rows in laws]) for n, row in enumerate(at)]
     return best | {"p": p} | over([overall for overall, _ in laws]), mixed_at

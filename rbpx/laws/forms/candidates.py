@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.scatters import Scatter, scatters_at
+from rbpx.laws.forms.scatters import ScatterModel, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
@@ -57,7 +57,7 @@ _EXACT: Final = 1e-13  # relative to |ln y|; a form with smaller residuals is ex
 _HOLD: Final = 1e8  # weight of a held number, in models
 
 
-class Shape(StrEnum):
+class LawForm(StrEnum):
     """The forms that are averaged."""
 
     power = "power"
@@ -65,7 +65,7 @@ class Shape(StrEnum):
     bend = "bend"
 
 
-_PRIOR: Final = {Shape.power: 0.35, Shape.offset: 0.35, Shape.bend: 0.3}
+_PRIOR: Final = {LawForm.power: 0.35, LawForm.offset: 0.35, LawForm.bend: 0.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class FormGrid:
     """
 
     x_N: Floats
-    scatters: tuple[Scatter, ...]
+    scatters: tuple[ScatterModel, ...]
     shape_F: NDArray[np.str_]
     prior_F: Floats
     offset_F: Floats
@@ -105,7 +105,7 @@ class FormGrid:
         return np.tile(self.shape_F, len(self.scatters))
 
 
-_Form = tuple[Shape, float, float, float, float, float]  # with prior, share of E, bend, ratio, width of the bend
+_Form = tuple[LawForm, float, float, float, float, float]  # with prior, share of E, bend, ratio, width of the bend
 
 
 def given_constants(given: Sequence[Given], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
@@ -168,16 +168,16 @@ def _forms(given: dict[str, float], bends: Sequence[float], slowly: float, seeks
     prior = {shape: given.get("prior", 1.0) * weight for shape, weight in _PRIOR.items()}
     share = given.get("share", 0.0)
     if "share" in given:
-        forms: list[_Form] = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
+        forms: list[_Form] = [(LawForm.offset, prior[LawForm.power] + prior[LawForm.offset], share, 0.0, 1.0, 1.0)]
     else:
-        forms = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
+        forms = [(LawForm.power, prior[LawForm.power], 0.0, 0.0, 1.0, 1.0)]
         offsets = [math.nan] * (len(_EVEN) + len(_NEAR)) if seeks else _OFFSETS.tolist()
-        forms += [(Shape.offset, prior[Shape.offset] / len(offsets), at, 0.0, 1.0, 1.0) for at in offsets]
-    sudden = (1 - _SLOW) * prior[Shape.bend] / len(_BENDS)
+        forms += [(LawForm.offset, prior[LawForm.offset] / len(offsets), at, 0.0, 1.0, 1.0) for at in offsets]
+    sudden = (1 - _SLOW) * prior[LawForm.bend] / len(_BENDS)
     kinds = [(at, sudden, _RATIOS, _ROUNDING) for at in bends]
-    kinds += [(at, _SLOW * prior[Shape.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
+    kinds += [(at, _SLOW * prior[LawForm.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
     return forms + [
-        (Shape.bend, weight * of_ratio / sum(ratios.values()), share, at, ratio, width)
+        (LawForm.bend, weight * of_ratio / sum(ratios.values()), share, at, ratio, width)
         for at, weight, ratios, width in kinds
         for ratio, of_ratio in ratios.items()
     ]

@@ -55,7 +55,7 @@ _NORMAL: Final = 10**6  # degrees of freedom
 
 
 @dataclass(frozen=True, eq=False)
-class Nearby:
+class LinearisedForm:
     """A form linearised about its optimum.
 
     Attributes:
@@ -75,7 +75,7 @@ class Nearby:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed:
+class FormMixture:
     """Averaged forms: a mixture of ln y for each of T targets, and the form of each component."""
 
     mixture: TMixture
@@ -88,7 +88,9 @@ class Mixed:
         return {name: float(self.mixture.weight[0, self.name_G == name].sum()) for name in names}
 
 
-def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]) -> Mixed:
+def average_linearised(
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> FormMixture:
     """Averages forms.
 
     Args:
@@ -113,11 +115,17 @@ def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floa
     centre_TG, scale_TG = (np.hstack([part[i] for part in parts]) for i in (0, 1))
     weight_G = _shares(np.concatenate([part[2] for part in parts]))
     weight_TG = np.broadcast_to(weight_G, centre_TG.shape)
-    return Mixed(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
+    return FormMixture(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
 
 
-def draw(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64], n: int, seed: int = 0
+def draw_linearised(
+    forms: Sequence[LinearisedForm],
+    x_NA: Floats,
+    x_TA: Floats,
+    ln_y_N: Floats,
+    run_N: NDArray[np.int64],
+    n: int,
+    seed: int = 0,
 ) -> tuple[Floats, Floats]:
     """Returns n joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
     found = list(_weighed(forms, x_NA, x_TA, ln_y_N, run_N))
@@ -144,7 +152,7 @@ def draw(
 
 
 def without_each(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Floats:
     """Returns the move of the mean of ln y at each target without run r, [R, T], for runs 0 to R - 1.
 
@@ -206,7 +214,7 @@ class _Way:
 
 
 def _weighed(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Iterator[tuple[_Kind, _Way, Floats]]:
     """Each kind of scatter with each way, and the whitened residuals of the form."""
     ways = [(place, *way) for place, form in enumerate(forms) for way in _changing(form, x_NA, x_TA)]
@@ -236,7 +244,7 @@ def _shares(ln_weight_G: Floats) -> Floats:
     return np.asarray(weight_G / weight_G.sum())
 
 
-def _changing(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
+def _changing(form: LinearisedForm, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
     """Prior weight and columns of a form: unchanged, with each bend, and drifting.
 
     Where the exponent of axis a grows by the share d with each unit of the logarithm of axis b, ln y changes by d times

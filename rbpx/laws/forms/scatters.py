@@ -22,7 +22,7 @@ _CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # between models half a d
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatterModel:
     """One covariance R of the scatter.
 
     Attributes:
@@ -45,13 +45,13 @@ class Scatter:
     @classmethod
     def of(
         cls, prior: float, R_NN: Floats, onward: Callable[[Floats], tuple[Floats, Floats]], rho: float = 0.0
-    ) -> "Scatter":
+    ) -> "ScatterModel":
         """Returns the scatter of a covariance."""
         whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
         return cls(prior, whiten_NN, float(np.linalg.slogdet(R_NN)[1]), onward, rho > 0)
 
 
-def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatter, ...]:
+def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[ScatterModel, ...]:
     """Returns even scatter, independent and correlated, then each departure, by prior weights with a sum below 1."""
     even = 1 - sum(departs.values())
     found = [correlated(x_N, rho, 1.0, even * weight) for rho, weight in _CORRELATIONS.items()]
@@ -62,11 +62,11 @@ def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatte
         def onward(x_T: Floats, each: Covariance = each) -> tuple[Floats, Floats]:
             return np.zeros((len(x_T), len(x_N))), each.of_new(x_T, x_N)
 
-        found.append(replace(Scatter.of(prior, each.R_NN, onward), departs=each.kind))
+        found.append(replace(ScatterModel.of(prior, each.R_NN, onward), departs=each.kind))
     return tuple(found)
 
 
-def correlated(x_N: Floats, rho: float, common: float, prior: float) -> Scatter:
+def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterModel:
     """Returns scatter with correlation `common` * rho^(half decades apart) between different models."""
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
@@ -79,7 +79,7 @@ def correlated(x_N: Floats, rho: float, common: float, prior: float) -> Scatter:
         carry_TN = R_TN @ np.linalg.inv(R_NN)
         return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
 
-    return Scatter.of(prior, R_NN, onward, rho)
+    return ScatterModel.of(prior, R_NN, onward, rho)
 
 
 def _correlation(x_T: Floats, x_N: Floats, rho: float) -> Floats:

@@ -25,7 +25,7 @@ _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that counts as normal
 
 
-def fit_pinned_law(
+def fit_law_with_priors(
     S: ArrayLike,
     y: ArrayLike,
     y_replicates: Replicates | None,
@@ -54,13 +54,13 @@ def fit_pinned_law(
     regressions = [law.regression for law in laws if law.regression is not None]
     weights = weights_of([_squares(law) for law in laws], regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
-    alpha = mixed([law.alpha for law in laws], weights)
-    C = mapped(math.exp, mixed([mapped(math.log, law.C) for law in laws], weights))
+    alpha = mixture_estimate([law.alpha for law in laws], weights)
+    C = map_estimate(math.exp, mixture_estimate([map_estimate(math.log, law.C) for law in laws], weights))
     now = {"E": best.E, "alpha": alpha, "C": C}
     if "E" in pins and pins["E"].sd:
         values = [each.values["E"] for each in chosen]
         step = float(np.diff(sorted(set(values))).mean())
-        now["E"] = mixed([Estimate(E) for E in values], weights, step)
+        now["E"] = mixture_estimate([Estimate(E) for E in values], weights, step)
     about = []
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
@@ -77,7 +77,7 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
     """Returns the combinations of values that fixed parameters and priors allow; `told` are the estimates without them.
 
     Raises:
-        NotGiven: as in `fit_pinned_law`.
+        NotGiven: as in `fit_law_with_priors`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}
@@ -89,7 +89,7 @@ def p_of_squares(free: float, given: float, dof: int) -> float | None:
     return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
 
-def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
+def mixture_estimate(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
     """Averages an estimate over several values of a parameter, by weights that sum to 1, with its 95 % interval.
 
     `step` is the distance between the values, where the estimate is that parameter itself.
@@ -103,7 +103,7 @@ def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -
     return Estimate(value, lo, hi) if step or None not in ends else Estimate(value)
 
 
-def mapped(function: Callable[[float], float], number: Estimate) -> Estimate:
+def map_estimate(function: Callable[[float], float], number: Estimate) -> Estimate:
     """Applies an increasing function to an estimate and its ends."""
     known = (number.value, number.lo, number.hi)
     return Estimate(

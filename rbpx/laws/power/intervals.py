@@ -20,7 +20,7 @@ from rbpx.laws.numeric import Floats, halved
 from rbpx.laws.power.parameters import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
-from rbpx.laws.power.unequal import Unequal, regress_unequal
+from rbpx.laws.power.unequal import RunWeights, regress_weighted
 from rbpx.status import Status
 
 
@@ -31,11 +31,15 @@ def centred(S_N: Floats) -> tuple[Floats, float]:
 
 
 def regression_of(
-    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING, unequal: Unequal | None = None
+    S_N: Floats,
+    y_N: Floats,
+    method: Method,
+    given: Mapping[str, float] = NOTHING,
+    run_weights: RunWeights | None = None,
 ) -> Regression | Status:
     """Fits the regression of ln y on ln S, or returns the status that says why there is none.
 
-    `given` are fixed parameters; the weighted method needs `unequal`.
+    `given` are fixed parameters; the weighted method needs `run_weights`.
     """
     if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
         return Status.too_few_sizes
@@ -44,8 +48,8 @@ def regression_of(
     if np.all(y_N == y_N[0]):
         return Status.no_variation
     x_N, ln_S_ref = centred(S_N)
-    if unequal is not None:
-        regression = regress_unequal(x_N, np.log(y_N), unequal)
+    if run_weights is not None:
+        regression = regress_weighted(x_N, np.log(y_N), run_weights)
     elif method is Method.weighted:
         return Status.no_variances
     elif given:
@@ -55,7 +59,7 @@ def regression_of(
     return regression if regression.converged else Status.not_converged
 
 
-def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
+def uncertainty_of(regression: Regression, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
     """Returns the uncertainty of a regression, without the replicates whose fit does not converge."""
     if replicates is None:
         return uncertainty(regression, None, x_N)
@@ -139,7 +143,7 @@ def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
     return np.asarray(value_GP[at - 1] + (wanted - before) / (after - before) * (value_GP[at] - value_GP[at - 1]))
 
 
-def numbers(
+def law_estimates(
     regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
 ) -> tuple[Estimate, Estimate, Estimate]:
     """Returns C, alpha and E of a law, with their 95 % intervals."""
@@ -165,7 +169,7 @@ def numbers(
     return ln_C.exp(), replace(alpha, stderr=stderr), E if P == 3 else NO_ESTIMATE
 
 
-def quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
+def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
     """Returns R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to a constant.
 
     R2 of a line has its interval if `shows`.

@@ -15,12 +15,12 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_n
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.intervals import centred, numbers, quality, regression_of, spread_of
+from rbpx.laws.power.intervals import centred, fit_quality, law_estimates, regression_of, uncertainty_of
 from rbpx.laws.power.parameters import NOTHING, FixedParameter
-from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.power.regression import EQUATIONS, NAMES, Regression, ln_law
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
-from rbpx.laws.power.unequal import Unequal, uncertainty_over
+from rbpx.laws.power.unequal import RunWeights, uncertainty_over
 from rbpx.status import Status
 
 __all__ = ["LawFit", "PowerLaw", "fit_power_law", "reproduce"]
@@ -59,7 +59,7 @@ class LawFit:
 
 
 @dataclass(frozen=True)
-class Bend:
+class Curvature:
     """Curvature of the points about a law in k.
 
     Attributes:
@@ -98,12 +98,12 @@ class PowerLaw(LawFit):
     E: Estimate = NO_ESTIMATE
     regression: Regression | None = field(default=None, repr=False)
     uncertainty: Uncertainty | None = field(default=None, repr=False)
-    unequal: Unequal | None = field(default=None, repr=False)
+    run_weights: RunWeights | None = field(default=None, repr=False)
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
     interval: str | None = None
     limited_by: str | None = None
-    bend: Bend | None = None
+    bend: Curvature | None = None
     pinned: tuple[FixedParameter, ...] = ()
     given: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[Status, ...] | None = None
@@ -184,7 +184,7 @@ class PowerLaw(LawFit):
             gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
             ends = self.uncertainty.interval(math.log(y), gradient_P, new_model=True)
             lo, hi = Estimate(y, *map(exp_or_none, ends)).times(sign).ends or (None, None)
-        return Prediction(S, sign * y, lo, hi, outside(S, self.S))
+        return Prediction(S, sign * y, lo, hi, extrapolation_factor(S, self.S))
 
     def record(self) -> dict[str, Any]:
         """Returns `params` of the row in `fits`, as JSON: what `reproduce` needs, intervals and diagnostics."""
@@ -217,8 +217,8 @@ class PowerLaw(LawFit):
             if about.knows_text:
                 record |= {"alpha_text_lo": self.alpha_text.lo, "alpha_text_hi": self.alpha_text.hi}
                 record |= {"alpha_text_sd": sd, "alpha_text_bias": float(about.bias_P[1])}
-        if self.unequal is not None:
-            record |= {"over": self.unequal.over, "weights": self.unequal.weight_N.tolist()}
+        if self.run_weights is not None:
+            record |= {"over": self.run_weights.over, "weights": self.run_weights.weight_N.tolist()}
         if self.pinned:
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
@@ -240,7 +240,7 @@ def fit_power_law(
     backtests: bool = True,
     signed: bool = False,
     given: Mapping[str, float] = NOTHING,
-    unequal: Unequal | None = None,
+    run_weights: RunWeights | None = None,
 ) -> PowerLaw:
     """Fits y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
@@ -258,7 +258,7 @@ def fit_power_law(
         backtests: whether to predict the largest size from the others and to find the interval of R2.
         signed: whether y may be negative at every size; the law then describes |y|.
         given: fixed parameters (`PINNABLE`), with `ols` and `offset`; E must lie below every y.
-        unequal: weights of the runs, with `ols` and without fixed parameters.
+        run_weights: weights of the runs, with `ols` and without fixed parameters.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
@@ -282,10 +282,10 @@ def fit_power_law(
     if replicates is not None and not isinstance(replicates, Replicates):
         replicates = Replicates.of(sign * np.asarray(replicates, np.float64))
     used = replicates if replicates is not None and replicates.suffices else None
-    weights = None if unequal is None else unequal.scaled()
+    weights = None if run_weights is None else run_weights.scaled()
     # The standard deviation of equal values is rounding, not 0.
     if method is Method.weighted and used is not None and np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
-        weights = Unequal(1 / np.diag(used.covariance_NN))
+        weights = RunWeights(1 / np.diag(used.covariance_NN))
     regression = regression_of(S_N, y_N, method, given, weights)
     if regression is Status.no_variation:  # alpha is 0, R2 and intervals are undefined
         return replace(law, status=regression, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
@@ -297,10 +297,10 @@ def fit_power_law(
         has_interval = replicates is None or used is not None
         r2, aic, bic = NO_ESTIMATE, None, None
     else:
-        spread = spread_of(regression, x_N, used)
+        spread = uncertainty_of(regression, x_N, used)
         has_interval = replicates is None or spread.knows_text
-        r2, aic, bic = quality(regression, ln_y_N, backtests and has_interval)
-    C, alpha, E = numbers(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
+        r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
+    C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
     return replace(
         law,
         C=C,
@@ -313,7 +313,7 @@ def fit_power_law(
         status=Status.at_bound if regression.at_bound else None,
         regression=regression,
         uncertainty=spread if has_interval else None,
-        unequal=unequal,
+        run_weights=run_weights,
         n_replicates=None if replicates is None else len(replicates.y_BN),
         n_replicates_left_out=0 if replicates is None else replicates.n_left_out,
         given=given,
@@ -325,10 +325,12 @@ def fit_power_law(
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     """Repeats a fit from `params` of a law with numbers and returns C at S = 1, alpha and E."""
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
-    unequal = Unequal(np.asarray(params["weights"], float), params["over"]).scaled() if "over" in params else None
-    if unequal is None and params["sigma_ln"] is not None:
-        unequal = Unequal(np.asarray(params["sigma_ln"], float) ** -2)
-    regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, unequal)
+    run_weights = (
+        RunWeights(np.asarray(params["weights"], float), params["over"]).scaled() if "over" in params else None
+    )
+    if run_weights is None and params["sigma_ln"] is not None:
+        run_weights = RunWeights(np.asarray(params["sigma_ln"], float) ** -2)
+    regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, run_weights)
     if isinstance(regression, Status):
         return {"C": None, "alpha": None, "E": None}
     theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
@@ -337,7 +339,7 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _backtest_error(
-    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weights: Unequal | None
+    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weights: RunWeights | None
 ) -> float | None:
     rest, largest = np.flatnonzero(S_N < S_N.max()), S_N == S_N.max()
     rest = rest[np.argsort(S_N[rest])]

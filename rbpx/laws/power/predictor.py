@@ -43,6 +43,6 @@ class Prediction:
         return of
 
 
-def outside(S: float, sizes: Sequence[float]) -> float:
+def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
     """Returns the factor by which S lies outside the sizes; 1 within them."""
     return max(S / max(sizes), min(sizes) / S, 1.0)

@@ -25,22 +25,22 @@ _STEPS: Final = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Unequal:
+class RunWeights:
     """Weights of the runs; those above the law count `over` times less."""
 
     weight_N: Floats
     over: float = 1.0
 
-    def only(self, keep_N: NDArray[np.int64] | slice) -> "Unequal":
+    def only(self, keep_N: NDArray[np.int64] | slice) -> "RunWeights":
         """Returns the weights of some of the runs."""
         return replace(self, weight_N=self.weight_N[keep_N])
 
-    def scaled(self) -> "Unequal":
+    def scaled(self) -> "RunWeights":
         """Returns the weights, scaled to a mean of 1."""
         return replace(self, weight_N=self.weight_N / self.weight_N.mean())
 
 
-def run_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
+def bootstrap_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
     """Returns exponential bootstrap weights of the runs, [n_replicates, n_runs]; each row sums to n_runs.
 
     Drawing 16 to 24 runs with replacement misses a third of them, and a replicate may lose the design that a surface
@@ -53,36 +53,38 @@ def run_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
     return np.random.default_rng(seed).dirichlet(np.ones(n_runs), n_replicates) * n_runs
 
 
-def regress_unequal(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> Regression:
+def regress_weighted(x_N: Floats, ln_y_N: Floats, run_weights: RunWeights) -> Regression:
     """Fits the line of ln y on x."""
-    if unequal.over == 1:
-        return regress(x_N, ln_y_N, Method.ols, unequal.weight_N)
-    regression, about = _lowest(x_N, ln_y_N, unequal)
+    if run_weights.over == 1:
+        return regress(x_N, ln_y_N, Method.ols, run_weights.weight_N)
+    regression, about = _lowest(x_N, ln_y_N, run_weights)
     raised_P = regression.theta_P + np.array([float(about.level_B[0]), 0.0])
     return replace(regression, theta_P=raised_P, residual_N=regression.residual_N - about.level_B[0])
 
 
-def uncertainty_over(x_N: Floats, ln_y_N: Floats, unequal: Unequal, replicates: Replicates | None) -> Uncertainty:
+def uncertainty_over(
+    x_N: Floats, ln_y_N: Floats, run_weights: RunWeights, replicates: Replicates | None
+) -> Uncertainty:
     """Returns the uncertainty of a line of well-tuned runs, for `over` above 1."""
-    _, about = _lowest(x_N, ln_y_N, unequal)
+    _, about = _lowest(x_N, ln_y_N, run_weights)
     n, P = len(x_N), 2
-    weight_BN = run_weights(n, _REPLICATES, 0) * unequal.weight_N
+    weight_BN = bootstrap_weights(n, _REPLICATES, 0) * run_weights.weight_N
     ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
     if replicates is not None:
         ln_y_BN = replicates.ln_y_BN[np.random.default_rng(0).integers(len(replicates.ln_y_BN), size=_REPLICATES)]
-    theta_BP = _lines(x_N, ln_y_BN, weight_BN, unequal.over)
+    theta_BP = _lines(x_N, ln_y_BN, weight_BN, run_weights.over)
     theta_BP[:, 0] += tuned(ln_y_BN - ln_law(x_N, theta_BP), weight_BN).level_B
     sd, dof = about.sd_freed(n, P), max(n * (1 - float(about.share_B[0])) - P - 1, 1.0)
     spread_PP = np.cov(theta_BP.T) * (n + 1) / (n - 1) / max(sd, 1e-300) ** 2
     return Uncertainty(np.zeros((P, P)), np.zeros(P), spread_PP, sd, 0.0, dof, knows_text=False)
 
 
-def _lowest(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> tuple[Regression, Tuned]:
+def _lowest(x_N: Floats, ln_y_N: Floats, run_weights: RunWeights) -> tuple[Regression, Tuned]:
     """The line with `over`, and the distribution of well-tuned runs about it."""
-    theta_P = _lines(x_N, ln_y_N[None], unequal.weight_N[None], unequal.over)[0]
-    counts_N = np.where(ln_y_N > ln_law(x_N, theta_P), 1 / unequal.over, 1.0)
-    regression = replace(regression_at(x_N, ln_y_N, theta_P, unequal.weight_N * counts_N), weighs_variances=True)
-    return regression, tuned(regression.residual_N[None], unequal.weight_N[None])
+    theta_P = _lines(x_N, ln_y_N[None], run_weights.weight_N[None], run_weights.over)[0]
+    counts_N = np.where(ln_y_N > ln_law(x_N, theta_P), 1 / run_weights.over, 1.0)
+    regression = replace(regression_at(x_N, ln_y_N, theta_P, run_weights.weight_N * counts_N), weighs_variances=True)
+    return regression, tuned(regression.residual_N[None], run_weights.weight_N[None])
 
 
 def _lines(x_N: Floats, ln_y_BN: Floats, weight_BN: Floats, over: float) -> Floats:

@@ -10,16 +10,16 @@ from rbpx.laws.priors import Given
 
 
 @dataclass(frozen=True)
-class Moved:
+class Influence:
     """The largest move of one prediction, (prediction without run `by` - prediction) / |prediction|."""
 
     by: int
     share: float
 
 
-def moved_most(
+def most_influential(
     S: Sequence[float], y: Sequence[float], targets: Sequence[float], now: Sequence[float], given: Sequence[Given] = ()
-) -> list[Moved | None]:
+) -> list[Influence | None]:
     """Returns the largest move of the averaged prediction at each target when one run is left out.
 
     Args:
@@ -29,18 +29,18 @@ def moved_most(
         now: predictions from all runs.
         given: fixed parameters, as in `average_forms`.
     """
-    most: list[Moved | None] = [None] * len(targets)
+    most: list[Influence | None] = [None] * len(targets)
     for at in range(len(S)):
         left = average_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], targets, given, each_form=False)
         for t, without in enumerate(left or ()):
-            moved, last = Moved(at, (without.y - now[t]) / abs(now[t])), most[t]
+            moved, last = Influence(at, (without.y - now[t]) / abs(now[t])), most[t]
             if math.isfinite(moved.share) and (last is None or abs(moved.share) > abs(last.share)):
                 most[t] = moved
     return most
 
 
 @dataclass(frozen=True)
-class Off:
+class Deviation:
     """Deviation of run `at` from the prediction of the others, relative and in standard deviations of ln |y|."""
 
     at: int
@@ -48,13 +48,13 @@ class Off:
     in_sd: float
 
 
-def farthest_off(S: Sequence[float], y: Sequence[float]) -> Off | None:
+def farthest_run(S: Sequence[float], y: Sequence[float]) -> Deviation | None:
     """Returns the run that lies farthest, in standard deviations, from the prediction of the others."""
-    farthest: Off | None = None
+    farthest: Deviation | None = None
     for at, (size, value) in enumerate(zip(S, y, strict=True)):
         rest = [*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]]
         for others in average_forms(*rest, [size], each_form=False) or ():
             away = in_sd(others.estimate, value)
             if away is not None and (farthest is None or abs(away) > abs(farthest.in_sd)):
-                farthest = Off(at, (value - others.y) / abs(others.y), away)
+                farthest = Deviation(at, (value - others.y) / abs(others.y), away)
     return farthest

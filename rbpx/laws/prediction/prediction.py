@@ -18,13 +18,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants, means_of_sizes
+from rbpx.laws.forms.candidates import FormFits, LawForm, fit_forms, form_grid, given_constants, means_of_sizes
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.priors import Given
 
 
@@ -125,7 +125,7 @@ def average_forms(
         A prediction for each target, for a new model on the same documents; None below 3 different sizes, or where a y
         is 0, not finite or of another sign.
     """
-    fits = fit_over_forms(S, y, given)
+    fits = fit_all_forms(S, y, given)
     if fits is None:
         return None
     mixture, sizes = fits.at(np.log(np.asarray(targets, dtype=np.float64))), np.asarray(S, dtype=np.float64).tolist()
@@ -135,13 +135,13 @@ def average_forms(
         found = []
         for S_new, (y, *ends) in zip(targets, (sign * _ends(mixture, p)[0]).tolist(), strict=True):
             lo, hi = sorted(ends) if np.all(np.isfinite(ends)) else (None, None)
-            found.append(Prediction(S_new, y, lo, hi, outside(S_new, sizes)))
+            found.append(Prediction(S_new, y, lo, hi, extrapolation_factor(S_new, sizes)))
         return found
 
     if not each_form:
         return answers(mixture)
     shape_G, weight_RF = fits.grid.shape_G, fits.weight_BRF[0]
-    weights: dict[str, float] = {shape: float(weight_RF[:, fits.grid.shape_F == shape].sum()) for shape in Shape}
+    weights: dict[str, float] = {shape: float(weight_RF[:, fits.grid.shape_F == shape].sum()) for shape in LawForm}
     correlated = float(weight_RF[[scatter.is_correlated for scatter in fits.grid.scatters]].sum())
     within: dict[str, list[Prediction]] = {
         shape: answers(mixture.only(shape_G == shape)) for shape, weight in weights.items() if weight > 0
@@ -152,7 +152,7 @@ def average_forms(
     ]
 
 
-def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
+def fit_all_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
     """Fits every form to |y|; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
@@ -179,7 +179,7 @@ def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
 
 
 @dataclass(frozen=True)
-class Reached:
+class Crossing:
     """Where a level is reached, as ln S; None where that is outside the searched sizes.
 
     Attributes:
@@ -193,14 +193,14 @@ class Reached:
     ln_hi: float | None
 
 
-def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Reached] | None:
+def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Crossing] | None:
     """Finds where y falls to each level, from a millionth of the smallest size to a million times the largest.
 
     Levels and y are positive, and y decreases with S overall. None where `average_forms` has no prediction.
     """
     from scipy.optimize.elementwise import find_root  # imported late for speed
 
-    fits = fit_over_forms(S, y)
+    fits = fit_all_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
         return None
     far, x_N, ln_level_L = math.log(SEARCHED), fits.grid.x_N, np.log(levels)
@@ -216,7 +216,7 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
         args=(ln_level_L[level_R], np.array(TAILS)[tail_R]),
         tolerances={"xatol": _CLOSE},
     ).x
-    return [Reached(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
+    return [Crossing(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
 
 
 def _passed(below_T: Floats) -> list[int]:

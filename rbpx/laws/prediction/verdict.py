@@ -26,18 +26,18 @@ from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.warnings import departure_over_forms, tokens_off
+from rbpx.laws.prediction.warnings import departure_from_forms, tokens_off
 from rbpx.laws.priors import Given
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y; a smaller offset changes no prediction of interest
 
 
-class Form(StrEnum):
+class SupportedForm(StrEnum):
     """The form that the data support; `either` means that they do not distinguish them."""
 
     power = "power"
@@ -47,7 +47,7 @@ class Form(StrEnum):
     @property
     def word(self) -> str:
         """Name in tables and sentences."""
-        return "undecided" if self is Form.either else self.value
+        return "undecided" if self is SupportedForm.either else self.value
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FormVerdict:
         bic_power_less_offset: the same of BIC.
     """
 
-    form: Form
+    form: SupportedForm
     E: float | None
     E_lo: float | None
     E_hi: float | None
@@ -86,12 +86,12 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
     return FormVerdict(form_of([offset]), offset.E.value, offset.E.lo, offset.E.hi, *differences)
 
 
-def form_of(laws: Sequence[PowerLaw]) -> Form:
+def form_of(laws: Sequence[PowerLaw]) -> SupportedForm:
     """Returns the form that fits with an offset support: the offset if any interval of E excludes 0."""
     if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
-        return Form.offset
+        return SupportedForm.offset
     negligible = all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y)) for law in laws)
-    return Form.power if negligible else Form.either
+    return SupportedForm.power if negligible else SupportedForm.either
 
 
 MIN_FITTED = 3
@@ -126,7 +126,7 @@ def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Seq
     return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
 
-def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
+def backtest_averaged(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
     """Returns the backtests of model averaging; none where the y have no law."""
     whole = _whole_sizes(S)
     return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)
@@ -188,7 +188,7 @@ def judge(
     return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
 
 
-def judge_over_forms(
+def judge_averaged(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
     """Returns every status of an averaged prediction at one size, and the `REMARKS`, in the order of `Status`.
@@ -201,12 +201,12 @@ def judge_over_forms(
         backtests: of model averaging.
     """
     statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
-    departure = departure_over_forms(S, y)
+    departure = departure_from_forms(S, y)
     if departure is not None:
         statuses.append(_SAYS[departure])
     if math.log10(S[-1] / S[0]) < SHORT:
         statuses.append(Status.barely_determined)
-    if outside(answer.S, S) > FAR:
+    if extrapolation_factor(answer.S, S) > FAR:
         statuses.append(Status.beyond)
     return in_order([*statuses, *missed_by_backtests(S, backtests)])
 
@@ -239,7 +239,7 @@ def _of_exponent(fit: PowerLaw) -> list[Status]:
     if lo is None and hi is None and fit.alpha.stderr is not None and fit.uncertainty is not None:
         half = student_t(fit.uncertainty.dof) * fit.alpha.stderr  # without replicates of documents: the scatter alone
         lo, hi = alpha - half, alpha + half
-    return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+    return trend_warnings(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
 def _of_form(fit: PowerLaw, y_replicates: Replicates | None) -> list[Status]:
@@ -309,7 +309,7 @@ def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
     return 2 * sum(error is not None and abs(error) > wider for error in errors) >= len(last)
 
 
-def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
+def trend_warnings(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
     """Returns no_trend where the interval contains 0, barely_determined where it is at least as wide as alpha."""
     if alpha is None or lo is None or hi is None:
         return []
@@ -324,4 +324,4 @@ def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
 
 def judged(fit: PowerLaw) -> PowerLaw:
     """Adds the statuses of the exponent to those of a fit."""
-    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha.value, fit.alpha.lo, fit.alpha.hi)])
+    return with_reasons(fit, [fit.status, *trend_warnings(fit.alpha.value, fit.alpha.lo, fit.alpha.hi)])

@@ -24,7 +24,7 @@ _LESS: Final = 0.9  # of the predicted tokens
 _TIMES_OFF: Final = 2.0  # times the largest residual of the smaller runs
 
 
-def departure_over_forms(S: Sequence[float], y: Sequence[float]) -> Departure | None:
+def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | None:
     """Returns the departure if departures are three times as likely as all forms together.
 
     Sizes increase and may repeat; values have one sign.

@@ -19,21 +19,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.linearised import Nearby, draw, mix, without_each
+from rbpx.laws.forms.linearised import LinearisedForm, average_linearised, draw_linearised, without_each
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import in_sd, widening
-from rbpx.laws.prediction.influence import Moved
+from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
 from rbpx.laws.priors import NO_PINS, Pins
-from rbpx.laws.surface.checks import HeldOut, of_points
-from rbpx.laws.surface.design import Design, judge
+from rbpx.laws.surface.checks import HeldOut, held_out_points
+from rbpx.laws.surface.design import Design, judge_design
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
 _NEAR: Final = math.log(1.25)  # how far from an exact line a point may be
 _SAME: Final = 0.01  # of a logarithm
@@ -48,7 +48,7 @@ _STEP: Final = 1e-5  # of a logarithm, for slopes
 
 
 @dataclass(frozen=True, eq=False)
-class OverForms:
+class AveragedPrediction:
     """Predicted value of a new run.
 
     Attributes:
@@ -70,7 +70,7 @@ class OverForms:
     away: float | None = None
 
 
-def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> OverForms:
+def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> AveragedPrediction:
     """Predicts y near the line of a collinear design, with an interval at level 1 - p."""
     if design.is_line:
         along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
@@ -84,12 +84,12 @@ def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1
     return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME, p)
 
 
-def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float, p: float) -> OverForms:
+def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float, p: float) -> AveragedPrediction:
     values, place_N = np.unique(along_N, return_inverse=True)
     y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
     averaged = average_forms(values, y, [at], p=p) if away <= near else None
     answer = NO_ESTIMATE if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
-    return OverForms(answer, {}, {}, axis=axis, away=math.exp(away))
+    return AveragedPrediction(answer, {}, {}, axis=axis, away=math.exp(away))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +119,10 @@ def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **o
     tests = []
     for gap, fitted_N, held_N in _cuts(runs):
         few = runs.only(fitted_N)
-        fits = [fit_given(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
+        fits = [fit_surface_with_priors(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
         if any(fit.surface is not None for fit in fits):
-            foretold = _estimates(mix(*_given(fits, runs.only(held_N))).mixture)
-            tests.append(BudgetTest(gap, fitted_N, of_points(runs, Axis.C, np.flatnonzero(held_N), foretold)))
+            foretold = _estimates(average_linearised(*_given(fits, runs.only(held_N))).mixture)
+            tests.append(BudgetTest(gap, fitted_N, held_out_points(runs, Axis.C, np.flatnonzero(held_N), foretold)))
     return tuple(tests)
 
 
@@ -137,18 +137,18 @@ def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
         for level in range(_MOST_BUDGETS):
             fitted_N, held_N = level_N >= level + gap, level_N == level
             few = fitted_N.sum() < _FEWEST_POINTS or len(np.unique(runs.group_N[fitted_N])) < _FEWEST_RUNS
-            if held_N.any() and not few and not judge(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
+            if held_N.any() and not few and not judge_design(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
                 cuts.append((float(BUDGET**gap), fitted_N, held_N))
     return cuts
 
 
-def predict_over_forms(
+def predict_averaged(
     fits: Sequence[Surface],
     points: Sequence[tuple[float, float]],
     budgets: Sequence[BudgetTest],
     U: float | None = None,
     p: float = 1 - LEVEL,
-) -> list[OverForms]:
+) -> list[AveragedPrediction]:
     """Predicts a new run at each point (S, D) by model averaging.
 
     At least one form is fitted to the runs, without replicates of the documents, so predictions are for the same
@@ -165,18 +165,18 @@ def predict_over_forms(
         on_line = [predict_on_line(runs, design, S, D, p) for S, D in points]
         return [replace(at, within=alone) for at, alone in zip(on_line, within, strict=True)]
     if all(fit.surface is None for fit in fits):
-        return [OverForms(NO_ESTIMATE, {}, alone) for alone in within]
+        return [AveragedPrediction(NO_ESTIMATE, {}, alone) for alone in within]
     S, D = np.array(points, np.float64).T
-    mixed = mix(*_given(fits, Runs.of(S, D, np.ones(len(S)), U)))
+    mixed = average_linearised(*_given(fits, Runs.of(S, D, np.ones(len(S)), U)))
     factors = np.array([_factor(budgets, gap) for gap in gaps])
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
-        OverForms(y, mixed.weights, alone, float(by), mixture.at(point))
+        AveragedPrediction(y, mixed.weights, alone, float(by), mixture.at(point))
         for point, (y, alone, by) in enumerate(zip(_estimates(mixture, p), within, factors, strict=True))
     ]
 
 
-def moved_most(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Moved | None]:
+def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Influence | None]:
     """Returns, for each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
     Each form stays linearised at its optimum of all runs. None where runs are collinear, or no form was fitted.
@@ -186,7 +186,7 @@ def moved_most(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -
     if design is None or design.is_collinear or all(fit.surface is None for fit in fits):
         return [None] * len(points)
     share_RT = np.expm1(without_each(*_given(fits, Runs.of(S, D, np.ones(len(S))))))
-    return [Moved(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
+    return [Influence(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 
 def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
@@ -200,24 +200,26 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
     )
 
 
-def draw_over_forms(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
+def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
     """Returns n joint draws of ln y of the surface at some points, [n, T], and of the scatter of a run about it, [n].
 
     At least one of the fits, which are of the same runs, has a surface.
     """
-    return draw(*_given(fits, there), n, seed)
+    return draw_linearised(*_given(fits, there), n, seed)
 
 
-def _given(fits: Sequence[Surface], there: Runs) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
-    runs, forms = fits[0].runs.only(thinned(fits[0].runs)), list[Nearby]()
+def _given(
+    fits: Sequence[Surface], there: Runs
+) -> tuple[list[LinearisedForm], Floats, Floats, Floats, NDArray[np.int64]]:
+    runs, forms = fits[0].runs.only(thin_checkpoints(fits[0].runs)), list[LinearisedForm]()
     for fit in fits:
         most = sum(prior for _, prior in fit.ways)
-        forms += [nearby(fit.form, surface, prior / most, runs, there) for surface, prior in fit.ways]
+        forms += [linearise(fit.form, surface, prior / most, runs, there) for surface, prior in fit.ways]
     x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs, there))
     return forms, x_NA, x_TA, np.log(runs.y_N), runs.group_N
 
 
-def thinned(runs: Runs) -> NDArray[np.intp]:
+def thin_checkpoints(runs: Runs) -> NDArray[np.intp]:
     """Returns indices that thin the checkpoints of runs to even steps in ln D, with both ends."""
     of_run = max(_FEWEST_CHECKPOINTS, _MOST_POINTS // max(runs.n_groups, 1))
     kept = []
@@ -232,7 +234,7 @@ def thinned(runs: Runs) -> NDArray[np.intp]:
     return np.concatenate(kept)
 
 
-def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: Runs) -> Nearby:
+def linearise(name: str, surface: SurfaceParameters, prior: float, runs: Runs, there: Runs) -> LinearisedForm:
     """Linearises a surface about its constants, at the runs and at other points."""
     sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
 
@@ -243,7 +245,7 @@ def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: 
         slopes = [(surface.form.evaluate(each, surface.theta_P[None])[0] - ln_y_1N)[0] / _STEP for each in moved]
         return ln_y_1N[0] + math.log(surface.form.y_ref), J_1PN[0].T * sd_P, np.column_stack(slopes)
 
-    return Nearby(name, prior, *at(runs), *at(there))
+    return LinearisedForm(name, prior, *at(runs), *at(there))
 
 
 def _estimates(mixture: TMixture, p: float = 1 - LEVEL) -> list[Estimate]:

@@ -11,9 +11,9 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.priors import NO_PINS, Pins
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
 _REPLICATES: Final = 100  # of the remaining runs
 _SAME: Final = 0.01  # of a logarithm; runs this near to the largest are as large
@@ -51,13 +51,15 @@ class HeldOut:
         return at | {"measured": self.measured, "error": self.error, "held": self.is_inside}
 
 
-def of_points(runs: Runs, axis: Axis, at_T: NDArray[np.intp], predicted: Sequence[Estimate]) -> tuple[HeldOut, ...]:
+def held_out_points(
+    runs: Runs, axis: Axis, at_T: NDArray[np.intp], predicted: Sequence[Estimate]
+) -> tuple[HeldOut, ...]:
     """Returns some points with their predictions."""
     places = zip(at_T.tolist(), predicted, strict=True)
     return tuple(HeldOut(axis, float(runs.S_N[i]), float(runs.D_N[i]), y, float(runs.y_N[i]), i) for i, y in places)
 
 
-def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
+def is_largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
     """Returns the mask of the points of the largest runs in an axis, by their last checkpoints."""
     last_G = np.full(runs.n_groups, -np.inf)
     np.maximum.at(last_G, runs.group_N, np.log(runs.along(axis)))
@@ -73,12 +75,12 @@ def held_out(
     fits, so nothing beyond these is predicted. At most 100 replicates are used; `options` are objective and delta of
     `fit_surface`.
     """
-    rows, fits = list[HeldOut](), dict[bytes, SurfaceNumbers | None]()
+    rows, fits = list[HeldOut](), dict[bytes, SurfaceParameters | None]()
     for axis in AXES:
-        out_N = largest(runs, axis)
+        out_N = is_largest(runs, axis)
         if (key := out_N.tobytes()) not in fits:
             rest, n = replace(runs.only(~out_N), y_BN=None), min(n_replicates, _REPLICATES)
-            fits[key] = fit_given(rest, form, pins, n, is_tested=False, **options).surface
+            fits[key] = fit_surface_with_priors(rest, form, pins, n, is_tested=False, **options).surface
         surface = fits[key]
         if surface is None:
             continue
@@ -89,7 +91,7 @@ def held_out(
         at_T = np.flatnonzero(out_N)
         U_T = [None] * len(at_T) if runs.U_N is None else runs.U_N[at_T].tolist()
         points = zip(runs.S_N[at_T].tolist(), runs.D_N[at_T].tolist(), U_T, strict=True)
-        rows += of_points(runs, axis, at_T, [surface.predict(S, D, U, new_run=True) for S, D, U in points])
+        rows += held_out_points(runs, axis, at_T, [surface.predict(S, D, U, new_run=True) for S, D, U in points])
     return tuple(rows)
 
 
@@ -99,7 +101,7 @@ def mean_error(tests: Sequence[HeldOut]) -> float | None:
     return float(np.mean(errors)) if errors else None
 
 
-def against_axes(surface: SurfaceNumbers, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
+def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
     """Returns, for S, D and C = 6 S D, the slope and the curvature of the residuals ln y - ln y_fit in the logarithm.
 
     Points count as independent. The slope is None where the axis does not vary.

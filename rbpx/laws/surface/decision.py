@@ -1,6 +1,6 @@
 """The best run of a budget, the loss at other sizes, and the best run with serving, from draws of a surface.
 
-The draws include forms, curvature and misfit (`rbpx.laws.surface.averaged.draw_over_forms`); C = 6 S D. Serving T
+The draws include forms, curvature and misfit (`rbpx.laws.surface.averaged.draw_averaged`); C = 6 S D. Serving T
 tokens costs 2 S FLOPs each. The best run then minimises 6 S D + 2 S T at the loss of the best training run of a budget,
 or minimises the loss where 6 S D + 2 S T is the budget. The search runs along R = D / S: in ln R the size of a budget
 and the compute that reaches a loss are smooth, while along S the tokens fall to 0 where serving takes the whole budget,
@@ -25,7 +25,7 @@ from scipy.optimize.elementwise import find_root
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
+from rbpx.laws.surface.averaged import BudgetTest, draw_averaged, predict_averaged
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 
@@ -41,7 +41,7 @@ _INSIDE: Final = 0.95  # share of draws with a best size on the grid
 
 
 @dataclass(frozen=True)
-class Best:
+class BestRun:
     """The best run of a budget, of training alone or with serving; None where too few draws have one.
 
     Attributes:
@@ -65,9 +65,9 @@ class Best:
     ratio_beyond: float = 1.0
 
 
-def best_of(
+def best_run(
     fits: Sequence[Surface], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0, T: float = 0.0
-) -> Best:
+) -> BestRun:
     """Finds the best run that costs a budget for training and serving T tokens, 6 S D + 2 S T = C.
 
     At least one of the fits has a surface. Backtests in compute (`budgets`) widen the interval of y. There are no
@@ -80,30 +80,30 @@ def best_of(
     ln_R_G = np.linspace(first, last, _PLACES)
     ln_S_G = _ln_size(math.log(C), ln_R_G, T)
     found = _draws(fits, ln_S_G, ln_S_G + ln_R_G, seed)
-    ln_R_K, _, inner_K = least(ln_R_G, found)
+    ln_R_K, _, inner_K = parabola_minimum(ln_R_G, found)
     if inner_K.mean() < _INSIDE:
-        return Best(C, beyond=_beyond(runs.along(Axis.C), C))
+        return BestRun(C, beyond=_beyond(runs.along(Axis.C), C))
     ln_R_K = ln_R_K[inner_K]
-    S, middle = of_draws(_ln_size(math.log(C), ln_R_K, T)), float(np.median(ln_R_K))
+    S, middle = estimate_of_draws(_ln_size(math.log(C), ln_R_K, T)), float(np.median(ln_R_K))
     size = math.exp(_ln_size(math.log(C), np.array(middle), T))
     D = S.through(lambda each: (C / each - 2 * T) / 6, falls=True)
-    (answer,) = predict_over_forms(fits, [(size, size * math.exp(middle))], budgets)
+    (answer,) = predict_averaged(fits, [(size, size * math.exp(middle))], budgets)
     beyond, longer = _beyond(runs.along(Axis.C), C - 2 * size * T), _beyond(runs.D_N / runs.S_N, math.exp(middle))
-    best = Best(C, S, D, answer.y, beyond=beyond, ratio_beyond=longer)
+    best = BestRun(C, S, D, answer.y, beyond=beyond, ratio_beyond=longer)
     if T:
         return best
     there = [middle, *(min(middle + 2 * math.log(times), ln_R_G[0]) for times in (2, 5))]
     at_best_K, *more = CubicSpline(-ln_R_G, found, axis=1)(-np.array(there)).T
-    half, fivefold = (of_draws(each_K - at_best_K, less=1.0) for each_K in more)
+    half, fivefold = (estimate_of_draws(each_K - at_best_K, less=1.0) for each_K in more)
     return replace(best, half=half, fivefold=fivefold)
 
 
-def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> Best | None:
+def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> BestRun | None:
     """Finds the run that serves T tokens at the loss of the best training run of C FLOPs, at the lowest total cost.
 
-    Returns None where the budget has no best run. `fits` are those of `best_of`.
+    Returns None where the budget has no best run. `fits` are those of `best_run`.
     """
-    training = best_of(fits, C, seed=seed)
+    training = best_run(fits, C, seed=seed)
     if training.S.value is None:
         return None
     S_best, ln_C, runs = training.S.value, math.log(C), fits[0].runs
@@ -117,23 +117,23 @@ def with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> 
     above_KMG = found[:, :-1].reshape(len(found), *ln_C_MG.shape) - found[:, -1, None, None]
     ln_C_KG = ln_C - _LESS + _first_root(above_KMG) * step_G
     ln_cost_KG = ln_C_KG + np.log1p(2 * T * np.exp(_ln_size(ln_C_KG, ln_R_G, 0.0) - ln_C_KG))
-    ln_R_K, ln_cost_K, inner_K = least(ln_R_G, np.where(np.isfinite(ln_cost_KG), ln_cost_KG, np.inf))
+    ln_R_K, ln_cost_K, inner_K = parabola_minimum(ln_R_G, np.where(np.isfinite(ln_cost_KG), ln_cost_KG, np.inf))
     if inner_K.mean() < _INSIDE:
-        return Best(C)
+        return BestRun(C)
     ln_R_K, ln_cost_K = ln_R_K[inner_K], ln_cost_K[inner_K]
     ln_S_K = _ln_size(ln_cost_K, ln_R_K, T)
-    saved = of_draws(ln_cost_K - math.log(C + 2 * S_best * T), less=1.0).times(-1.0)
+    saved = estimate_of_draws(ln_cost_K - math.log(C + 2 * S_best * T), less=1.0).times(-1.0)
     longer = _beyond(runs.D_N / runs.S_N, math.exp(np.median(ln_R_K)))
-    return Best(C, of_draws(ln_S_K), of_draws(ln_S_K + ln_R_K), saved=saved, ratio_beyond=longer)
+    return BestRun(C, estimate_of_draws(ln_S_K), estimate_of_draws(ln_S_K + ln_R_K), saved=saved, ratio_beyond=longer)
 
 
 def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
     """Returns the irreducible loss E under model averaging, from draws far beyond all runs."""
     ln_S, ln_D = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
-    return of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0])
+    return estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0])
 
 
-def least(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Finds the minimum of each draw by the parabola through its lowest point and both neighbours.
 
     Returns place and value, [K], and whether the minimum is inside: not at an end, nor next to an infinite value.
@@ -148,7 +148,7 @@ def least(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]
     return x_G[at_K] + shift_K * (x_G[1] - x_G[0]), y_K, inner_K & np.isfinite(y_K)
 
 
-def of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
+def estimate_of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
     """Returns the median and 95 % interval of exponentials of draws, minus `less`."""
     ln = estimate(float(np.median(ln_K)), ln_K, None, Recipe.expanded)
     return ln.through(lambda each: math.exp(each) - less)
@@ -164,7 +164,7 @@ def _beyond(of_N: Floats, at: float) -> float:
 
 
 def _draws(fits: Sequence[Surface], ln_S: Floats, ln_D: Floats, seed: int) -> Floats:
-    return draw_over_forms(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)[0]
+    return draw_averaged(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)[0]
 
 
 def _first_root(y_KMG: Floats) -> Floats:

@@ -60,7 +60,7 @@ class Design:
         return abs(math.log(other) - self.intercept - self.slope * math.log(along))
 
 
-def judge(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design:
+def judge_design(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design:
     """Describes a design of at least one point, with its condition if the derivatives of ln y are given."""
     ln_S_N, ln_D_N = np.log(S_N), np.log(D_N)
     along = "S" if ln_S_N.std() >= ln_D_N.std() else "D"

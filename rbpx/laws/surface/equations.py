@@ -221,10 +221,10 @@ class Kaplan:
         return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
 
-Form = Chinchilla | Kaplan
+SurfaceForm = Chinchilla | Kaplan
 
 
-def bend_by_differences(form: Form, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+def bend_by_differences(form: SurfaceForm, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
     """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
     P = theta_BP.shape[1]
     bend_BPP = np.empty((len(theta_BP), P, P))
@@ -237,7 +237,7 @@ def bend_by_differences(form: Form, x: Coordinates, theta_BP: Floats, J_BPN: Flo
     return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
 
 
-def bounded(form: Form, theta_P: Floats) -> tuple[str, ...]:
+def constants_at_bounds(form: SurfaceForm, theta_P: Floats) -> tuple[str, ...]:
     """Returns the names of the constants at their bounds."""
     at_P = (theta_P <= form.lower_P) | (theta_P >= form.upper_P)
     return tuple(name for name, at in zip(form.names, at_P, strict=True) if at)

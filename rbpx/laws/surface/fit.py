@@ -17,17 +17,17 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.parameters import NOTHING, FixedParameter
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.data_constrained import DataConstrained
-from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
+from rbpx.laws.surface.design import Design, judge_design
+from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constants_at_bounds
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
+from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optima
 from rbpx.laws.tuning import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
-FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
+FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 196
 _FEW_POINTS: Final = 400  # enough of thousands to rank the starts
@@ -68,9 +68,9 @@ class Surface:
     at_bound: tuple[str, ...] = ()
     reasons: tuple[Status, ...] = ()
     n_left_out: int = 0
-    surface: SurfaceNumbers | None = field(default=None, repr=False)
+    surface: SurfaceParameters | None = field(default=None, repr=False)
     pinned: tuple[FixedParameter, ...] = ()
-    ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
+    ways: tuple[tuple[SurfaceParameters, float], ...] = field(default=(), repr=False)
     tuned: Tuned | None = None
 
     @property
@@ -97,7 +97,7 @@ class Surface:
         return optima(self._fitted, [C], U=U)[0]
 
     @property
-    def _fitted(self) -> SurfaceNumbers:
+    def _fitted(self) -> SurfaceParameters:
         if self.surface is None:
             raise ValueError(f"this surface has no numbers: {self.status}")
         return self.surface
@@ -164,7 +164,7 @@ def fit_surface(
     N = len(y_N)
     fixed_P = np.isin(kind.names, [*given, *(() if runs.repeats else kind.saturating)])
     n_free = int((~fixed_P).sum())
-    design = judge(runs.S_N, runs.D_N) if N else None
+    design = judge_design(runs.S_N, runs.D_N) if N else None
     unknown = dict.fromkeys(kind.names, NO_ESTIMATE)
     fit = Surface(form, objective, delta, unknown, runs, design, over)
 
@@ -199,12 +199,14 @@ def fit_surface(
     theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
     left_N, sd = ln_fit_1N[0] - ln_y_N, None if about is None else about.sd_freed(runs.n_groups, n_free)
-    surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd)
+    surface = SurfaceParameters(
+        equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd
+    )
     unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
-    at_bound = tuple(name for name in bounded(equation, theta_P) if name in loose)
-    judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
-    constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
+    at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
+    judged = judge_design(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
+    constants = {name: constant_estimate(surface, name, name in unidentified) for name in kind.names}
     judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
     reasons = {
         Status.barely_determined: n_replicates > 0
@@ -258,7 +260,7 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
     theta_BP = np.full((n_replicates, end_WP.shape[1]), np.nan)
     if n_replicates == 0 or runs.n_groups < 2:
         return theta_BP
-    weight_BN = run_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N] * whole.weight_BN
+    weight_BN = bootstrap_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N] * whole.weight_BN
     ln_y_BN = np.broadcast_to(whole.ln_y_BN, weight_BN.shape)
     usable_B = np.full(n_replicates, True)
     if runs.y_BN is not None:
@@ -288,7 +290,7 @@ def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
     return about, search.form.raised(theta_BP, about.level_B)
 
 
-def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
+def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool) -> Estimate:
     """Returns a constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):

@@ -21,7 +21,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.parameters import FixedParameter
 from rbpx.laws.priors import Given, NotGiven, Pins, given_values
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
-from rbpx.laws.surface.fit import FORMS, Surface, fit_surface, of_constant
+from rbpx.laws.surface.fit import FORMS, Surface, constant_estimate, fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
 
@@ -34,7 +34,7 @@ def has_constants(form: str, pins: Pins) -> bool:
     return set(pins) <= set(FORMS[form].names)
 
 
-def fit_given(
+def fit_surface_with_priors(
     runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
 ) -> Surface:
     """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
@@ -98,7 +98,7 @@ def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) 
     theta_VBP = np.array([surface.theta_BP for surface in surfaces])
     middle_P = np.average([surface.theta_P for surface in surfaces], axis=0, weights=weights)
     surface = replace(best.surface, theta_P=middle_P, theta_BP=theta_VBP[from_V, np.arange(B)])
-    constants = {name: of_constant(surface, name, each.value is None) for name, each in best.constants.items()}
+    constants = {name: constant_estimate(surface, name, each.value is None) for name, each in best.constants.items()}
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 

@@ -37,7 +37,7 @@ _BUDGETS: Final = 30  # evenly spaced in ln C
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetOptimum:
     """The optimum of one budget of C training FLOPs.
 
     Attributes:
@@ -60,7 +60,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class AlongC:
+class ComputeLaw:
     """At the optimum S = S_ref (C / C_ref)^a and D ~ C^(1 - a); C_ref is the geometric mean of the budgets."""
 
     a: Estimate
@@ -73,8 +73,8 @@ class AlongC:
 class IsoFlop:
     """The optimum of each budget, and the law through them; None below 3 optima."""
 
-    budgets: tuple[Budget, ...]
-    law: AlongC | None
+    budgets: tuple[BudgetOptimum, ...]
+    law: ComputeLaw | None
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Envelope:
 
     C: tuple[float, ...]
     S: tuple[float, ...]
-    law: AlongC | None
+    law: ComputeLaw | None
 
 
 def isoflop(
@@ -109,10 +109,10 @@ def isoflop(
     ln_C, ln_S = np.log(best).T
     middle = float(ln_C.mean())
     level, a = (coefficient(np.column_stack([np.ones(len(ln_C)), ln_C - middle]), ln_S, at) for at in (0, 1))
-    return IsoFlop(found, AlongC(a, math.exp(middle), level.exp(), len(ln_C)))
+    return IsoFlop(found, ComputeLaw(a, math.exp(middle), level.exp(), len(ln_C)))
 
 
-def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
+def shared_budgets(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
     """Returns the budgets where at least 2 sizes have runs, within 1 %; none where most runs are at no such budget."""
     ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
     order_N = np.argsort(ln_C_N)
@@ -158,7 +158,7 @@ def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | N
         weight_BN = document_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N]
         of_B2 = np.array([slope_and_level(*_best(_curves(runs, ln_C_N, each_N), ln_C_G)) for each_N in weight_BN])
         a, S_ref = (_over_runs(float(each), of_B, runs.n_groups) for each, of_B in zip(value, of_B2.T, strict=True))
-        law = AlongC(a, math.exp(middle), S_ref.exp(), len(at_G))
+        law = ComputeLaw(a, math.exp(middle), S_ref.exp(), len(at_G))
     return Envelope(tuple(np.exp(at_G).tolist()), tuple(np.exp(ln_S_G).tolist()), law)
 
 
@@ -201,21 +201,21 @@ def _best(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
     return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)]
 
 
-def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> Budget:
+def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> BudgetOptimum:
     of_all_M, away_M = (each_M1[:, 0] for each_M1 in _at_budgets(curves, np.log([C])))
     there_M = np.isfinite(of_all_M)
     ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
     sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())
     seen = sizes, values, int((away_M[there_M] > _SAME).sum())
     if len(ln_S_M) < _LEAST_SIZES:
-        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.too_few_sizes)
+        return BudgetOptimum(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.too_few_sizes)
     middle = float(ln_S_M.mean())
     u_M = ln_S_M - middle
     X_M3 = np.stack([np.ones_like(u_M), u_M, u_M**2], axis=1)
     of_3 = np.linalg.lstsq(X_M3, ln_y_M)[0]
     at = -of_3[1] / (2 * of_3[2]) if of_3[2] > 0 else math.nan
     if not u_M.min() < at < u_M.max():
-        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.not_straddled)
+        return BudgetOptimum(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.not_straddled)
     residual_M, dof = ln_y_M - X_M3 @ of_3, len(u_M) - 3
     covariance_33 = np.linalg.inv(X_M3.T @ X_M3) * float(residual_M @ residual_M) / dof
     # The minimum, where slope + 2 curvature u = 0, is a ratio of two normal numbers.
@@ -224,4 +224,4 @@ def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats
     ends = fieller(float(height), float(slope), turn_23 @ covariance_33 @ turn_23.T * student_t(dof) ** 2)
     S = Estimate(at, *ends).through(lambda u: exp_or_none(middle + u))
     D = S.through(lambda size: C / float(flops_per_token(np.array([size]))[0]), falls=True)
-    return Budget(C, S, D, math.exp(float(of_3 @ [1.0, at, at**2])), *seen, Status.ok)
+    return BudgetOptimum(C, S, D, math.exp(float(of_3 @ [1.0, at, at**2])), *seen, Status.ok)

@@ -18,7 +18,7 @@ from scipy.special import erf
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import End, Found, Local, Sets, minimise
-from rbpx.laws.surface.equations import Form
+from rbpx.laws.surface.equations import SurfaceForm
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_DERIVATIVES: Final = 2**22  # 32 MiB, 100 searches of a surface at 6,000 points
@@ -44,7 +44,7 @@ class Loss:
         over: divisor of the loss of points above the fit.
     """
 
-    form: Form
+    form: SurfaceForm
     x: Coordinates
     objective: Objective
     delta: float

@@ -1,7 +1,7 @@
 """Chooses runs to train next, by how much each narrows a target under model averaging.
 
 A target is ln y at a point or at the best size of a budget, or ln S of that size. Joint draws of targets and ln y of
-all candidates (`rbpx.laws.surface.averaged.draw_over_forms`) have a covariance V that includes the disagreement of the
+all candidates (`rbpx.laws.surface.averaged.draw_averaged`) have a covariance V that includes the disagreement of the
 forms. A run at m shows ln y with the scatter s of a run. Its best linear use lowers the variance of target t by V_tm^2
 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.averaged import draw_over_forms
-from rbpx.laws.surface.decision import least
+from rbpx.laws.surface.averaged import draw_averaged
+from rbpx.laws.surface.decision import parabola_minimum
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 
@@ -36,7 +36,7 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Runs in the order in which they were chosen.
 
     Attributes:
@@ -55,7 +55,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class Targets:
     """Targets of a plan: `of` maps draws of ln y at the points (S, D), [K, points], to draws of the targets, [K, T]."""
 
     S: Floats
@@ -64,32 +64,32 @@ class Wanted:
     name: str
 
 
-def predictions(points: Sequence[tuple[float, float]]) -> Wanted:
+def predictions(points: Sequence[tuple[float, float]]) -> Targets:
     """Targets ln y at points of size and tokens."""
     S, D = np.array(points, np.float64).T
     named = ", ".join(f"S = {at_S:.3g}, D = {at_D:.3g}" for at_S, at_D in points)
-    return Wanted(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
+    return Targets(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
 
 
-def best_sizes(runs: Runs, budgets: Sequence[float]) -> Wanted:
+def best_sizes(runs: Runs, budgets: Sequence[float]) -> Targets:
     """Targets ln S of the best run of each budget, C = 6 S D."""
     return _bests(runs, budgets, 0, "ln S of the optimum")
 
 
-def best_values(runs: Runs, budgets: Sequence[float]) -> Wanted:
+def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
     """Targets ln y of the best run of each budget, C = 6 S D."""
     return _bests(runs, budgets, 1, "ln y of the best run")
 
 
-def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Wanted:
+def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Targets:
     S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
     def of(ln_y_KP: Floats) -> Floats:
-        best = least(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
+        best = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
         return best[part].reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
-    return Wanted(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
+    return Targets(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
@@ -109,8 +109,8 @@ def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
 
 
 def next_runs(
-    fits: Sequence[Surface], wanted: Wanted, n: int | None = None, flops: float = math.inf, seed: int = 0
-) -> list[Plan]:
+    fits: Sequence[Surface], targets: Targets, n: int | None = None, flops: float = math.inf, seed: int = 0
+) -> list[RunPlan]:
     """Chooses at most n runs, which cost at most `flops` together, that narrow the targets.
 
     Returns:
@@ -118,12 +118,12 @@ def next_runs(
         each, and so on. Empty where there is no candidate.
     """
     S_M, D_M = candidates(fits[0].runs, flops)
-    at = Runs.of(np.append(wanted.S, S_M), np.append(wanted.D, D_M), np.ones(len(wanted.S) + len(S_M)))
+    at = Runs.of(np.append(targets.S, S_M), np.append(targets.D, D_M), np.ones(len(targets.S) + len(S_M)))
     if len(S_M) == 0:
         return []
-    ln_y_KP, scatter_K = draw_over_forms(fits, at, _DRAWS, seed)
-    target_KT = wanted.of(ln_y_KP[:, : len(wanted.S)])
-    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(wanted.S) :]]), rowvar=False))
+    ln_y_KP, scatter_K = draw_averaged(fits, at, _DRAWS, seed)
+    target_KT = targets.of(ln_y_KP[:, : len(targets.S)])
+    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(targets.S) :]]), rowvar=False))
     choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)
     most = n or _MOST
     per_flop = choose("per_flop", most, flops)
@@ -135,7 +135,7 @@ def next_runs(
 
 def _plan(
     V_PP: Floats, T: int, noise: float, S_M: Floats, D_M: Floats, left: float, name: str, most: int, each: float
-) -> Plan:
+) -> RunPlan:
     """Choose runs one by one until none informs; T targets come first in the covariance V_PP."""
     C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
     while True:
@@ -147,7 +147,7 @@ def _plan(
         informs_M = affordable_M & (narrows_M >= LEAST)
         if len(runs) == most or not informs_M.any():
             most_M = narrows_M[affordable_M]
-            return Plan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
+            return RunPlan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
         worth_M = gain_M / C_M if name == "per_flop" else gain_M
         best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
         V_m = V_PP[:, T + best]

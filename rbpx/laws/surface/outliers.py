@@ -31,11 +31,11 @@ from scipy.special import ndtri, stdtr
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import in_sd
-from rbpx.laws.surface.averaged import draw_over_forms, forms_to_mix, predict_over_forms, thinned
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.averaged import draw_averaged, forms_to_mix, predict_averaged, thin_checkpoints
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
 LEVEL: Final = 0.01  # share of clean sets with a named run, at most; low, as questions ask some five quantities
 _OF_SETS: Final = 0.05  # share of clean sets with a run at `farthest_of`
@@ -66,7 +66,7 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class LargestOff:
+class CommonShift:
     """The largest runs, which deviate together from the prediction of the others.
 
     Attributes:
@@ -87,7 +87,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
 
     There are none where the others leave too few degrees of freedom, or are collinear.
     """
-    if not runs.n_groups or judge(runs.S_N, runs.D_N).is_collinear:
+    if not runs.n_groups or judge_design(runs.S_N, runs.D_N).is_collinear:
         return ()
     suspects = _suspects(runs)
     out_N = np.isin(runs.group_N, list(suspects))
@@ -97,7 +97,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
     points = list(zip(runs.S_N[at_T].tolist(), runs.D_N[at_T].tolist(), strict=True))
     of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
-    for at, answer in zip(at_T.tolist(), predict_over_forms(fits, points, ()), strict=True):
+    for at, answer in zip(at_T.tolist(), predict_averaged(fits, points, ()), strict=True):
         y, middle, mixture = float(runs.y_N[at]), answer.y.value, answer.mixture
         away = in_sd(answer.y, y)
         if middle is None or mixture is None or away is None:
@@ -112,7 +112,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     return tuple(sorted(named, key=lambda each: -abs(each.in_sd)))
 
 
-def largest_off(runs: Runs) -> LargestOff | None:
+def common_shift(runs: Runs) -> CommonShift | None:
     """Returns the largest runs if they deviate together from the others at a level of 2 %; call it without outliers."""
     sets = _largest_sets(runs)
     surface = fit_surface(runs, _form(runs), n_replicates=0).surface if sets else None
@@ -123,19 +123,19 @@ def largest_off(runs: Runs) -> LargestOff | None:
     if (p := _of_several(p, len(sets))) >= _TOGETHER:
         return None
     rest, there = (runs.only(in_G[runs.group_N]) for in_G in (~of_G, of_G))
-    there = there.only(thinned(there))
+    there = there.only(thin_checkpoints(there))
     fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
     if all(fit.surface is None for fit in fits):
         return None
     weight_T = 1 / np.bincount(there.group_N)[there.group_N] / there.n_groups
-    ln_y_KT, scatter_K = draw_over_forms(fits, there, _DRAWS)
+    ln_y_KT, scatter_K = draw_averaged(fits, there, _DRAWS)
     own_K = scatter_K * np.random.default_rng(0).standard_normal(_DRAWS) / math.sqrt(there.n_groups)
     off_K = np.log(there.y_N) @ weight_T - ln_y_KT @ weight_T - own_K
     p = max(p, 2 * min(float((off_K > 0).mean()), float((off_K < 0).mean())))
     if p >= _TOGETHER:
         return None
     numbers = tuple(np.flatnonzero(of_G).tolist())
-    return LargestOff(numbers, math.expm1(np.median(off_K)), float(off_K.mean() / off_K.std()), p)
+    return CommonShift(numbers, math.expm1(np.median(off_K)), float(off_K.mean() / off_K.std()), p)
 
 
 def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
@@ -154,7 +154,7 @@ def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
 
     def leaves(of_G: NDArray[np.bool_]) -> bool:
         in_N = ~of_G[runs.group_N]
-        return 2 <= of_G.sum() <= G // _SHARE and not judge(runs.S_N[in_N], runs.D_N[in_N]).is_collinear
+        return 2 <= of_G.sum() <= G // _SHARE and not judge_design(runs.S_N[in_N], runs.D_N[in_N]).is_collinear
 
     return [of_G for of_G in sets if leaves(of_G)]
 
@@ -211,7 +211,7 @@ def _suspects(runs: Runs) -> dict[int, float]:
     return {run: steps[far][1] for run, _ in steps[far:]}  # those farther out have no larger p
 
 
-def _about(surface: SurfaceNumbers, runs: Runs) -> tuple[Floats, Floats]:
+def _about(surface: SurfaceParameters, runs: Runs) -> tuple[Floats, Floats]:
     """By run, means of ln y minus the law, [G], and of its derivatives by the free constants, each scaled."""
     x = runs.places.about(surface.x.ln_S_ref, surface.x.ln_D_ref)
     ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])

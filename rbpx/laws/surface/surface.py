@@ -14,12 +14,12 @@ from scipy.optimize.elementwise import find_minimum
 
 from rbpx.laws.intervals.estimate import LEVEL, MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Form
+from rbpx.laws.surface.equations import SurfaceForm
 from rbpx.laws.surface.runs import Coordinates, six_S
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceNumbers:
+class SurfaceParameters:
     """The constants of a surface, and those of each replicate of the runs.
 
     Attributes:
@@ -31,7 +31,7 @@ class SurfaceNumbers:
         sd: standard deviation of well-tuned runs about the surface; None if the fit does not distinguish these.
     """
 
-    form: Form
+    form: SurfaceForm
     x: Coordinates
     theta_P: Floats
     theta_BP: Floats
@@ -113,7 +113,7 @@ class Optimum:
 
 
 def optima(
-    surface: SurfaceNumbers,
+    surface: SurfaceParameters,
     budgets: Sequence[float],
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
@@ -139,7 +139,7 @@ def optima(
 
 
 def _optimum(
-    surface: SurfaceNumbers, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
+    surface: SurfaceParameters, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
 ) -> Optimum:
     theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
     ln_S_N = x.s_N + x.ln_S_ref
@@ -170,7 +170,7 @@ def _optimum(
     return Optimum(C, S, D, y)
 
 
-def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:
+def split(surface: SurfaceParameters) -> tuple[Estimate, Estimate]:
     """Returns the exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum for C = 6 S D.
 
     a = beta / (alpha + beta); arXiv 2203.15556, eq. 4.

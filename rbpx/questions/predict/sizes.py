@@ -13,9 +13,9 @@ from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import values_of
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.calibration import widened
-from rbpx.laws.prediction.influence import moved_most
+from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
-from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_averaged, judge_averaged, widening_of
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, tokens_off
 from rbpx.laws.priors import Given
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
@@ -97,7 +97,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
     if found is None:
         return None, []
     answers, combined, tests = found
-    moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
+    moved, labels = most_influential(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
@@ -140,10 +140,10 @@ def _combined(
     answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
     if answers is None:
         return None
-    tests, rows = backtest_over_forms(S, y, given), []
+    tests, rows = backtest_averaged(S, y, given), []
     by = widening_of(tests, m)
     for each in answers:
-        holds = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
+        holds = judge_averaged(law.fit.reasons or (), each, S, y, tests)
         reasons, remarks = ([status for status in holds if (status in REMARKS) is said] for said in (False, True))
         own: Record = {"widened": by, "weights": each.weights, "remarks": remarks}
         own |= {"n_joint": len(targets)} if joint else {}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from rbpx.display.vocabulary import law_title, rough, the_largest
-from rbpx.laws.prediction.influence import farthest_off
+from rbpx.laws.prediction.influence import farthest_run
 from rbpx.laws.prediction.warnings import n_smaller, tokens_off
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Run, labels_of
@@ -13,7 +13,7 @@ def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
     """Of laws along one axis that one run lies off: which run it is, and how far off."""
     named: dict[str, list[str]] = {}
     for law in laws:
-        off = farthest_off(law.fit.S, law.fit.y)
+        off = farthest_run(law.fit.S, law.fit.y)
         if off is not None:
             side = "above" if off.share > 0 else "below"
             said = f"{law_title(law.law, law.k)} {abs(off.share):.1%} {side} ({rough(abs(off.in_sd))})"
