@@ -74,7 +74,6 @@ class FormGrid:
 
     Attributes:
         x_N: ln S.
-        prior_F: prior weight of each form.
         offset_F: E over the smallest y; NaN where it is fitted to each series.
         place: maps ln S, [T], to ln S with the bend of each form, [T, F], centred at the models.
         held_FH2: held combinations of the two parameters.
@@ -203,13 +202,11 @@ class FormFits:
     """The fitted components.
 
     Attributes:
-        E_BF: offset of each form.
         theta_BRF2: ln C at the middle of the sizes, and alpha.
         residual_BRFN: ln y, measured minus fitted.
         share_BRFN: share of the power law in y, the derivative of ln y by ln C.
         A_BRF22: J' R^-1 J.
         sigma2_BRF: variance of a model about the law.
-        weight_BRF: of each component; with sum 1.
         own_B: excess of the variance of a new model over that of a point (`means_of_sizes`).
     """
 

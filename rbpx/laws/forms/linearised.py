@@ -157,8 +157,8 @@ def without_each(
     """Returns the move of the mean of ln y at each target without run r, [R, T], for runs 0 to R - 1.
 
     Forms stay linearised at the optimum of all runs, with their scatter. With K the inverse covariance of the points,
-    the error of a run predicted from the others follows from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W
-    being their weights on the points, and its density leaves the evidence.
+    the error of a run predicted by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being
+    their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
     for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
@@ -180,7 +180,6 @@ class _Kind:
 
     Attributes:
         ln_prior: includes the determinant.
-        length: of the misfit; infinite without.
         misfit: standard deviation of the misfit over that of the scatter.
         root_NN: lower root of the covariance of the points over the variance of the scatter.
         white_TN: covariance of targets and points.
@@ -313,7 +312,7 @@ def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Float
 
 
 def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """By number of points n, the runs with so many, [R], and the indices of their points, [R, n]."""
+    """By number of points, the runs [R] and the indices of their points [R, n]."""
     places = [np.flatnonzero(run_N == run) for run in range(int(run_N.max()) + 1)]
     counts = np.array([len(each) for each in places])
     return [

@@ -1,8 +1,8 @@
 """Covariances of the scatter of models about a law: independent, correlated between neighbours, or with a departure.
 
-A few sizes do not show whether the last run failed, the two largest are undertrained or large sizes scatter more; a
-bend or an offset would explain them as well. So each departure of `rbpx.laws.intervals.misfit` has a small prior
-weight. If the points do not rule it out, the interval of a new, undisturbed model includes its consequences.
+A few sizes do not show whether the last run failed, the two largest are undertrained or large sizes scatter more, which
+a bend or an offset would explain as well. So each departure of `rbpx.laws.intervals.misfit` has a small prior weight,
+and the interval of a new, undisturbed model includes its consequences unless the points rule it out.
 
 Shapes: N models, T other sizes.
 """

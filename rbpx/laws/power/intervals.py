@@ -1,7 +1,7 @@
 """Estimates, intervals, R2, information criteria and p values of a power law, from points and bootstrap replicates.
 
-An interval over documents and models does not belong to one distribution (`half_width`), so a p value is the level at
-which the interval just reaches 0.
+A p value is the level at which the interval just reaches 0, as an interval over documents and models does not belong to
+one distribution (`half_width`).
 
 Shapes: N sizes, B bootstrap replicates of the documents, P parameters, G steps along a valley, T tests.
 """
@@ -83,9 +83,7 @@ _STEEPEST: Final = 4.0  # larger exponents describe a step between two sizes
 
 
 def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points.
-
-    Its ends are the noncentralities at which F, with 1 and n - 2 degrees of freedom, is at its quantiles.
+    """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
 
     Source:
         M. L. Smithson, Correct Confidence Intervals for Various Regression Effect Sizes, Educational and Psychological
@@ -210,8 +208,8 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 def holm(p_T: Sequence[float]) -> list[float]:
     """Adjusts p values of several tests, so that any false rejection has a probability of at most 0.05.
 
-    The smallest is multiplied by T, the next by T - 1 and so on; adjusted values never decrease and are at most 1. The
-    method is valid for any dependence between the tests.
+    The smallest is multiplied by T, the next by T - 1 and so on, without decreasing; at most 1. Tests may depend on
+    each other.
 
     Source:
         Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.

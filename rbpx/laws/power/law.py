@@ -30,10 +30,9 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
 @dataclass(frozen=True, kw_only=True)
 class LawFit:
-    """What every fitted law y = C S^-alpha has; C is y at S = 1.
+    """What every fitted law y = C S^-alpha has.
 
     Attributes:
-        r2: of the regression, as are the criteria aic and bic.
         backtest_error: (predicted - measured) / measured at the largest size, predicted from the others.
         status: why there are no numbers, or the warning of a judge; None before the law is judged.
         S: sizes, or the values of another variable.
@@ -76,17 +75,16 @@ class PowerLaw(LawFit):
     """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); unknown numbers are None.
 
     The 95 % intervals include document sampling and the scatter of the models; the standard error of alpha includes the
-    scatter alone (n - p degrees of freedom). r2, aic and bic belong to the regression of ln y, weighted where the
-    method is; aic and bic are comparable between `ols`, `weighted` and `offset`, and `robust` has none. The common
-    error of models of one size counts once.
+    scatter alone (n - p degrees of freedom). r2, aic and bic belong to the regression of ln y; aic and bic are
+    comparable between `ols`, `weighted` and `offset`. The common error of models of one size counts once.
 
     Attributes:
         sign: of y; None where y has both signs.
         n_replicates: bootstrap replicates of the documents; None without any.
         n_replicates_left_out: replicates with a value that has no logarithm.
-        interval: the errors that intervals include, "documents and models" or "models", in a law in k "documents" or
+        interval: errors that the intervals include: "documents and models", "models", or in a law in k "documents" or
             "nested counts".
-        limited_by: what to collect more of, "models" or "text"; None without replicates of the documents.
+        limited_by: what to collect more of, "models" or "text"; None without replicates.
         pinned: fixed parameters and priors.
         given: values of the fixed parameters in `regression`; for a prior, the most likely value.
         reasons: every status that holds, in the order of `Status`; None before the law is judged.
@@ -242,29 +240,28 @@ def fit_power_law(
     given: Mapping[str, float] = NOTHING,
     run_weights: RunWeights | None = None,
 ) -> PowerLaw:
-    """Fits y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
+    """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method.
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref being the geometric mean of the sizes, where both
     parameters are uncorrelated. `offset` adds an irreducible E >= 0, `weighted` uses the variances of ln y over the
     replicates, `robust` uses Huber's loss.
 
     Args:
-        S: non-embedding parameters of each model, shape [N], positive; sizes may repeat.
+        S: non-embedding parameters, shape [N], positive; sizes may repeat.
         y: -ln RBP_k, cross-entropy in nats or another quantity without zeros, shape [N].
-        y_replicates: y under B bootstrap replicates, shape [B, N], of the same documents for every size, or
-            `Replicates` of |y|. Rows with a value that is not finite or has another sign are left out; fewer than 20
-            rows give no interval.
+        y_replicates: y under B bootstrap replicates of the same documents for every size, shape [B, N], or `Replicates`
+            of |y|. Rows with a value that is not finite or has another sign are left out; fewer than 20 rows give no
+            interval.
         method: how ln y is regressed on ln S.
         backtests: whether to predict the largest size from the others and to find the interval of R2.
         signed: whether y may be negative at every size; the law then describes |y|.
         given: fixed parameters (`PINNABLE`), with `ols` and `offset`; E must lie below every y.
-        run_weights: weights of the runs, with `ols` and without fixed parameters.
+        run_weights: with `ols` and without fixed parameters.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
-        positive and finite, no_variation if all y are equal (alpha is 0, the rest unknown), no_variances if `weighted`
-        has no replicates, not_converged if the regression fails its check, sign_change if a signed y has both signs or
-        is 0; at_bound where E is 0.
+        positive and finite, no_variation if all y are equal (alpha is 0), no_variances if `weighted` has no replicates,
+        not_converged, sign_change if a signed y has both signs or is 0, at_bound where E is 0.
 
     Raises:
         ValueError: shapes disagree, or sizes are not positive.

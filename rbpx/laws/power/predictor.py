@@ -14,9 +14,9 @@ class Prediction:
     Attributes:
         y: value of the law; the median under model averaging.
         lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
-        beyond: factor by which S lies outside the fitted sizes; 1 within them.
+        beyond: extrapolation factor.
         weights: of the averaged forms; they sum to 1.
-        correlated: weight of scatter that is correlated between neighbouring sizes, and so between models of one size.
+        correlated: weight of scatter that is correlated between neighbouring sizes.
         within: prediction of each fitted form.
     """
 

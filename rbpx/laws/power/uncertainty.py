@@ -208,10 +208,10 @@ def uncertainty(
 ) -> Uncertainty:
     """Returns the variances of a fit from its residuals and, if available, from replicates of the documents.
 
-    The residual variance contains the scatter of the models and the noise of the documents. The latter is the mean over
-    replicates of the squares that the change of ln y leaves about its own fit, divided by the degrees of freedom.
-    Weighted points are assumed to scatter in proportion to their own variances. With x_N, ln S, the common error of
-    models of one size counts once, and the scatter is that of independent points for which alpha would be as uncertain.
+    The residual variance contains the scatter of the models and the noise of the documents: the mean over replicates of
+    the squares that the change of ln y leaves about its own fit, by degree of freedom. Weighted points are assumed to
+    scatter in proportion to their own variances. With x_N, ln S, the common error of models of one size counts once,
+    and the scatter is that of independent points for which alpha would be as uncertain.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof

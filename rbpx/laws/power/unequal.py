@@ -1,8 +1,8 @@
-"""Fits power laws of runs with unequal weights, or with a lower weight above the law than below it (`over`).
+"""Fits power laws of runs with weights, or with a lower weight above the law than below it (`over`).
 
 A run scatters by 1 / sqrt(weight) times the scatter of weight 1. With `over`, squared residuals above the line count
-`over` times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuning`). The scatter is that of
-these runs; the uncertainty of the constants comes from resampled runs and, if available, documents.
+`over` times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuning`), whose scatter it has.
+The uncertainty of its constants comes from resampled runs and documents.
 
 Shapes: N sizes, B bootstrap replicates, P parameters.
 """
@@ -43,9 +43,9 @@ class RunWeights:
 def bootstrap_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
     """Returns exponential bootstrap weights of the runs, [n_replicates, n_runs]; each row sums to n_runs.
 
-    Drawing 16 to 24 runs with replacement misses a third of them, and a replicate may lose the design that a surface
-    needs. Exponential weights keep every run with the same variance: intervals of simulated surfaces are a sixth
-    narrower and keep their coverage (benchmarks/README.md).
+    Drawing 16 to 24 runs with replacement misses a third of them, and with them the design that a surface needs. With
+    exponential weights, intervals of simulated surfaces are a sixth narrower and keep their coverage
+    (benchmarks/README.md).
 
     Source:
         D. B. Rubin, The Bayesian Bootstrap, Annals of Statistics 9, 1981.

@@ -4,8 +4,8 @@ A few sizes do not determine the form of a law, which matters most in extrapolat
 `rbpx.laws.forms.candidates` is fitted, with independent and correlated scatter of the models, and the predictions are
 averaged by how well the forms fit (Bayesian model averaging).
 
-A level is reached at the size where a new model is as likely below it as above it; the interval has the sizes whose 95
-% prediction interval contains the level. Predictions and scores use ln y, where intervals are nearly symmetric.
+A new model of the size that reaches a level is as likely below as above it; the interval has the sizes whose 95 %
+prediction interval contains the level. Predictions and scores use ln y, where intervals are nearly symmetric.
 
 Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """

@@ -1,12 +1,12 @@
 """Decides which statuses hold for a law or a prediction, from tests and backtests, and whether it needs an offset.
 
-docs/explanation/uncertainty.md lists when each status holds. `judge` returns all of them in the order of `Status`; the
-first is the status of the fit, and `ok` means that none holds. no_trend, bends, intervals_missed, one_run and
-uneven_scatter are results of tests: one in twenty true laws has any of them, for any number of sizes.
+docs/explanation/uncertainty.md lists when each status holds. `judge` returns all of them in the order of `Status`; `ok`
+means that none holds. Of true laws one in twenty has any of no_trend, bends, intervals_missed, one_run and
+uneven_scatter, for any number of sizes.
 
 A backtest fits a law to the smallest sizes and predicts each larger one; models of one size are fitted or predicted
-together. y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0, so the interval of E decides between them: without 0 it
-supports the offset, with small offsets alone the power law, otherwise neither.
+together. The interval of E decides between y = C S^(-alpha) and y = E + C S^(-alpha): without 0 it supports the offset,
+with small offsets alone the power law, otherwise neither.
 
 Shapes: N models, in increasing order of size; G different sizes.
 """
@@ -55,12 +55,9 @@ class FormVerdict:
     """Evidence for an irreducible part.
 
     Attributes:
-        form: the supported form.
         E: the best offset, in the unit of y; None where it could not be fitted.
         E_lo: lower end of its 95 % interval; None where it is open.
-        E_hi: upper end.
         aic_power_less_offset: AIC of the power law minus that of the offset; positive for the offset.
-        bic_power_less_offset: the same of BIC.
     """
 
     form: SupportedForm
@@ -170,13 +167,9 @@ def judge(
     y_replicates: Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
-    """Returns every status that holds for a fitted law, in the order of `Status`.
+    """Returns every status that holds for a fitted law, including its own, in the order of `Status`.
 
-    Args:
-        fit: the law; its own status is included, unless it is ok.
-        backtests: of the same law, by the same method.
-        y_replicates: of |y|.
-        tokens: training tokens of each model; None where unknown.
+    Backtests are of the same law by the same method, replicates are of |y|, and tokens are those of the training.
     """
     if fit.alpha.value is None or fit.status is Status.no_variation:
         return in_order([fit.status])
@@ -191,14 +184,9 @@ def judge(
 def judge_averaged(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
-    """Returns every status of an averaged prediction at one size, and the `REMARKS`, in the order of `Status`.
+    """Returns every status of an averaged prediction, and the `REMARKS`, in the order of `Status`.
 
-    Args:
-        reasons: statuses of the power law through the same points.
-        answer: the prediction.
-        S: sizes, increasing.
-        y: values.
-        backtests: of model averaging.
+    `reasons` are statuses of the power law through the same points, whose sizes increase.
     """
     statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
     departure = departure_from_forms(S, y)
@@ -222,7 +210,7 @@ _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or pre
 def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
     """Returns the factor by which backtests widen intervals; 1 where at least four fifths of their intervals hold.
 
-    Backtests from one number of models count as one, weighted by the models beyond the two that a power law needs.
+    Backtests from one number of models count as one, in proportion to the models beyond two.
     """
     errors: dict[int, list[float]] = {}
     for test in tests:

@@ -1,10 +1,9 @@
 """The best run of a budget, the loss at other sizes, and the best run with serving, from draws of a surface.
 
-The draws include forms, curvature and misfit (`rbpx.laws.surface.averaged.draw_averaged`); C = 6 S D. Serving T
-tokens costs 2 S FLOPs each. The best run then minimises 6 S D + 2 S T at the loss of the best training run of a budget,
-or minimises the loss where 6 S D + 2 S T is the budget. The search runs along R = D / S: in ln R the size of a budget
-and the compute that reaches a loss are smooth, while along S the tokens fall to 0 where serving takes the whole budget,
-and a size that never reaches the loss needs infinitely many.
+The draws include forms, curvature and misfit (`rbpx.laws.surface.averaged.draw_averaged`). Serving T tokens costs 2 S
+FLOPs each. The best run then minimises 6 S D + 2 S T at the loss of the best training run of a budget, or minimises the
+loss where 6 S D + 2 S T is the budget. The search runs along R = D / S, where sizes and costs are smooth; along S the
+tokens fall to 0 where serving takes the whole budget, and a size that never reaches the loss needs infinitely many.
 
 Source:
     arXiv 2401.00448 (N. Sardana, J. Portes, S. Doubov, J. Frankle), eq. 3, for training and serving together.

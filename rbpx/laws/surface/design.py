@@ -24,7 +24,7 @@ class Design:
         n_S: number of different sizes.
         n_D: number of different token counts.
         sd_D: residual standard deviation of ln D on ln S; 0 where D is a power of S.
-        sd_S: the same of ln S on ln D; also small where all sizes are similar.
+        sd_S: the same of ln S on ln D.
         along: the axis in which the points vary more, "S" or "D"; the line is that of the other axis on it.
         condition: condition number of the derivatives of ln y by the constants (A and B at the mean of ln S and ln D),
             each scaled to length 1; None if unknown or singular.

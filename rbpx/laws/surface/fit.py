@@ -141,18 +141,18 @@ def fit_surface(
         form: a name in `FORMS`.
         objective: the loss to minimise.
         delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
-        n_replicates: bootstrap replicates of whole runs; with `y_BN` each also draws a replicate of the documents.
+        n_replicates: bootstrap replicates of whole runs; with `y_BN` also of the documents.
         seed: of the replicates.
         given: fixed parameters; none where `over` is not 1.
-        over: divisor of the loss of points above the surface, which is then raised to the level of well-tuned runs
+        over: divisor of the loss above the surface, which is then raised to the level of well-tuned runs
             (`rbpx.laws.tuning`).
         collinear: whether to fit a collinear design, which determines no form.
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
         points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where a
-        constant has no value, collinear_design (`Design`), at_bound, barely_determined (the interval of an exponent, of
-        R_D or of R_N is unbounded, or wider than the constant).
+        constant has no value, collinear_design (`Design`), at_bound, barely_determined (the interval of an exponent,
+        R_D or R_N is unbounded, or wider than the constant).
 
     Raises:
         ValueError: delta is not positive.

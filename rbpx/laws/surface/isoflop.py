@@ -41,12 +41,11 @@ class BudgetOptimum:
     """The optimum of one budget of C training FLOPs.
 
     Attributes:
-        S: size at the minimum of the parabola of ln y in ln S, with a 95 % Fieller interval; None without one.
+        S: size at the minimum of the parabola of ln y in ln S, with a 95 % Fieller interval.
         y: value of the parabola there.
         sizes: with runs, or neighbours in ln C, at this budget.
         n_interpolated: number of sizes between two runs.
-        status: ok, too_few_sizes (below 4), or not_straddled (the minimum is not between the sizes, or the parabola
-            opens downwards).
+        status: ok, too_few_sizes (below 4), or not_straddled (no minimum between the sizes).
     """
 
     C: float
@@ -79,10 +78,10 @@ class IsoFlop:
 
 @dataclass(frozen=True)
 class Envelope:
-    """The best size at each budget that at least two sizes reach, and the law through them.
+    """The best size at each budget that at least two sizes reach, and the law through them, with intervals over runs.
 
-    Only trained sizes can be the best, so the law is biased where sizes are far apart. Its intervals are over runs; it
-    is None where fewer than 3 sizes are the best anywhere.
+    Only trained sizes can be the best, so the law is biased where sizes are far apart; it is None below 3 different
+    ones.
     """
 
     C: tuple[float, ...]

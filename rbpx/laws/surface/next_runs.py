@@ -41,9 +41,8 @@ class RunPlan:
 
     Attributes:
         name: "per_flop", each run narrowing most per FLOP, or "budget", the best use of all FLOPs.
-        runs: a record of each, none where no candidate informs: S, D, C; `sd_before` and `sd_after` it, standard
-            deviations of the target after all earlier runs; `narrowed`, their relative decrease; `per_flop`, the
-            decrease of the variance over C.
+        runs: a record of each: S, D, C; `sd_before` and `sd_after` it, standard deviations of the target after all
+            earlier runs; `narrowed`, their relative decrease; `per_flop`, the decrease of the variance over C.
         sd: of the target after all runs.
         next_narrows: relative decrease by one more run; None where no FLOPs are left for one.
     """

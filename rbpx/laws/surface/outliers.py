@@ -1,15 +1,15 @@
 """Finds runs that the others contradict: diverged, untuned, or with a wrong entry in their table.
 
-A run is tested by its distance from the law of the others, over the standard deviation that this law predicts for a new
-run: the deleted studentised residual, with Student's t. Several outliers mask each other and attract the law. So
-suspects are removed first, the farthest from the robust law and those with the worst least-squares residuals; the law
-is fitted without them, and they return one by one, the nearest first. From the first one that is too far, all that
-remain outside are suspects. The level is divided among runs and steps (Sidak). To excuse a misfit of the law, a run is
-named only if the prediction of the other runs under model averaging excludes it at the same level.
+A run is tested by its deleted studentised residual: its distance from the law of the others, over the standard
+deviation of a new run. Several outliers mask each other and attract the law. So suspects are removed first, the
+farthest from the robust law and those with the worst least-squares residuals; the law is fitted without them, and they
+return one by one, the nearest first. From the first one that is too far, all that remain outside are suspects. The
+level is divided among runs and steps (Sidak). As the law may misfit, a run is named only if the prediction by the other
+runs under model averaging excludes it at the same level.
 
 The largest runs, with schedules that were cut short or extended, may err together, and the law follows them. Their
 common shift is one more constant of the law, tested by its t, for the two, three, ... runs of most compute, up to a
-third of all, and for those of the largest size. The most significant set counts if the prediction of the others under
+third of all, and for those of the largest size. The most significant set counts if the prediction by the others under
 model averaging also excludes its mean.
 
 Sources:
@@ -17,7 +17,7 @@ Sources:
     American Statistical Association 88 (1993) 1264, for the way back.
     Z. Sidak, Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, ibid. 62 (1967) 626.
 
-Shapes: N points, G runs, P numbers of theta. A run with several checkpoints counts by their mean.
+Shapes: N points, G runs (several checkpoints count by their mean), P numbers of theta.
 """
 
 import math
