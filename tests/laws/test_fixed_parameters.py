@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from scipy.stats import f as fisher
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.power.fixed_parameters import fit_law_with_priors, weights_of
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors, posterior_weights
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Given, NotGiven, Pin
@@ -219,4 +219,4 @@ def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
 
 def test_laws_that_meet_every_point_weigh_as_they_did_before() -> None:
     chosen = [SimpleNamespace(prior=0.25), SimpleNamespace(prior=0.75)]
-    assert weights_of([1e-26, 1e-30], 4, chosen) == pytest.approx([0.25, 0.75])
+    assert posterior_weights([1e-26, 1e-30], 4, chosen) == pytest.approx([0.25, 0.75])

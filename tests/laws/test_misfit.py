@@ -9,7 +9,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.verdict import judge
-from rbpx.laws.prediction.warnings import departure_from_forms, n_largest_off, tokens_off
+from rbpx.laws.prediction.warnings import departure_from_forms, n_largest_off, n_unexpected_tokens
 from rbpx.status import Status
 from tests.support.draws import fewest, most
 
@@ -124,16 +124,16 @@ def test_the_largest_sizes_stand_out_by_tokens_that_the_smaller_ones_do_not_anno
     tokens: list[float | None] | None, n_off: int
 ) -> None:
     S = np.exp(X).tolist()
-    assert tokens_off(S, tokens) == n_off
+    assert n_unexpected_tokens(S, tokens) == n_off
     found = judge(fit_power_law(S, np.exp(1 - 0.1 * X)), (), None, tokens)
     assert (Status.undertrained in found, Status.overtrained in found) == (n_off < 0, n_off > 0)
 
 
 def test_seeds_of_the_largest_size_stand_out_together() -> None:
     S = np.repeat(np.exp(X), 2).tolist()
-    assert tokens_off(S, [3e11] * 12 + [2e11] * 2) == -1
-    assert tokens_off(S, [3e11] * 12 + [5e11] * 2) == 1
-    assert tokens_off(S, [3e11] * 14) == 0
+    assert n_unexpected_tokens(S, [3e11] * 12 + [2e11] * 2) == -1
+    assert n_unexpected_tokens(S, [3e11] * 12 + [5e11] * 2) == 1
+    assert n_unexpected_tokens(S, [3e11] * 14) == 0
 
 
 @pytest.mark.parametrize("n_off", [1, 2])

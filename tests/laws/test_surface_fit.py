@@ -50,7 +50,7 @@ def test_derivatives_are_those_of_differences(form: str) -> None:
     surface = surface_of(form, CONSTANTS[form], runs)
     theta, pull = surface.theta_P * 1.01, np.random.default_rng(0).standard_normal((1, len(runs.y_N)))
     J = surface.form.evaluate(runs.x, theta[None])[1][0]
-    bend = surface.form.bend(runs.x, theta[None], J[None], pull)[0]
+    bend = surface.form.curvature(runs.x, theta[None], J[None], pull)[0]
     for p in range(len(theta)):
         step = np.zeros(len(theta))
         step[p] = 1e-5 * max(abs(theta[p]), 0.1)

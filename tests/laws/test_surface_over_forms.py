@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 from rbpx.laws.forms.linearised import FormMixture, LinearisedForm, average_linearised
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.prediction.calibration import in_sd, widened, widening
+from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
 from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
@@ -160,18 +160,18 @@ def test_intervals_of_a_new_run_hold_it_where_the_form_is_right() -> None:
 
 def test_intervals_are_widened_by_what_backtests_missed_and_never_narrowed() -> None:
     q = norm.ppf(0.9)
-    assert widening([]) == widening([(1.0, [0.1, -0.2, 0.05])]) == 1.0
+    assert widening_factor([]) == widening_factor([(1.0, [0.1, -0.2, 0.05])]) == 1.0
     errors = [3 * q, -3 * q, 3 * q]
-    assert widening([(1.0, errors)]) == pytest.approx(math.sqrt((4 + 2 * 9) / 6))
-    assert widening([(0.5, errors)]) == pytest.approx(math.sqrt((4 + 9) / 5)), "half of the points count half"
-    assert widening([(1.0, errors), (1.0, [])]) == widening([(1.0, errors)])
+    assert widening_factor([(1.0, errors)]) == pytest.approx(math.sqrt((4 + 2 * 9) / 6))
+    assert widening_factor([(0.5, errors)]) == pytest.approx(math.sqrt((4 + 9) / 5)), "half of the points count half"
+    assert widening_factor([(1.0, errors), (1.0, [])]) == widening_factor([(1.0, errors)])
 
 
 def test_an_error_is_counted_in_the_standard_deviation_of_its_side() -> None:
     y = Estimate(2.0, 2.0 * math.exp(-0.1), 2.0 * math.exp(0.3))
-    assert in_sd(y, 2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
-    assert in_sd(y, 2.0 * math.exp(-0.05)) == pytest.approx(-norm.ppf(0.975) / 2)
-    assert in_sd(y.times(-1), -2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
-    assert in_sd(Estimate(2.0), 2.1) is in_sd(y, 0.0) is None
-    twice = widened(y, 2.0)
+    assert error_in_sd(y, 2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert error_in_sd(y, 2.0 * math.exp(-0.05)) == pytest.approx(-norm.ppf(0.975) / 2)
+    assert error_in_sd(y.times(-1), -2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert error_in_sd(Estimate(2.0), 2.1) is error_in_sd(y, 0.0) is None
+    twice = widen(y, 2.0)
     assert (twice.lo, twice.hi) == (pytest.approx(2 * math.exp(-0.2)), pytest.approx(2 * math.exp(0.6)))

@@ -247,10 +247,10 @@ def _spread(first: Floats, second: Floats, A_22: Floats) -> Floats:
     """The form g' A^-1 g of g = (first, second): a sum of squares, infinite where A does not determine it."""
     a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
     left = c - b**2 / a  # information on the second, given the first
-    beside = second - first * b / a
-    undetermined = np.where(beside == 0, 0.0, np.inf)
+    orthogonal = second - first * b / a
+    undetermined = np.where(orthogonal == 0, 0.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return first**2 / a + np.where(left > 0, beside**2 / left, undetermined)
+        return first**2 / a + np.where(left > 0, orthogonal**2 / left, undetermined)
 
 
 def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
@@ -270,7 +270,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
     prior_BRF = np.array([scatter.prior for scatter in grid.scatters])[:, None] * prior_BF[:, None]
     ln_det_R1 = np.array([[scatter.ln_det] for scatter in grid.scatters])
     with np.errstate(divide="ignore", invalid="ignore"):  # for exact series, which `simplest` decides
-        ln_det = np.where(_tells_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # so that the weight is 0
+        ln_det = np.where(_determines_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # so that the weight is 0
         ln_likelihood = -grid.dof / 2 * np.log(sse_BRF) - ln_det_R1 / 2
         ln_weight = np.log(prior_BRF) + grid.evidence * ln_likelihood - grid.flatness * ln_det
     # Of forms that pass through all points the first, the simplest, has all weight.
@@ -362,12 +362,12 @@ def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: F
         left_H = grid.held_FH - np.einsum("fhp,brfp->brfh", grid.held_FH2, theta)
         A = A + _HOLD * grid.held_FH2.swapaxes(1, 2) @ grid.held_FH2
         toward = toward + _HOLD * np.einsum("fhp,brfh->brfp", grid.held_FH2, left_H)[..., None]
-    told = _tells_both(A)[..., None, None]
-    step = np.linalg.solve(np.where(told, A, np.eye(2)), toward)
-    return np.where(told, step, 0.0)[..., 0], A
+    determined = _determines_both(A)[..., None, None]
+    step = np.linalg.solve(np.where(determined, A, np.eye(2)), toward)
+    return np.where(determined, step, 0.0)[..., 0], A
 
 
-def _tells_both(A_22: Floats) -> NDArray[np.bool_]:
+def _determines_both(A_22: Floats) -> NDArray[np.bool_]:
     """Whether the points determine both parameters, unlike a power law that only one size shows."""
     a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
     return np.asarray(a * c - b**2 > _SINGULAR * a * c)

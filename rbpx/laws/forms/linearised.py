@@ -103,7 +103,7 @@ def average_linearised(
     """
     names, parts = [], []
     shape_TA = forms[0].slope_TA.shape
-    for kind, way, left_N in _weighed(
+    for kind, way, left_N in _components(
         forms, x_NA, np.full(shape_TA, _NOWHERE) if x_TA is None else x_TA, ln_y_N, run_N
     ):
         form = forms[way.place]
@@ -128,7 +128,7 @@ def draw_linearised(
     seed: int = 0,
 ) -> tuple[Floats, Floats]:
     """Returns n joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
-    found = list(_weighed(forms, x_NA, x_TA, ln_y_N, run_N))
+    found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
     ln_weight_GV = [kind.ln_prior + way.ln_prior + _posterior(way, left_N, kind)[2] for kind, way, left_N in found]
     rng = np.random.default_rng(seed)
     times_GV = rng.multinomial(n, _shares(np.concatenate(ln_weight_GV))).reshape(len(found), len(_SCALES))
@@ -161,7 +161,7 @@ def without_each(
     their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
-    for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
+    for kind, way, left_N in _components(forms, x_NA, x_TA, ln_y_N, run_N):
         centre_TV, _, ln_evidence_V = _posterior(way, left_N, kind)
         off_RTV, ln_density_RV = _left_out(way, left_N, kind, runs)
         means.append(forms[way.place].ln_y_T[:, None] + centre_TV)
@@ -203,7 +203,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
+class _Variant:
     """One form, unchanged, bent or drifting; J_NP is whitened, with standard normal coefficients."""
 
     place: int
@@ -212,9 +212,9 @@ class _Way:
     J_TP: Floats
 
 
-def _weighed(
+def _components(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
-) -> Iterator[tuple[_Kind, _Way, Floats]]:
+) -> Iterator[tuple[_Kind, _Variant, Floats]]:
     """Each kind of scatter with each way, and the whitened residuals of the form."""
     ways = [(place, *way) for place, form in enumerate(forms) for way in _changing(form, x_NA, x_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
@@ -233,7 +233,7 @@ def _weighed(
         rest_T = 1 + misfit**2 - (white_TN**2).sum(axis=1)
         kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, L_NN, white_TN, rest_T)
         for place, prior, J_NP, J_TP in ways:
-            way = _Way(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
+            way = _Variant(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
             yield kind, way, white[:, place]
             at += J_NP.shape[1]
 
@@ -282,7 +282,7 @@ def _scatters(
             yield math.log(prior / len(shares)), length, misfit, own_NN + of_NN, of_TN
 
 
-def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
+def _posterior(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
     """Centre and standard deviation of the targets about the form, [T, V]; tempered ln evidence without ln |R|, [V]."""
     scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
     pull_PV = theta_PV * known_PV * scale_V**2
@@ -293,7 +293,7 @@ def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, 
     return centre_TV, np.sqrt(variance_TV), _EVIDENCE * ln_evidence_V
 
 
-def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+def _coefficients(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Scales [V], and of independent combinations of the coefficients mean and precision, [P, V].
 
     Then their derivatives at the targets [T, P], and whitened at the points [N, P].
@@ -321,7 +321,7 @@ def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[
 
 
 def _left_out(
-    way: _Way, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    way: _Variant, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 ) -> tuple[Floats, Floats]:
     """Move of the targets by each run, [R, T, V], and ln density of its points given the others, [R, V]."""
     scale_V, theta_PV, known_PV, toward_TP, turned_NP = _coefficients(way, left_N, kind)

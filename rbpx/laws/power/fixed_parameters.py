@@ -45,14 +45,14 @@ def fit_law_with_priors(
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.regression is None:
         return free
-    told = {"E": free.E, "alpha": free.alpha, "C": free.C}
-    chosen = values_of(pins, free.y, told)
+    free_estimates = {"E": free.E, "alpha": free.alpha, "C": free.C}
+    chosen = value_combinations(pins, free.y, free_estimates)
     laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
     for law in laws:
         if law.regression is None:
             return law
     regressions = [law.regression for law in laws if law.regression is not None]
-    weights = weights_of([_squares(law) for law in laws], regressions[0].dof, chosen)
+    weights = posterior_weights([_squares(law) for law in laws], regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
     alpha = mixture_estimate([law.alpha for law in laws], weights)
     C = map_estimate(math.exp, mixture_estimate([map_estimate(math.log, law.C) for law in laws], weights))
@@ -64,8 +64,8 @@ def fit_law_with_priors(
     about = []
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
-        p = None if at.regression is None else p_of_squares(_squares(free), _squares(at), free.regression.dof)
-        about.append(FixedParameter(name, pin, p, told[name], now[name]))
+        p = None if at.regression is None else f_test_p(_squares(free), _squares(at), free.regression.dof)
+        about.append(FixedParameter(name, pin, p, free_estimates[name], now[name]))
     return replace(best, C=C, alpha=replace(alpha, stderr=best.alpha.stderr), E=now["E"], pinned=tuple(about))
 
 
@@ -73,18 +73,20 @@ def _squares(law: PowerLaw) -> float:
     return float(np.sum(np.square(law.residuals_ln)))
 
 
-def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
-    """Returns the combinations of values that fixed parameters and priors allow; `told` are the estimates without them.
+def value_combinations(pins: Pins, y: ArrayLike, free_estimates: Mapping[str, Estimate]) -> list[Given]:
+    """Returns the combinations of values that fixed parameters and priors allow.
+
+    `free_estimates` are the estimates of the parameters without them.
 
     Raises:
         NotGiven: as in `fit_law_with_priors`.
     """
     smallest = float(np.min(np.abs(y)))
-    spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}
+    spread = {name: known for name, each in free_estimates.items() if (known := _spread(each)) is not None}
     return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
-def p_of_squares(free: float, given: float, dof: int) -> float | None:
+def f_test_p(free: float, given: float, dof: int) -> float | None:
     """Returns the p value of F, from the sums of squares with the parameter free and fixed; None without scatter."""
     return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
@@ -115,7 +117,7 @@ def _spread(of: Estimate) -> tuple[float, float] | None:
     return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
 
 
-def weights_of(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
+def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
     """Returns normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())

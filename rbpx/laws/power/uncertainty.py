@@ -65,7 +65,7 @@ class SharedError:
         return self.scatter**2 / self.unit
 
     @property
-    def beside_scatter(self) -> float:
+    def document_part(self) -> float:
         """Contribution of the documents to the squared half width."""
         t = student_t(self.dof)
         return max(self.half_width**2 - (t * self.scatter) ** 2, 0.0) if math.isfinite(t) else 0.0

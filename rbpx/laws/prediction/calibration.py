@@ -20,7 +20,7 @@ _FARTHEST: Final = 5.0  # standard deviations; limits the heavy tails of few poi
 _QUANTILE: Final = 1.2815515655446004
 
 
-def in_sd(predicted: Estimate, measured: float) -> float | None:
+def error_in_sd(predicted: Estimate, measured: float) -> float | None:
     """Returns the error in standard deviations of ln |y|, by the interval on the side of the measured value."""
     values = (predicted.value, predicted.lo, predicted.hi, measured)
     if any(value is None or value == 0 or not math.isfinite(value) for value in values):
@@ -31,7 +31,7 @@ def in_sd(predicted: Estimate, measured: float) -> float | None:
     return (at - y) * Z / half if half > 0 else None
 
 
-def widening(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
+def widening_factor(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
     """Returns the factor, at least 1, that widens intervals in ln y.
 
     Each backtest is the share of the data that it was fitted to, at most 1, with its errors in standard deviations.
@@ -45,7 +45,7 @@ def widening(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
     return math.sqrt(max(1.0, (_TRUST + square) / (_TRUST + sum(weight for weight, _ in known))))
 
 
-def widened(y: Estimate, factor: float) -> Estimate:
+def widen(y: Estimate, factor: float) -> Estimate:
     """Returns the estimate with an interval that is `factor` times as wide in ln |y|."""
     if factor == 1 or y.value is None or y.ends is None or y.value * y.ends[0] <= 0:
         return y

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Given
 
@@ -54,7 +54,7 @@ def farthest_run(S: Sequence[float], y: Sequence[float]) -> Deviation | None:
     for at, (size, value) in enumerate(zip(S, y, strict=True)):
         rest = [*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]]
         for others in average_forms(*rest, [size], each_form=False) or ():
-            away = in_sd(others.estimate, value)
+            away = error_in_sd(others.estimate, value)
             if away is not None and (farthest is None or abs(away) > abs(farthest.in_sd)):
                 farthest = Deviation(at, (value - others.y) / abs(others.y), away)
     return farthest

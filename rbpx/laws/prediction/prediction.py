@@ -28,7 +28,7 @@ from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.priors import Given
 
 
-def along(fit: PowerLaw, n: int) -> list[Prediction]:
+def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
     """Returns predictions at n sizes, evenly spaced in ln S, from the smallest to the largest."""
     return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
@@ -117,7 +117,7 @@ def average_forms(
         S: sizes, shape [N], positive; sizes may repeat.
         y: values, shape [N]; if all are negative, |y| has the law.
         targets: sizes to predict.
-        given: values of fixed parameters, from `rbpx.laws.power.fixed_parameters.values_of`.
+        given: values of fixed parameters, from `rbpx.laws.power.fixed_parameters.value_combinations`.
         each_form: whether to return the weight and the prediction of each form.
         p: one minus the level of the intervals.
 

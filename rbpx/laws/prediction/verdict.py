@@ -28,9 +28,9 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.power.regression import jacobian, ln_law
-from rbpx.laws.prediction.calibration import in_sd, widening
+from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.warnings import departure_from_forms, tokens_off
+from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens
 from rbpx.laws.priors import Given
 from rbpx.status import Status, first_of, in_order
 
@@ -136,9 +136,9 @@ def _whole_sizes(S: Sequence[float]) -> list[int]:
 
 def _compared(predicted: Mapping[int, Iterable[Prediction]], y: Sequence[float]) -> tuple[Backtest, ...]:
     return tuple(
-        Backtest(m, told.S, told, value, (told.y - value) / value)
+        Backtest(m, each.S, each, value, (each.y - value) / value)
         for m, by_smallest in predicted.items()
-        for told, value in zip(by_smallest, y[m:], strict=False)
+        for each, value in zip(by_smallest, y[m:], strict=False)
         if value != 0 and math.isfinite(value)
     )
 
@@ -175,7 +175,7 @@ def judge(
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
-    if n_off := tokens_off(fit.S, tokens):
+    if n_off := n_unexpected_tokens(fit.S, tokens):
         against.append(Status.undertrained if n_off < 0 else Status.overtrained)
     against += [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
     return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
@@ -214,12 +214,12 @@ def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
     """
     errors: dict[int, list[float]] = {}
     for test in tests:
-        error = in_sd(test.predicted.estimate, test.measured)
+        error = error_in_sd(test.predicted.estimate, test.measured)
         errors.setdefault(test.n_fitted, []).extend([] if error is None else [error])
     held = [test.is_inside for test in tests if test.is_inside is not None]
     if sum(held) >= _HELD * len(held):
         return 1.0
-    return widening(((n - 2) / (n_models - 2), of_n) for n, of_n in errors.items())
+    return widening_factor(((n - 2) / (n_models - 2), of_n) for n, of_n in errors.items())
 
 
 def _of_exponent(fit: PowerLaw) -> list[Status]:
@@ -293,7 +293,7 @@ def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
     if not last or dof < 1:
         return False
     wider = Z * float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
-    errors = [in_sd(test.predicted.estimate, test.measured) for test in last]
+    errors = [error_in_sd(test.predicted.estimate, test.measured) for test in last]
     return 2 * sum(error is not None and abs(error) > wider for error in errors) >= len(last)
 
 
@@ -301,8 +301,8 @@ def trend_warnings(alpha: float | None, lo: float | None, hi: float | None) -> l
     """Returns no_trend where the interval contains 0, barely_determined where it is at least as wide as alpha."""
     if alpha is None or lo is None or hi is None:
         return []
-    doubts = [Status.no_trend] if lo <= 0 <= hi else []
-    return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
+    warnings = [Status.no_trend] if lo <= 0 <= hi else []
+    return [*warnings, Status.barely_determined] if hi - lo >= abs(alpha) else warnings
 
 
 def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
@@ -310,6 +310,6 @@ def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
     return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
 
 
-def judged(fit: PowerLaw) -> PowerLaw:
+def with_exponent_statuses(fit: PowerLaw) -> PowerLaw:
     """Adds the statuses of the exponent to those of a fit."""
     return with_reasons(fit, [fit.status, *trend_warnings(fit.alpha.value, fit.alpha.lo, fit.alpha.hi)])

@@ -32,7 +32,7 @@ def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
     if len(set(S)) < FEWEST:
         return None
     weights = dict.fromkeys((None, *Departure), 0.0)
-    for departs, weight in _weighed(S, y):
+    for departs, weight in _scatter_weights(S, y):
         weights[departs] += weight
     even = weights.pop(None)
     return max(Departure, key=lambda kind: weights[kind]) if sum(weights.values()) > _ODDS * even else None
@@ -41,7 +41,7 @@ def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
 def n_largest_off(S: Sequence[float], y: Sequence[float]) -> int:
     """Returns how many of the largest sizes deviate, one or two, if any do."""
     ends = [each for each in departures(np.log(np.unique(S))) if each.kind is Departure.end]
-    weights = [weight for departs, weight in _weighed(S, y) if departs is Departure.end]
+    weights = [weight for departs, weight in _scatter_weights(S, y) if departs is Departure.end]
     of_two = [weight for each, weight in zip(ends, weights, strict=True) if each.R_NN[-2, -2] > 1]
     return 1 + (2 * sum(of_two) > sum(weights))
 
@@ -52,7 +52,7 @@ def n_smaller(S: Sequence[float], n: int) -> int:
     return sum(size < least for size in S)
 
 
-def _weighed(S: Sequence[float], y: Sequence[float]) -> list[tuple[Departure | None, float]]:
+def _scatter_weights(S: Sequence[float], y: Sequence[float]) -> list[tuple[Departure | None, float]]:
     """The departure, if any, and the weight over all forms of each scatter."""
     S_N, *points = means_of_sizes(np.array(S), np.log(np.abs(y))[None])
     grid = form_grid(tuple(np.log(S_N).tolist()), departs=_PRIOR)
@@ -60,7 +60,7 @@ def _weighed(S: Sequence[float], y: Sequence[float]) -> list[tuple[Departure | N
     return [(each.departs, weight) for each, weight in zip(grid.scatters, weight_R.tolist(), strict=True)]
 
 
-def tokens_off(S: Sequence[float], tokens: Sequence[float | None] | None) -> int:
+def n_unexpected_tokens(S: Sequence[float], tokens: Sequence[float | None] | None) -> int:
     """Returns how many of the largest sizes, one or two, saw more tokens than extrapolated, negative if fewer; else 0.
 
     A law in size assumes D = a S^b. A line of ln D on ln S through all smaller sizes, or all but the two largest,

@@ -24,7 +24,7 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.calibration import in_sd, widening
+from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
 from rbpx.laws.priors import NO_PINS, Pins
@@ -121,8 +121,8 @@ def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **o
         few = runs.only(fitted_N)
         fits = [fit_surface_with_priors(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
         if any(fit.surface is not None for fit in fits):
-            foretold = _estimates(average_linearised(*_given(fits, runs.only(held_N))).mixture)
-            tests.append(BudgetTest(gap, fitted_N, held_out_points(runs, Axis.C, np.flatnonzero(held_N), foretold)))
+            predicted = _estimates(average_linearised(*_linearised_forms(fits, runs.only(held_N))).mixture)
+            tests.append(BudgetTest(gap, fitted_N, held_out_points(runs, Axis.C, np.flatnonzero(held_N), predicted)))
     return tuple(tests)
 
 
@@ -167,7 +167,7 @@ def predict_averaged(
     if all(fit.surface is None for fit in fits):
         return [AveragedPrediction(NO_ESTIMATE, {}, alone) for alone in within]
     S, D = np.array(points, np.float64).T
-    mixed = average_linearised(*_given(fits, Runs.of(S, D, np.ones(len(S)), U)))
+    mixed = average_linearised(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S)), U)))
     factors = np.array([_factor(budgets, gap) for gap in gaps])
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
@@ -185,7 +185,7 @@ def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, floa
     design = fits[0].design
     if design is None or design.is_collinear or all(fit.surface is None for fit in fits):
         return [None] * len(points)
-    share_RT = np.expm1(without_each(*_given(fits, Runs.of(S, D, np.ones(len(S))))))
+    share_RT = np.expm1(without_each(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S))))))
     return [Influence(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 
@@ -193,8 +193,8 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
     gaps = sorted({budget.gap for budget in budgets}, key=lambda known: abs(math.log(known / max(gap, BUDGET))))
     tests = [budget for budget in budgets if budget.gap == gaps[0]]
     most = max((int(test.fitted_N.sum()) for test in tests), default=1)
-    errors = [[in_sd(each.predicted, each.measured) for each in test.held_out] for test in tests]
-    return widening(
+    errors = [[error_in_sd(each.predicted, each.measured) for each in test.held_out] for test in tests]
+    return widening_factor(
         (test.fitted_N.sum() / most, [each for each in of_test if each is not None])
         for test, of_test in zip(tests, errors, strict=True)
     )
@@ -205,10 +205,10 @@ def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -
 
     At least one of the fits, which are of the same runs, has a surface.
     """
-    return draw_linearised(*_given(fits, there), n, seed)
+    return draw_linearised(*_linearised_forms(fits, there), n, seed)
 
 
-def _given(
+def _linearised_forms(
     fits: Sequence[Surface], there: Runs
 ) -> tuple[list[LinearisedForm], Floats, Floats, Floats, NDArray[np.int64]]:
     runs, forms = fits[0].runs.only(thin_checkpoints(fits[0].runs)), list[LinearisedForm]()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, bend_by_differences
+from rbpx.laws.surface.equations import Chinchilla, curvature_by_differences
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N), whose square a search must not overflow
@@ -63,15 +63,16 @@ class DataConstrained(Chinchilla):
         J_BPN[:, 6] = by_s_BN * more_by_v_BN / (1 + more_BN)
         return np.log(law_BN), J_BPN
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
         """Returns the fixed numbers of theta."""
         return {
-            name: 1 / (1 + given[name]) if name in self.saturating else at for name, at in super().held(given).items()
+            name: 1 / (1 + given[name]) if name in self.saturating else at
+            for name, at in super().fixed_numbers(given).items()
         }
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """Returns the curvature by differences."""
-        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+        return curvature_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """Returns the best B and E for a grid of exponents, R_D, R_N and U_N at the mean of ln U, the best first.

@@ -12,12 +12,13 @@ A form has
     lower_P, upper_P        bounds of theta; an exponent beyond `STEEPEST` is a step between two sizes
     y_ref                   unit of y in theta
     evaluate                ln(y / y_ref) at each point, [B, N], and its derivatives by theta, [B, P, N]
-    bend                    sum over points of pull times the second derivatives of ln y, [B, P, P]
+    curvature               sum over points of pull times the second derivatives of ln y, [B, P, P]
     starts                  starts of a search, [B, P]; where there are hundreds, the most promising first
     prior_sd                prior standard deviation of theta about the optimum, [P]: 1 for logarithms, .3 for exponents
     constants               each constant in the units of its source, [B]; not finite where it has no value
-    reference, held         for fixed constants: ln S_ref or ln D_ref at which one is a number of theta; that number
-    raised                  theta for y that is e^ln_factor times as large, [B, P]
+    reference               for fixed constants: ln S_ref or ln D_ref at which one is a number of theta
+    fixed_numbers           those numbers of theta
+    scaled                  theta for y that is e^ln_factor times as large, [B, P]
     unidentified            names of constants on which no point depends
 
 Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
@@ -84,7 +85,7 @@ class Chinchilla:
         J_BPN[:, 4] = J_BPN[:, 1] * -x.d_N * theta_BP[:, 1:2]
         return np.log(law_BN), J_BPN
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """Returns the curvature in closed form."""
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
@@ -119,11 +120,11 @@ class Chinchilla:
         """A is a term of y at S = 1, B at D = 1."""
         return {axis: 0.0 for name, axis in (("A", "S"), ("B", "D")) if name in given}
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
         """Returns the fixed numbers of theta."""
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
-    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
         """Scales the terms."""
         return np.hstack([theta_BP[:, :3] * np.exp(ln_factor_B)[:, None], theta_BP[:, 3:]])
 
@@ -204,11 +205,11 @@ class Kaplan:
         """The term in size is 1 at S = N_c, the term in data at D = D_c."""
         return {axis: math.log(given[name]) for name, axis in (("N_c", "S"), ("D_c", "D")) if name in given}
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
         """Returns the fixed numbers of theta."""
         return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
 
-    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
         """Shifts the logarithms."""
         return np.hstack([theta_BP[:, :2] + ln_factor_B[:, None], theta_BP[:, 2:]])
 
@@ -216,15 +217,17 @@ class Kaplan:
         """N_c where y does not depend on S."""
         return ("N_c",) if theta_P[2] == 0 else ()
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """Returns the curvature by differences."""
-        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+        return curvature_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
 
 SurfaceForm = Chinchilla | Kaplan
 
 
-def bend_by_differences(form: SurfaceForm, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+def curvature_by_differences(
+    form: SurfaceForm, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats
+) -> Floats:
     """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
     P = theta_BP.shape[1]
     bend_BPP = np.empty((len(theta_BP), P, P))

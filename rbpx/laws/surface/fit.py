@@ -182,7 +182,7 @@ def fit_surface(
         return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)
-    held, origin = equation.held(given), equation.reference(given)
+    held, origin = equation.fixed_numbers(given), equation.reference(given)
     x = runs.x.about(origin.get("S", runs.x.ln_S_ref), origin.get("D", runs.x.ln_D_ref)) if origin else runs.x
     held_P = np.array([held.get(name, 0.0) for name in kind.names])
     ln_y_N = np.log(runs.y_N / y_ref)
@@ -287,7 +287,7 @@ def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
     if search.over == 1:
         return None, theta_BP
     about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
-    return about, search.form.raised(theta_BP, about.level_B)
+    return about, search.form.scaled(theta_BP, about.level_B)
 
 
 def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool) -> Estimate:

@@ -57,13 +57,13 @@ def fit_surface_with_priors(
     fits = [fit_surface(runs, form, n_replicates=n_replicates, given=given.values, **options) for given in chosen]
     if any(fit.surface is None for fit in fits):
         return next(fit for fit in fits if fit.surface is None)
-    fit, told = _together(fits, _weights(fits, chosen), [given.prior for given in chosen]), []
+    fit, pinned = _together(fits, _weights(fits, chosen), [given.prior for given in chosen]), []
     for name, pin in pins.items():
         p = None
         if is_tested and n_replicates:
             p = _p(free, fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options))
-        told.append(FixedParameter(name, pin, p, free.constants[name], fit.constants[name]))
-    return replace(fit, pinned=tuple(told))
+        pinned.append(FixedParameter(name, pin, p, free.constants[name], fit.constants[name]))
+    return replace(fit, pinned=tuple(pinned))
 
 
 def _values(pins: Pins, free: Surface) -> list[Given]:

@@ -80,7 +80,7 @@ class Loss:
         curve_BPP, above_BPP = (
             (J_BPN * (self.weight_BN * each_BN)[:, None]) @ J_BPN.swapaxes(1, 2) for each_BN in (second_BN, above_BN)
         )
-        bend_BPP = self.form.bend(self.x, theta_BP, J_BPN, pull_BN)
+        bend_BPP = self.form.curvature(self.x, theta_BP, J_BPN, pull_BN)
         curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
         value_B = np.where(np.isfinite(slope_BP).all(axis=1), (self.weight_BN * value_BN).sum(axis=1), np.inf)
         usable_B11, one_PP = np.isfinite(value_B)[:, None, None], np.eye(theta_BP.shape[1])

@@ -30,7 +30,7 @@ from scipy.special import ndtri, stdtr
 
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.surface.averaged import draw_averaged, forms_to_mix, predict_averaged, thin_checkpoints
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
@@ -99,7 +99,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
     for at, answer in zip(at_T.tolist(), predict_averaged(fits, points, ()), strict=True):
         y, middle, mixture = float(runs.y_N[at]), answer.y.value, answer.mixture
-        away = in_sd(answer.y, y)
+        away = error_in_sd(answer.y, y)
         if middle is None or mixture is None or away is None:
             return ()
         below = float(mixture.below(math.log(y)))

@@ -15,7 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Axis
-from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
 from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
@@ -197,7 +197,7 @@ def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
     """The runs of the largest budget that smaller ones foretold, and how many standard deviations each is off."""
     nearest = min(foretold, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
     for test in () if nearest is None else nearest.held_out:
-        off = in_sd(test.predicted, test.measured)
+        off = error_in_sd(test.predicted, test.measured)
         if off is not None:
             at: Record = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
             yield {"kind": "largest", **named, **at, **flat({"y": test.predicted})}
