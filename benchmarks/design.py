@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.surface_predictions import WORLDS, draw
-from rbpx.laws.surface.averaged import predict_over_forms
+from rbpx.laws.surface.averaged import predict_averaged
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import best_values, candidates, next_runs
 from rbpx.laws.surface.runs import Runs
@@ -85,7 +85,7 @@ def main(draws: int, worlds: list[str]) -> None:
                         np.append(runs.y_N, np.exp(ln_new)),
                     )
                     again = [fit_surface(after, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
-                    (answer,) = predict_over_forms(again, [(best, C / 6 / best)], ())
+                    (answer,) = predict_averaged(again, [(best, C / 6 / best)], ())
                     y, lo, hi = (math.log(each) for each in (answer.y.value, answer.y.lo, answer.y.hi))
                     found[way].append((abs(y - truth), (hi - lo) / 2, lo <= truth <= hi, len(new)))
     print(f"{'spent':<10} {'runs':>5} {'|error|':>8} {'half width':>10} {'inside':>7}  of {len(found['nothing'])}")

@@ -24,7 +24,7 @@ from rbpx.laws.losses.calibration import calibrate, hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_losses
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, Source
-from rbpx.laws.prediction.calibration import widened
+from rbpx.laws.prediction.calibration import widen
 from tests.support.loss_pairs import TRUE, covariance, drawn, losses, success
 
 ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.02, 0.5))
@@ -78,7 +78,7 @@ def of_shares(kind: str, n_items: int, n: int, draws: int) -> str:
         own = scatter_of(calibration, x[:n], y[:n], 0.25) if kind == "accuracy" else 0.0
         for at, told in enumerate(calibration.at(x[n:].tolist())):
             beyond = max(float(x[kept].min() / x[n + at]), 1.0)
-            told = widened(told, widening_at(tests, len(kept), beyond))
+            told = widen(told, widening_at(tests, len(kept), beyond))
             told = as_misses(told, 0.25, own) if kind == "accuracy" else told
             inside[at] += (told.lo or 0) <= y[n + at] <= (told.hi or 0)
         widths.append((told.hi or 0) - (told.lo or 0))

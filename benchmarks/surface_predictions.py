@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 
@@ -234,7 +234,7 @@ def cases(of: Grid, scatter: float | None = None) -> Iterator[Case]:
         for gap in (3, 9):
             fitted = of.only(most / gap * 1.05 >= C)
             held = of.only((most / 3 * 1.05 < C) & (most * 1.0001 >= C))
-            if len(fitted.S) >= FEWEST and len(held.S) and not judge(fitted.S, fitted.D).is_collinear:
+            if len(fitted.S) >= FEWEST and len(held.S) and not judge_design(fitted.S, fitted.D).is_collinear:
                 yield foretold(fitted, held, gap, scatter)
 
 
@@ -242,7 +242,7 @@ def foretold(fitted: Grid, held: Grid, gap: int, scatter: float | None) -> Case:
     """What the runs of one grid say of others."""
     fits = [fit_surface(fitted.runs, form, n_replicates=REPLICATES) for form in FORMS]
     points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))
-    answers = predict_over_forms(fits, points, backtest_budgets(fitted.runs, FORMS))
+    answers = predict_averaged(fits, points, backtest_budgets(fitted.runs, FORMS))
     heaviest = max(answers[0].weights, key=answers[0].weights.__getitem__)
     statuses = next(fit.reasons for fit in fits if fit.form == heaviest)
     y, lo, hi = np.log(np.array([(of.y.value, of.y.lo, of.y.hi) for of in answers], np.float64)).T

@@ -37,9 +37,9 @@ from rbpx.laws.intervals.estimate import (
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.law import Bend, PowerLaw, fit_power_law
+from rbpx.laws.power.law import Curvature, PowerLaw, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.prediction.verdict import trend_doubts, with_reasons
+from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
 from rbpx.status import Status
 
 MIN_K: Final = 4  # of a range: fewer have no bend to test
@@ -85,10 +85,10 @@ def fit_k_law(
     if E.value is not None:
         E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: max(end, 0.0))
     curvature = curvature_of(k_grid, y_K, replicates)
-    reasons = [fit.status, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]
+    reasons = [fit.status, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
-    of_residuals = Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature)
+    of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), curvature)
     law = replace(fit, C=C, alpha=alpha, E=E, interval=kind, limited_by=kind and "text", bend=of_residuals)
     return with_reasons(law, reasons)
 

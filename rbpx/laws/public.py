@@ -17,17 +17,17 @@ from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import DELTA, Method, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power import law
-from rbpx.laws.power.fixed_parameters import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.predictor import Prediction
-from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Pin
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import FORMS, Surface
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 
 __all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
@@ -89,11 +89,11 @@ def fit_power_law(
     replicates = None if y_BN is None else Replicates.of(y_BN, n_effective)
     if not weight_N:
         if pins:
-            return fit_pinned_law(S_N, y_N, replicates, how, pins)
+            return fit_law_with_priors(S_N, y_N, replicates, how, pins)
         return law.fit_power_law(S_N, y_N, replicates, how)
     if how is not Method.ols or pins or not np.all((weight_N[0] > 0) & np.isfinite(weight_N[0])):
         raise ValueError("weights are positive and finite, with method='ols' and without given=")
-    return law.fit_power_law(S_N, y_N, replicates, how, unequal=Unequal(weight_N[0]))
+    return law.fit_power_law(S_N, y_N, replicates, how, run_weights=RunWeights(weight_N[0]))
 
 
 def fit_surface(
@@ -155,7 +155,9 @@ def fit_surface(
     S_N, D_N, y_N, *U_N = _numbers(data, S=S, D=D, y=y, **({} if U is None else {"U": U}))
     run_N = runs if runs is None else _column("runs", runs, data)
     how: dict[str, Any] = {"objective": Objective(_known("objective", objective, [*Objective])), "delta": delta}
-    return fit_given(Runs.of(S_N, D_N, y_N, U_N[0] if U_N else None, run_N), form, pins, n_replicates, **how)
+    return fit_surface_with_priors(
+        Runs.of(S_N, D_N, y_N, U_N[0] if U_N else None, run_N), form, pins, n_replicates, **how
+    )
 
 
 @overload

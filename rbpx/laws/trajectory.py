@@ -13,7 +13,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.regression import regress
-from rbpx.laws.prediction.verdict import judged
+from rbpx.laws.prediction.verdict import with_exponent_statuses
 
 _LEAST_AFTER: Final = 5  # checkpoints of a law with three constants
 _MOST_BEFORE: Final = 0.5  # of the checkpoints
@@ -55,7 +55,7 @@ def fit_after_warm_up(D_T: Floats, y_T: Floats, warm_up: float | None = None) ->
     first = int(np.argmax(p_K >= _REJECTED)) if len(p_K) else int(np.searchsorted(D_T, warm_up or 0.0))
     if len(D_T) - first < _LEAST_AFTER:
         return None
-    law = judged(fit_power_law(D_T[first:], y_T[first:], method=Method.offset))
+    law = with_exponent_statuses(fit_power_law(D_T[first:], y_T[first:], method=Method.offset))
     return AfterWarmUp(first, law, tuple(p_K.tolist()))
 
 

@@ -11,10 +11,10 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
-from rbpx.laws.power.fixed_parameters import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.parameters import PINNABLE
-from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.priors import NO_PINS, NotGiven, Pins
 from rbpx.laws.quantity import quantity
@@ -87,18 +87,18 @@ def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
     S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)
-    replicates, unequal = _replicates(points, signed), None
+    replicates, run_weights = _replicates(points, signed), None
     if points.weight_N is not None or over != 1:
-        unequal = Unequal(np.ones(len(S)) if points.weight_N is None else points.weight_N, over)
+        run_weights = RunWeights(np.ones(len(S)) if points.weight_N is None else points.weight_N, over)
     if pins:
-        fit = fit_pinned_law(S, y_N, replicates, method, pins, signed=signed)
+        fit = fit_law_with_priors(S, y_N, replicates, method, pins, signed=signed)
     else:
-        fit = fit_power_law(S, y_N, replicates, method, signed=signed, unequal=unequal)
+        fit = fit_power_law(S, y_N, replicates, method, signed=signed, run_weights=run_weights)
 
     def smallest(m: int) -> PowerLaw:
         # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
         kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
-        few = None if unequal is None else unequal.only(slice(m))
+        few = None if run_weights is None else run_weights.only(slice(m))
         return fit_power_law(S[:m], y_N[:m], kept, method, False, signed, fit.given, few)
 
     absolute = replicates

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.decision import best_of, with_serving
+from rbpx.laws.surface.decision import best_run, best_run_with_serving
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import (
     BUDGET,
@@ -23,7 +23,7 @@ from tests.support.surfaces import grid, law, straight, true_optimum
 @pytest.mark.parametrize("T", [1e10, 1e12, 1e14])
 def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_law_finds_it(T: float) -> None:
     S, D = grid(6, 5)
-    served = best_of(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T=T)
+    served = best_run(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T=T)
     size, tokens, y = least_within(T)
     assert served is not None
     assert served.S.value == pytest.approx(size, rel=0.005)
@@ -41,7 +41,7 @@ def test_what_is_said_of_a_budget_holds_the_truth(of_run: Callable[[int], dict[s
 
 def test_of_runs_without_scatter_the_best_is_that_of_the_law() -> None:
     S, D = grid(6, 5)
-    best = best_of(both_forms(Runs.of(S, D, law(S, D))), 1e21)
+    best = best_run(both_forms(Runs.of(S, D, law(S, D))), 1e21)
     assert best is not None
     size = true_optimum(1e21)
     assert best.S.value == pytest.approx(size, rel=0.001)
@@ -55,7 +55,7 @@ def test_of_runs_without_scatter_the_best_is_that_of_the_law() -> None:
 @pytest.mark.parametrize("T", [1e11, 1e14])
 def test_training_and_serving_are_cheapest_where_a_search_along_equal_loss_finds_it(T: float) -> None:
     S, D = grid(6, 5)
-    served = with_serving(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T)
+    served = best_run_with_serving(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T)
     size, tokens, saved = least_to_reach(T)
     assert served is not None
     assert served.S.value == pytest.approx(size, rel=0.005)
@@ -66,5 +66,5 @@ def test_training_and_serving_are_cheapest_where_a_search_along_equal_loss_finds
 
 def test_along_a_line_no_size_is_best() -> None:
     S, D = straight(8)
-    best = best_of(both_forms(Runs.of(S, D, law(S, D) * np.exp(0.004 * np.sin(7 * np.arange(8))))), BUDGET)
+    best = best_run(both_forms(Runs.of(S, D, law(S, D) * np.exp(0.004 * np.sin(7 * np.arange(8))))), BUDGET)
     assert best is None or best.S.value is None or best.S.hi / best.S.lo > 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import optima
@@ -56,7 +56,7 @@ def test_no_search_by_scipy_finds_less(truth: str, design: str) -> None:
 def test_resamples_of_runs_find_the_least_of_their_own() -> None:
     runs = repeats.draw(repeats.NO_EXCESS, DESIGNS["few sizes"], seed=0)
     fit = fitted(runs, 2)
-    weight_N = run_weights(runs.n_groups, 2, 0)[0, runs.group_N]
+    weight_N = bootstrap_weights(runs.n_groups, 2, 0)[0, runs.group_N]
     found = repeats.plain_objective(resample(fit, 0), runs, LN_Y, fit.delta, weight_N)
     assert float(found) <= 1.01 * repeats.least_by_scipy(runs, weight_N=weight_N, n_starts=6, n_polished=1)
 

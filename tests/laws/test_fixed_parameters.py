@@ -9,12 +9,12 @@ from scipy.optimize import least_squares
 from scipy.stats import f as fisher
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.power.fixed_parameters import fit_pinned_law, weights_of
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors, posterior_weights
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Given, NotGiven, Pin
 from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import (
     GIVEN,
@@ -64,7 +64,7 @@ CASES = (
 @pytest.mark.parametrize(("given", "method"), CASES, ids=str)
 def test_the_rest_of_a_law_is_that_of_least_squares(given: dict[str, float], method: Method) -> None:
     y = given_law(0)
-    fit = fit_pinned_law(GIVEN_S, y, None, method, {name: Pin(value) for name, value in given.items()})
+    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Pin(value) for name, value in given.items()})
     least, free = squares(y, given, method)
     now = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value}
     for name, value in {**given, **free}.items():
@@ -79,7 +79,7 @@ def test_the_rest_of_a_law_is_that_of_least_squares(given: dict[str, float], met
 def test_a_value_is_tested_by_the_squares_with_it_and_without(given: dict[str, float], method: Method) -> None:
     y = given_law(0)
     ((name, value),) = given.items()
-    fit = fit_pinned_law(GIVEN_S, y, None, method, {name: Pin(value)})
+    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Pin(value)})
     free, held = squares(y, {}, method)[0], squares(y, given, method)[0]
     dof = len(GIVEN_S) - (3 if method is Method.offset else 2)
     (about,) = fit.pinned
@@ -91,7 +91,7 @@ def test_a_value_is_tested_by_the_squares_with_it_and_without(given: dict[str, f
 def test_a_prior_is_weighed_by_the_points(sd: float) -> None:
     """The posterior of E on a fine grid: the density of the prior times SSE^(-dof / 2)."""
     y, prior = given_law(1), Pin(1.69, sd)
-    fit = fit_pinned_law(GIVEN_S, y, None, Method.offset, {"E": prior})
+    fit = fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": prior})
     grid = np.linspace(max(0.0, 1.69 - 6 * sd), min(1.69 + 6 * sd, y.min() * 0.999), 4001)
     grid = grid[np.abs(grid - 1.7) < 0.1]
     some = np.linspace(grid[0], grid[-1], 40)
@@ -112,10 +112,10 @@ def test_a_prior_is_weighed_by_the_points(sd: float) -> None:
 def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
     y = given_law(2)
     pinned, free = (
-        fit_pinned_law(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7)}),
+        fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7)}),
         fit_power_law(GIVEN_S, y, method=Method.offset),
     )
-    narrow, wide = (fit_pinned_law(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7, sd)}) for sd in (1e-6, 1e9))
+    narrow, wide = (fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7, sd)}) for sd in (1e-6, 1e9))
     assert narrow.alpha.value == pytest.approx(pinned.alpha.value, rel=1e-4)
     assert narrow.alpha.hi == pytest.approx(pinned.alpha.hi, rel=1e-3)
     assert wide.alpha.value == pytest.approx(free.alpha.value, rel=0.01)
@@ -132,7 +132,7 @@ def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
 )
 def test_a_constant_that_cannot_be_is_refused_by_its_own_bounds(pins: dict[str, Pin], said: str) -> None:
     with pytest.raises(NotGiven, match=said):
-        fit_pinned_law(GIVEN_S, given_law(0), None, Method.offset, pins)
+        fit_law_with_priors(GIVEN_S, given_law(0), None, Method.offset, pins)
 
 
 # ------------------------------------------------------------------------------------------------- how often it holds
@@ -183,7 +183,7 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
 
     end = least_squares(residual, np.zeros(len(free)), x_scale="jac", ftol=1e-15, xtol=1e-15, gtol=1e-15)
     pins = {name: Pin(GIVEN_SURFACE[name]) for name in names}
-    fit = fit_given(runs, "chinchilla", pins, n_replicates=0, objective=Objective.least_squares)
+    fit = fit_surface_with_priors(runs, "chinchilla", pins, n_replicates=0, objective=Objective.least_squares)
     assert fit.objective == pytest.approx(2 * end.cost, rel=1e-8)
     for name, at in zip(free, end.x, strict=True):
         assert fit.constants[name].value == pytest.approx(GIVEN_SURFACE[name] * math.exp(at), rel=1e-4)
@@ -194,7 +194,7 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
 def test_kaplans_constants_may_be_given_in_their_own_unit() -> None:
     S, D = given_surface(0).S_N, given_surface(0).D_N
     y = ((3e13 / S) ** (0.08 / 0.1) + 5e12 / D) ** 0.1
-    fit = fit_given(Runs.of(S, D, y), "kaplan", {"N_c": Pin(3e13), "alpha_D": Pin(0.1)}, n_replicates=0)
+    fit = fit_surface_with_priors(Runs.of(S, D, y), "kaplan", {"N_c": Pin(3e13), "alpha_D": Pin(0.1)}, n_replicates=0)
     assert fit.constants["D_c"].value == pytest.approx(5e12, rel=1e-5)
     assert fit.constants["alpha_N"].value == pytest.approx(0.08, rel=1e-6)
 
@@ -208,7 +208,8 @@ def test_a_surface_doubts_a_true_value_seldom_and_one_far_off_mostly() -> None:
 def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
     runs = given_surface(3)
     free, prior, pinned = (
-        fit_given(runs, "chinchilla", pins, n_replicates=50) for pins in ({}, {"E": Pin(1.6, 0.03)}, {"E": Pin(1.6)})
+        fit_surface_with_priors(runs, "chinchilla", pins, n_replicates=50)
+        for pins in ({}, {"E": Pin(1.6, 0.03)}, {"E": Pin(1.6)})
     )
     betas = [fit.constants["beta"] for fit in (pinned, prior, free)]
     assert betas[0].value < betas[1].value < betas[2].value
@@ -218,4 +219,4 @@ def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
 
 def test_laws_that_meet_every_point_weigh_as_they_did_before() -> None:
     chosen = [SimpleNamespace(prior=0.25), SimpleNamespace(prior=0.75)]
-    assert weights_of([1e-26, 1e-30], 4, chosen) == pytest.approx([0.25, 0.75])
+    assert posterior_weights([1e-26, 1e-30], 4, chosen) == pytest.approx([0.25, 0.75])

@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.verdict import NEGLIGIBLE, Form, FormVerdict, compare_forms
+from rbpx.laws.prediction.verdict import NEGLIGIBLE, FormVerdict, SupportedForm, compare_forms
 
 S = np.logspace(6, 10, 7)
 OFFSET = 1.7 + 200 * S**-0.3
@@ -28,7 +28,7 @@ def chosen(law: np.ndarray, scatter: float, seed: int, sizes: np.ndarray = S) ->
 @pytest.mark.parametrize("seed", range(5))
 def test_a_clear_offset_is_called_for(seed: int) -> None:
     choice = chosen(OFFSET, 1e-4, seed)
-    assert choice.form is Form.offset
+    assert choice.form is SupportedForm.offset
     assert choice.E == pytest.approx(1.7, rel=0.01)
     assert choice.E_lo is not None
     assert choice.E_hi is not None
@@ -40,14 +40,14 @@ def test_a_clear_offset_is_called_for(seed: int) -> None:
 @pytest.mark.parametrize("law", [1.7 + 7 * S**-0.1, 7 * S**-0.1], ids=["with an offset", "without"])
 def test_big_scatter_leaves_both_forms_open(law: np.ndarray) -> None:
     forms = [chosen(law, 0.2, seed).form for seed in range(8)]
-    assert Form.power not in forms
-    assert forms.count(Form.either) >= 7
+    assert SupportedForm.power not in forms
+    assert forms.count(SupportedForm.either) >= 7
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_power_law_is_called_for_where_the_offset_is_bounded_near_zero(seed: int) -> None:
     choice = chosen(PURE, 1e-3, seed)
-    assert choice.form is Form.power
+    assert choice.form is SupportedForm.power
     assert choice.E_lo == 0
     assert choice.E_hi is not None
     assert 0 <= choice.E_hi <= 0.05 * PURE.min() * 1.01
@@ -64,7 +64,9 @@ def test_the_form_says_what_the_interval_of_the_offset_says(scatter: float) -> N
         assert (choice.E, choice.E_lo, choice.E_hi) == (offset.E.value, E_lo, E_hi)
         calls_for_offset = E_lo is not None and E_lo > 0
         bounded = E_hi is not None and E_hi <= NEGLIGIBLE * y.min()
-        expected = Form.offset if calls_for_offset else Form.power if bounded else Form.either
+        expected = (
+            SupportedForm.offset if calls_for_offset else SupportedForm.power if bounded else SupportedForm.either
+        )
         assert choice.form is expected
 
 
@@ -73,7 +75,7 @@ def test_an_offset_is_seldom_called_for_where_there_is_none() -> None:
     few = np.logspace(6, 10, 5)
     forms = [chosen(7 * S**-0.1, 0.02, seed).form for seed in range(50)]
     forms += [chosen(700 * few**-0.5, 0.005, 1000 + seed, few).form for seed in range(50)]
-    assert forms.count(Form.offset) <= 6
+    assert forms.count(SupportedForm.offset) <= 6
 
 
 def best_squares_with(E: float, y: np.ndarray) -> float:
@@ -100,7 +102,7 @@ def test_the_differences_of_the_criteria_equal_their_closed_forms() -> None:
 def test_an_offset_that_would_be_negative_is_not_called_for() -> None:
     choice = compare_forms(fit_power_law(S, -0.5 + 7 * S**-0.1))
     assert choice is not None
-    assert choice.form is not Form.offset
+    assert choice.form is not SupportedForm.offset
     assert (choice.E, choice.E_lo) == (0, 0)
     assert choice.aic_power_less_offset == pytest.approx(-2)
     assert choice.bic_power_less_offset == pytest.approx(-math.log(7))
@@ -113,14 +115,14 @@ def test_noisy_documents_can_leave_open_what_the_points_alone_would_decide() -> 
     alone, noisy = compare_forms(power), compare_forms(power, y * np.exp(0.05 * tilt))
     assert alone is not None
     assert noisy is not None
-    assert (alone.form, noisy.form) == (Form.offset, Form.either)
+    assert (alone.form, noisy.form) == (SupportedForm.offset, SupportedForm.either)
 
 
 def test_a_negative_term_is_judged_by_its_size() -> None:
     mirrored = compare_forms(fit_power_law(S, -OFFSET * (1 + 1e-4 * np.cos(np.arange(7))), signed=True))
     assert mirrored == compare_forms(fit_power_law(S, OFFSET * (1 + 1e-4 * np.cos(np.arange(7)))))
     assert mirrored is not None
-    assert mirrored.form is Form.offset
+    assert mirrored.form is SupportedForm.offset
 
 
 @pytest.mark.parametrize("y", [OFFSET[:3], [1.0, math.nan, 2.0, 3.0], [2.0] * 4], ids=["three", "nan", "flat"])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.prediction.influence import moved_most
+from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
-from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
+from rbpx.laws.surface.averaged import most_influential as moved_most_on_surface
+from rbpx.laws.surface.averaged import predict_averaged as predict_over_surface
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
@@ -30,7 +30,7 @@ def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, s
     with_all = alone(S, y)
     without = np.array([alone(S[:at] + S[at + 1 :], y[:at] + y[at + 1 :]) for at in range(7)])
     moves = without / np.array(with_all) - 1
-    for t, moved in enumerate(moved_most(S, y, FAR, with_all)):
+    for t, moved in enumerate(most_influential(S, y, FAR, with_all)):
         assert moved is not None
         assert moved.by == np.abs(moves[:, t]).argmax()
         assert sign * moved.share == pytest.approx(moves[moved.by, t], rel=1e-9)
@@ -38,7 +38,7 @@ def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, s
 
 def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> None:
     y = [*Y[:-1], 1.06 * Y[-1]]
-    even, off = moved_most(S, Y, FAR, alone(S, Y))[1], moved_most(S, y, FAR, alone(S, y))[1]
+    even, off = most_influential(S, Y, FAR, alone(S, Y))[1], most_influential(S, y, FAR, alone(S, y))[1]
     assert even is not None
     assert off is not None
     assert abs(even.share) < 0.005
@@ -46,12 +46,12 @@ def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> No
 
 
 def test_of_three_sizes_none_can_be_left_out() -> None:
-    assert moved_most(S[:3], Y[:3], FAR, alone(S[:3], Y[:3])) == [None, None]
+    assert most_influential(S[:3], Y[:3], FAR, alone(S[:3], Y[:3])) == [None, None]
 
 
 def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
     sizes, y = [S[0], *S[:3]], [1.1 * Y[0], *Y[:3]]
-    for moved in moved_most(sizes, y, FAR, alone(sizes, y)):
+    for moved in most_influential(sizes, y, FAR, alone(sizes, y)):
         assert moved is not None
         assert moved.by in (0, 1)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from benchmarks.prediction_coverage import Truth
-from rbpx.laws.prediction.prediction import SEARCHED, predict_batch, reach_over_forms
+from rbpx.laws.prediction.prediction import SEARCHED, find_crossings, predict_batch
 from tests.support.coverage import of_size_at_a_level
 from tests.support.draws import fewest
 
@@ -27,7 +27,7 @@ def by_search(column: int, level: float) -> float | None:
 
 @pytest.mark.parametrize("level", [3.0, 1.6, 0.3])
 def test_both_ends_and_the_size_are_where_the_prediction_meets_the_level(level: float) -> None:
-    (found,) = reach_over_forms(S, Y, [level]) or []
+    (found,) = find_crossings(S, Y, [level]) or []
     # A lower end of y that meets the level is a size at which the level is just possible: the lower end of the sizes.
     for number, column in ((found.ln_S, 0), (found.ln_lo, 1), (found.ln_hi, 2)):
         expected = by_search(column, level)
@@ -36,7 +36,7 @@ def test_both_ends_and_the_size_are_where_the_prediction_meets_the_level(level: 
 
 
 def test_a_level_that_an_offset_may_keep_from_being_reached_has_an_open_end() -> None:
-    near, far, never = reach_over_forms(S, Y, [1.6, 0.3, 0.01]) or []
+    near, far, never = find_crossings(S, Y, [1.6, 0.3, 0.01]) or []
     assert near.ln_hi is not None
     assert far.ln_S is not None
     assert far.ln_hi is None
@@ -44,15 +44,13 @@ def test_a_level_that_an_offset_may_keep_from_being_reached_has_an_open_end() ->
 
 
 def test_points_on_a_law_reach_a_level_where_its_inverse_says() -> None:
-    (found,) = reach_over_forms(S, 40 * S**-0.15, [1.5]) or []
+    (found,) = find_crossings(S, 40 * S**-0.15, [1.5]) or []
     assert [found.ln_lo, found.ln_S, found.ln_hi] == pytest.approx([math.log(40 / 1.5) / 0.15] * 3, abs=1e-7)
 
 
 def test_three_values_that_turn_say_something_of_every_level() -> None:
     """Components whose exponent nothing determines are infinitely wide, not NaN (seen on three tiny models)."""
-    found = reach_over_forms(
-        [14496, 25472, 39520], [1.749853071926675, 1.216169310084634, 1.433398184248886], [2.3, 0.1]
-    )
+    found = find_crossings([14496, 25472, 39520], [1.749853071926675, 1.216169310084634, 1.433398184248886], [2.3, 0.1])
     assert found is not None
     for each in found:
         ends = [end for end in (each.ln_lo, each.ln_S, each.ln_hi) if end is not None]
@@ -61,9 +59,9 @@ def test_three_values_that_turn_say_something_of_every_level() -> None:
 
 
 def test_values_without_a_law_reach_nothing() -> None:
-    assert reach_over_forms(S[:2], Y[:2], [1.0]) is None
-    assert reach_over_forms(S, [*Y[:6], 0.0], [1.0]) is None
-    assert reach_over_forms(S, -Y, [1.0]) is None
+    assert find_crossings(S[:2], Y[:2], [1.0]) is None
+    assert find_crossings(S, [*Y[:6], 0.0], [1.0]) is None
+    assert find_crossings(S, -Y, [1.0]) is None
 
 
 def test_the_interval_holds_the_size_of_a_new_model() -> None:

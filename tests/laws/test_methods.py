@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
-from rbpx.laws.prediction.verdict import Form, compare_forms
+from rbpx.laws.prediction.verdict import SupportedForm, compare_forms
 from rbpx.status import Status
 from tests.support.coverage import of_power_law
 from tests.support.draws import fewest
@@ -225,7 +225,7 @@ def test_a_law_says_what_limits_it(scatter: float, apart: float, limit: str) -> 
 def test_a_power_law_is_told_where_every_offset_would_be_seen() -> None:
     choice = compare_forms(fit_power_law(S, noisy(9, 1e-5)), None)
     assert choice is not None
-    assert choice.form is Form.power
+    assert choice.form is SupportedForm.power
     assert choice.E_hi is not None
     assert choice.E_hi < 0.05 * law(3.0, 0.15).min()
 

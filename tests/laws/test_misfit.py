@@ -9,7 +9,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.verdict import judge
-from rbpx.laws.prediction.warnings import departure_over_forms, n_largest_off, tokens_off
+from rbpx.laws.prediction.warnings import departure_from_forms, n_largest_off, n_unexpected_tokens
 from rbpx.status import Status
 from tests.support.draws import fewest, most
 
@@ -85,10 +85,10 @@ def test_a_bend_is_one_of_the_forms_and_a_run_that_lies_off_is_none() -> None:
     noise = 1e-3 * np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])
     S, bent = np.exp(X).tolist(), np.exp(1 - 0.1 * X - 0.025 * np.logaddexp(0, (X - X[3]) / 0.5) + noise)
     off = np.exp(1 - 0.1 * X + noise + 0.05 * (np.arange(7) == 2))
-    assert departure_over_forms(S, bent.tolist()) is None
-    assert departure_over_forms(S, off.tolist()) is Departure.run
-    assert departure_over_forms(S, (-off).tolist()) is Departure.run
-    assert departure_over_forms(S[:3], off[:3].tolist()) is None
+    assert departure_from_forms(S, bent.tolist()) is None
+    assert departure_from_forms(S, off.tolist()) is Departure.run
+    assert departure_from_forms(S, (-off).tolist()) is Departure.run
+    assert departure_from_forms(S[:3], off[:3].tolist()) is None
 
 
 def test_a_bend_that_documents_alone_would_make_is_no_misfit() -> None:
@@ -124,16 +124,16 @@ def test_the_largest_sizes_stand_out_by_tokens_that_the_smaller_ones_do_not_anno
     tokens: list[float | None] | None, n_off: int
 ) -> None:
     S = np.exp(X).tolist()
-    assert tokens_off(S, tokens) == n_off
+    assert n_unexpected_tokens(S, tokens) == n_off
     found = judge(fit_power_law(S, np.exp(1 - 0.1 * X)), (), None, tokens)
     assert (Status.undertrained in found, Status.overtrained in found) == (n_off < 0, n_off > 0)
 
 
 def test_seeds_of_the_largest_size_stand_out_together() -> None:
     S = np.repeat(np.exp(X), 2).tolist()
-    assert tokens_off(S, [3e11] * 12 + [2e11] * 2) == -1
-    assert tokens_off(S, [3e11] * 12 + [5e11] * 2) == 1
-    assert tokens_off(S, [3e11] * 14) == 0
+    assert n_unexpected_tokens(S, [3e11] * 12 + [2e11] * 2) == -1
+    assert n_unexpected_tokens(S, [3e11] * 12 + [5e11] * 2) == 1
+    assert n_unexpected_tokens(S, [3e11] * 14) == 0
 
 
 @pytest.mark.parametrize("n_off", [1, 2])
@@ -141,7 +141,7 @@ def test_of_sizes_that_depart_at_the_end_it_is_said_whether_one_or_two_do(n_off:
     x, noise = np.linspace(14, 23, 10), 1e-3 * np.random.default_rng(0).standard_normal(10)
     noise[10 - n_off :] += {1: [-0.1], 2: [0.04, 0.12]}[n_off]
     S, y = np.exp(x).tolist(), np.exp(1 - 0.1 * x + noise).tolist()
-    assert departure_over_forms(S, y) is Departure.end
+    assert departure_from_forms(S, y) is Departure.end
     assert n_largest_off(S, y) == n_off
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.optimize import brentq, least_squares
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
-from rbpx.laws.forms.candidates import Shape
+from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms, predict_batch
 from tests.support.draws import fewest
@@ -121,7 +121,7 @@ def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[floa
         return float(weights @ stats.t.cdf((at - centres) / scales, n - 2))
 
     ends = [math.exp(brentq(lambda at, q=q: below(at) - q, -20, 20, xtol=1e-13)) for q in (0.5, 0.025, 0.975)]
-    named = {name: float(sum(w for w, p in zip(weights, parts, strict=True) if p[0] == name)) for name in Shape}
+    named = {name: float(sum(w for w, p in zip(weights, parts, strict=True) if p[0] == name)) for name in LawForm}
     return ends, named
 
 
@@ -147,7 +147,7 @@ def test_points_on_a_power_law_give_it_back() -> None:
     answers = average_forms([1e5, 1e6, 1e7, 1e8], [4, 2, 1, 0.5], [1e9, 3e6])
     assert answers is not None
     assert [answers[0].lo, answers[0].y, answers[0].hi] == pytest.approx([0.25] * 3, rel=1e-12)
-    assert answers[0].weights[Shape.power] == 1
+    assert answers[0].weights[LawForm.power] == 1
     assert answers[1].y == pytest.approx(4 * 30 ** -math.log10(2), rel=1e-12)
 
 
@@ -156,7 +156,7 @@ def test_points_on_a_floor_are_predicted_at_the_floor() -> None:
     answers = average_forms(sizes, 1 + 3000 * sizes**-0.7 * (1 + 1e-4 * np.array([1, -1, 1, 1, -1, 1, -1])), [1e10])
     assert answers is not None
     assert answers[0].lo < 1 + 3000 * 1e10**-0.7 < answers[0].hi
-    assert answers[0].weights[Shape.offset] > 0.9
+    assert answers[0].weights[LawForm.offset] > 0.9
     assert answers[0].hi - answers[0].lo < 0.1
 
 
@@ -227,4 +227,4 @@ def test_a_form_that_only_one_size_tells_of_has_no_weight() -> None:
     (answer,) = average_forms(S, y, [1e9]) or ()
     assert 0 < answer.lo < answer.y < answer.hi < np.inf
     assert sum(answer.weights.values()) == pytest.approx(1.0)
-    assert answer.within.keys() <= {Shape.power, Shape.offset}
+    assert answer.within.keys() <= {LawForm.power, LawForm.offset}

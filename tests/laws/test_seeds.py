@@ -9,7 +9,7 @@ from scipy import stats
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.verdict import backtest_over_forms, judge
+from rbpx.laws.prediction.verdict import backtest_averaged, judge
 from rbpx.status import Status
 from tests.support.draws import fewest
 from tests.support.singly import below
@@ -121,7 +121,7 @@ def test_where_means_of_sizes_lie_on_a_law_a_new_model_varies_as_repeats_do() ->
 
 
 def test_backtests_hold_out_whole_sizes() -> None:
-    tests = backtest_over_forms(S.tolist(), drawn(np.random.default_rng(7), 0.0, 0.01).tolist())
+    tests = backtest_averaged(S.tolist(), drawn(np.random.default_rng(7), 0.0, 0.01).tolist())
     fitted = [(test.n_fitted, test.S) for test in tests]
     held_out = [(3, 3), (3, 4), (4, 4)]  # how many sizes were fitted, and which was predicted
     assert fitted == [(n * SEEDS, SIZES[at]) for n, at in held_out for _ in range(SEEDS)]

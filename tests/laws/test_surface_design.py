@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Axis
-from rbpx.laws.surface.averaged import draw_over_forms, predict_on_line, predict_over_forms
-from rbpx.laws.surface.checks import AXES, held_out, largest, mean_error
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.averaged import draw_averaged, predict_averaged, predict_on_line
+from rbpx.laws.surface.checks import AXES, held_out, is_largest, mean_error
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
@@ -19,12 +19,12 @@ from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straig
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
     S, D = grid(5, 4)
-    good = judge(S, D)
+    good = judge_design(S, D)
     u, v = np.log(S), np.log(D)
     slope, level = np.polyfit(u, v, 1)
     assert good.sd_D == pytest.approx(math.sqrt(np.sum((v - level - slope * u) ** 2) / 18))
     assert (good.n_S, good.n_D, good.is_collinear) == (5, 4, False)
-    fixed_ratio, square = judge(*straight(8)), judge(S[:5], S[:5] ** 2 / 1e4)
+    fixed_ratio, square = judge_design(*straight(8)), judge_design(S[:5], S[:5] ** 2 / 1e4)
     assert (fixed_ratio.slope, fixed_ratio.sd_D) == pytest.approx((1, 0), abs=1e-9)
     assert (square.along, square.slope) == ("D", pytest.approx(0.5))
     assert fixed_ratio.is_collinear
@@ -54,7 +54,7 @@ def test_the_condition_is_that_of_the_scaled_derivatives() -> None:
     gram = (J / np.linalg.norm(J, axis=1, keepdims=True)) @ (J / np.linalg.norm(J, axis=1, keepdims=True)).T
     eigenvalues = np.linalg.eigvalsh(gram)
     assert fit.design.condition == pytest.approx(math.sqrt(eigenvalues[-1] / eigenvalues[0]), rel=1e-6)
-    on_line = judge(*straight(16), line.form.evaluate(line.x, line.theta_P[None])[1][0]).condition
+    on_line = judge_design(*straight(16), line.form.evaluate(line.x, line.theta_P[None])[1][0]).condition
     assert on_line is not None
     assert on_line > 20 * fit.design.condition
 
@@ -64,13 +64,13 @@ def test_constants_that_depend_on_each_other_exactly_have_no_condition() -> None
     S, D = grid(5, 4)
     of_one_point = np.zeros((2, len(S)))
     of_one_point[:, 0] = 1, 2
-    assert judge(S, D, of_one_point).condition is None
+    assert judge_design(S, D, of_one_point).condition is None
 
 
 def test_only_points_near_the_line_are_predicted() -> None:
     S, D = straight(8)
     runs = Runs.of(S, D, law(S, D))
-    design = judge(S, D)
+    design = judge_design(S, D)
     near = predict_on_line(runs, design, 5e9, 1.1e11)
     assert near.y.value == pytest.approx(float(law(5e9, 1e11)), rel=0.02)
     assert near.away == pytest.approx(1.1)
@@ -80,7 +80,7 @@ def test_only_points_near_the_line_are_predicted() -> None:
 
 def test_two_sizes_have_a_law_in_tokens_at_each_of_them() -> None:
     S, D = grid(2, 8)
-    runs, design = Runs.of(S, D, law(S, D)), judge(S, D)
+    runs, design = Runs.of(S, D, law(S, D)), judge_design(S, D)
     at = predict_on_line(runs, design, float(S.max()), 1e11)
     assert at.axis == "D"
     assert at.y.value == pytest.approx(float(law(S.max(), 1e11)), rel=0.01)
@@ -95,11 +95,11 @@ def test_draws_of_the_surface_are_those_of_its_predictions() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
     points = [(1e10, 2e11), (3e8, 1e10), (1e7, 4e11)]
     there = Runs.of(*np.array(points).T, np.ones(3))
-    drawn = draw_over_forms(fits_of(runs), there, 8000)
+    drawn = draw_averaged(fits_of(runs), there, 8000)
     assert drawn is not None
     ln_y, scatter = drawn
     new = ln_y + scatter[:, None] * np.random.default_rng(1).standard_normal(ln_y.shape)
-    for at, answer in enumerate(predict_over_forms(fits_of(runs), points, ())):
+    for at, answer in enumerate(predict_averaged(fits_of(runs), points, ())):
         lo, middle, hi = np.quantile(new[:, at], (0.025, 0.5, 0.975))
         width = math.log(answer.y.hi / answer.y.lo)
         assert middle == pytest.approx(math.log(answer.y.value), abs=0.03 * width)
@@ -133,7 +133,7 @@ def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
         np.append(wanted.D, [run["D"] for run in plan.runs]),
         np.ones(len(wanted.S) + len(plan.runs)),
     )
-    drawn = draw_over_forms(fits, at, 40_000, seed=5)
+    drawn = draw_averaged(fits, at, 40_000, seed=5)
     assert drawn is not None
     ln_y, scatter = drawn
     n = len(wanted.S)
@@ -183,7 +183,7 @@ def test_where_more_runs_hardly_help_none_is_named() -> None:
 @pytest.mark.parametrize("axis", AXES)
 def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     runs = draw((11,), grid(6, 5), 0.005, checkpoints=3).runs
-    out = largest(runs, axis)
+    out = is_largest(runs, axis)
     of = {Axis.S: runs.S_N, Axis.D: runs.D_N, Axis.C: runs.S_N * runs.D_N}[axis]
     whole = [g for g in range(30) if of[runs.group_N == g].max() > 0.99 * of.max()]
     assert set(runs.group_N[out]) == set(whole)

@@ -10,7 +10,7 @@ from scipy.special import huber
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
@@ -50,7 +50,7 @@ def test_derivatives_are_those_of_differences(form: str) -> None:
     surface = surface_of(form, CONSTANTS[form], runs)
     theta, pull = surface.theta_P * 1.01, np.random.default_rng(0).standard_normal((1, len(runs.y_N)))
     J = surface.form.evaluate(runs.x, theta[None])[1][0]
-    bend = surface.form.bend(runs.x, theta[None], J[None], pull)[0]
+    bend = surface.form.curvature(runs.x, theta[None], J[None], pull)[0]
     for p in range(len(theta)):
         step = np.zeros(len(theta))
         step[p] = 1e-5 * max(abs(theta[p]), 0.1)
@@ -92,7 +92,7 @@ def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
     fit = fit_surface(runs, n_replicates=25, seed=4)
     assert fit.surface is not None
-    weights = run_weights(20, 25, seed=4)
+    weights = bootstrap_weights(20, 25, seed=4)
     S, D, y = runs.S_N / 1e8, runs.D_N / 1e9, runs.y_N
 
     def objective(params: lmfit.Parameters, weight: Any) -> float:

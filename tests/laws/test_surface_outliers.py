@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from rbpx.laws.surface.outliers import _deleted, _p_of_shift, farthest_of, largest_off, outliers
+from rbpx.laws.surface.outliers import _deleted, _p_of_shift, common_shift, farthest_of, outliers
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import grid, law, straight
 
@@ -88,7 +88,7 @@ def of_budgets(above: float, which: str = "budget", seed: int = 0, checkpoints: 
 @pytest.mark.parametrize("above", [0.02, -0.02, 0.05])
 def test_the_largest_runs_that_lie_off_together_are_named_with_how_far(above: float, which: str) -> None:
     runs, off = of_budgets(above, which)
-    found = largest_off(runs)
+    found = common_shift(runs)
     assert found is not None
     assert set(found.runs) == off
     assert found.share == pytest.approx(above, abs=0.006)
@@ -98,20 +98,20 @@ def test_the_largest_runs_that_lie_off_together_are_named_with_how_far(above: fl
 
 def test_their_checkpoints_count_with_their_runs() -> None:
     runs, off = of_budgets(0.03, checkpoints=3)
-    found = largest_off(runs)
+    found = common_shift(runs)
     assert found is not None
     assert set(found.runs) == off
 
 
 def test_of_runs_that_follow_the_law_one_set_in_fifty_is_named_at_most() -> None:
-    assert sum(largest_off(of_budgets(0.0, seed=seed)[0]) is not None for seed in range(25)) <= 2
+    assert sum(common_shift(of_budgets(0.0, seed=seed)[0]) is not None for seed in range(25)) <= 2
 
 
 def test_no_largest_are_named_where_all_have_one_budget_or_the_rest_is_a_line() -> None:
     S, D = straight(9)
-    assert largest_off(Runs.of(S, D, law(S, D))) is None
+    assert common_shift(Runs.of(S, D, law(S, D))) is None
     S = np.geomspace(1e8, 1e9, 6)
-    assert largest_off(Runs.of(S, 1e20 / S, law(S, 1e20 / S))) is None
+    assert common_shift(Runs.of(S, 1e20 / S, law(S, 1e20 / S))) is None
 
 
 def test_a_shift_that_runs_share_is_tested_as_one_more_constant_of_least_squares() -> None:

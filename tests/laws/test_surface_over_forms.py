@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
-from rbpx.laws.forms.linearised import Mixed, Nearby, mix
+from rbpx.laws.forms.linearised import FormMixture, LinearisedForm, average_linearised
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.prediction.calibration import in_sd, widened, widening
-from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
+from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
+from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms
 from tests.support.draws import fewest, inside
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 FORMS = ("chinchilla", "kaplan")
 
 
-def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
+def small(runs: bool = False) -> tuple[list[LinearisedForm], Floats, Floats, Floats, NDArray[np.int64]]:
     """Two forms at six points and two targets; no axis has places enough to bend at."""
     rng = np.random.default_rng(4)
     x_NA = np.array(list(itertools.product([0.0, 1.1, 2.3], [0.0, 1.7])))
@@ -30,13 +30,13 @@ def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDA
     forms = []
     for name in ("one", "other"):
         ln_y, J, slope = rng.normal(0, 0.02, 8), rng.normal(0, 0.3, (8, 3)), rng.normal(-0.1, 0.02, (8, 2))
-        forms.append(Nearby(name, 1.0, ln_y[:6], J[:6], slope[:6], ln_y[6:], J[6:], slope[6:]))
+        forms.append(LinearisedForm(name, 1.0, ln_y[:6], J[:6], slope[:6], ln_y[6:], J[6:], slope[6:]))
     run_N = np.repeat(np.arange(3), 2) if runs else np.arange(6)
     return forms, x_NA, x_TA, rng.normal(0, 0.02, 6), run_N
 
 
 def plainly(
-    forms: list[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+    forms: list[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
     """Mean and standard deviation of ln y at each target, by one conditioned normal distribution a component."""
     N = len(ln_y_N)
@@ -84,7 +84,7 @@ def plainly(
     return mean, np.sqrt(weights @ (table[:, 3:] + (table[:, 1:3] - mean) ** 2))
 
 
-def moments(of: Mixed) -> tuple[Floats, Floats]:
+def moments(of: FormMixture) -> tuple[Floats, Floats]:
     weight, centre, scale = of.mixture.weight, of.mixture.centre, of.mixture.scale
     mean = (weight * centre).sum(axis=1)
     return mean, np.sqrt((weight * (scale**2 + (centre - mean[:, None]) ** 2)).sum(axis=1))
@@ -94,10 +94,10 @@ def moments(of: Mixed) -> tuple[Floats, Floats]:
 def test_the_mixture_is_that_of_normal_distributions_conditioned_one_by_one(runs: bool) -> None:
     of = small(runs)
     mean, sd = plainly(*of)
-    found_mean, found_sd = moments(mix(*of))
+    found_mean, found_sd = moments(average_linearised(*of))
     assert found_mean == pytest.approx(mean, abs=1e-9)
     assert found_sd == pytest.approx(sd, rel=1e-6)
-    assert sum(mix(*of).weights.values()) == pytest.approx(1)
+    assert sum(average_linearised(*of).weights.values()) == pytest.approx(1)
 
 
 def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
@@ -108,13 +108,16 @@ def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
     ]
     noise = np.random.default_rng(1).normal(0, 0.001, 18)
     many = (np.repeat(x_NA, 3, axis=0), x_TA, np.repeat(ln_y_N, 3) + noise)
-    of_runs, of_points = mix(thrice, *many, np.repeat(run_N, 3)), mix(thrice, *many, np.arange(18))
+    of_runs, of_points = (
+        average_linearised(thrice, *many, np.repeat(run_N, 3)),
+        average_linearised(thrice, *many, np.arange(18)),
+    )
     assert np.all(moments(of_runs)[1] > moments(of_points)[1])
 
 
 def forms_of(runs: Runs) -> list[Estimate]:
     budgets = backtest_budgets(runs, FORMS)
-    return [answer.y for answer in predict_over_forms(both_forms(runs), [(3e9, 6e10), (1e8, 2e9)], budgets)]
+    return [answer.y for answer in predict_averaged(both_forms(runs), [(3e9, 6e10), (1e8, 2e9)], budgets)]
 
 
 def test_neither_order_nor_units_matter() -> None:
@@ -150,25 +153,25 @@ def test_intervals_of_a_new_run_hold_it_where_the_form_is_right() -> None:
     held = 0
     for seed in range(12):
         drawn = draw((seed, 9), grid(5, 4), 0.006)
-        (answer,) = predict_over_forms(both_forms(drawn.runs), [drawn.new], [])
+        (answer,) = predict_averaged(both_forms(drawn.runs), [drawn.new], [])
         held += inside(answer.y.lo, drawn.new_y, answer.y.hi)
     assert held >= fewest(12)
 
 
 def test_intervals_are_widened_by_what_backtests_missed_and_never_narrowed() -> None:
     q = norm.ppf(0.9)
-    assert widening([]) == widening([(1.0, [0.1, -0.2, 0.05])]) == 1.0
+    assert widening_factor([]) == widening_factor([(1.0, [0.1, -0.2, 0.05])]) == 1.0
     errors = [3 * q, -3 * q, 3 * q]
-    assert widening([(1.0, errors)]) == pytest.approx(math.sqrt((4 + 2 * 9) / 6))
-    assert widening([(0.5, errors)]) == pytest.approx(math.sqrt((4 + 9) / 5)), "half of the points count half"
-    assert widening([(1.0, errors), (1.0, [])]) == widening([(1.0, errors)])
+    assert widening_factor([(1.0, errors)]) == pytest.approx(math.sqrt((4 + 2 * 9) / 6))
+    assert widening_factor([(0.5, errors)]) == pytest.approx(math.sqrt((4 + 9) / 5)), "half of the points count half"
+    assert widening_factor([(1.0, errors), (1.0, [])]) == widening_factor([(1.0, errors)])
 
 
 def test_an_error_is_counted_in_the_standard_deviation_of_its_side() -> None:
     y = Estimate(2.0, 2.0 * math.exp(-0.1), 2.0 * math.exp(0.3))
-    assert in_sd(y, 2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
-    assert in_sd(y, 2.0 * math.exp(-0.05)) == pytest.approx(-norm.ppf(0.975) / 2)
-    assert in_sd(y.times(-1), -2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
-    assert in_sd(Estimate(2.0), 2.1) is in_sd(y, 0.0) is None
-    twice = widened(y, 2.0)
+    assert error_in_sd(y, 2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert error_in_sd(y, 2.0 * math.exp(-0.05)) == pytest.approx(-norm.ppf(0.975) / 2)
+    assert error_in_sd(y.times(-1), -2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert error_in_sd(Estimate(2.0), 2.1) is error_in_sd(y, 0.0) is None
+    twice = widen(y, 2.0)
     assert (twice.lo, twice.hi) == (pytest.approx(2 * math.exp(-0.2)), pytest.approx(2 * math.exp(0.6)))

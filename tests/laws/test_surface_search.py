@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import huber
 
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
@@ -23,7 +23,7 @@ def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
     y = S**-0.05 * np.exp(0.04 * rng.standard_normal(7))
     runs = Runs.of(S, np.full(7, 1e9), y)
     s, ln_y = np.log(S) - np.log(S).mean(), np.log(y) - np.log(y).mean()
-    weights = run_weights(7, 60, seed=1)
+    weights = bootstrap_weights(7, 60, seed=1)
     # The line through the two largest models: far from the best one, and on the kinks of two points.
     slope = (ln_y[6] - ln_y[5]) / (s[5] - s[6])
     start = np.tile([np.exp(ln_y[6] + slope * s[6]), 0.0, E, max(slope, 0.0), 0.0], (60, 1))

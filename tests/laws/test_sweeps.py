@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.sweeps import How, best_of
 from rbpx.laws.tuning import tuned
 from tests.support.coverage import BATCH, BEST, LR, badly_tuned, of_sweep, of_well_tuned_runs, sweep
@@ -95,7 +95,7 @@ def test_over_gives_the_law_of_well_tuned_runs_and_least_squares_does_not() -> N
 def test_a_run_of_weight_two_counts_as_two_runs() -> None:
     S, y = badly_tuned(1, 8, 0.0)
     weights = np.array([1.0, 2, 1, 1, 3, 1, 1, 1])
-    weighed = fit_power_law(S, y, backtests=False, unequal=Unequal(weights))
+    weighed = fit_power_law(S, y, backtests=False, run_weights=RunWeights(weights))
     slope, level = np.polyfit(np.log(S), np.log(y), 1, w=np.sqrt(weights))
     assert weighed.alpha.value == pytest.approx(-slope, rel=1e-9)
     assert math.log(weighed.C.value) == pytest.approx(level, rel=1e-9)

@@ -10,7 +10,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_averaged, judge, judge_averaged
 from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]
@@ -100,7 +100,7 @@ def test_a_prediction_misses_where_the_largest_size_lies_outside_an_interval_of_
 ) -> None:
     y, answers = law().tolist(), average_forms(S, law(), [1e9])
     assert answers is not None
-    assert (Status.intervals_missed in judge_over_forms((), answers[0], S, y, compared(last))) is expected
+    assert (Status.intervals_missed in judge_averaged((), answers[0], S, y, compared(last))) is expected
 
 
 def test_an_exponent_with_an_interval_as_wide_as_itself_is_barely_determined() -> None:
@@ -133,7 +133,7 @@ def test_a_prediction_far_outside_or_from_a_short_ladder_says_so() -> None:
     def reasons(S_new: float, sizes: list[float] = S, y: list[float] = y) -> tuple[Status, ...]:
         answers = average_forms(sizes, y, [S_new])
         assert answers is not None
-        return judge_over_forms((), answers[0], sizes, y, ())
+        return judge_averaged((), answers[0], sizes, y, ())
 
     assert reasons(1e9) == ()
     assert reasons(0.99e10) == ()
@@ -145,7 +145,7 @@ def test_a_prediction_far_outside_or_from_a_short_ladder_says_so() -> None:
 def test_what_speaks_against_the_points_speaks_against_every_form() -> None:
     answers = average_forms(S, law(), [1e9])
     assert answers is not None
-    assert judge_over_forms([Status.no_trend, Status.bends], answers[0], S, law().tolist(), ()) == (Status.no_trend,)
+    assert judge_averaged([Status.no_trend, Status.bends], answers[0], S, law().tolist(), ()) == (Status.no_trend,)
 
 
 def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -> None:
@@ -156,7 +156,7 @@ def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -
     last = next(test for test in tests if test.n_fitted == 4 and test.S == S[6])
     assert last.error == pytest.approx(math.exp(intercept + slope * math.log(S[6])) / y[6] - 1, rel=1e-9)
     assert last.predicted == fit_power_law(S[:4], y[:4]).predict(S[6])
-    over = backtest_over_forms(S, y.tolist())
+    over = backtest_averaged(S, y.tolist())
     assert [(test.n_fitted, test.S) for test in over] == [(test.n_fitted, test.S) for test in tests]
     answers = average_forms(S[:4], y[:4], [S[6]])
     assert answers is not None

@@ -21,16 +21,16 @@ from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
 from rbpx.laws.losses.noise import Noise
 from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.names import Method
-from rbpx.laws.power.fixed_parameters import fit_pinned_law
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
+from rbpx.laws.power.unequal import RunWeights
+from rbpx.laws.prediction.prediction import TAILS, average_forms, find_crossings, fit_all_forms
 from rbpx.laws.priors import Given, Pin
 from rbpx.laws.success.chain import of_mixture, plausible_curves, success
 from rbpx.laws.success.sigmoid import fit_sigmoid
-from rbpx.laws.surface.decision import Best, best_of
+from rbpx.laws.surface.decision import BestRun, best_run
 from rbpx.laws.surface.fit import Surface, fit_surface
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.sweeps import How
 from rbpx.laws.sweeps import best_of as best_of_sweep
@@ -126,7 +126,7 @@ def of_size_at_a_level(n_draws: int, truth: Truth) -> int:
     x, ln_y = truth.draw(n_draws, np.random.default_rng(3))
     inside = 0
     for row in ln_y:
-        (found,) = reach_over_forms(np.exp(x[:-1]), np.exp(row[:-1]), [math.exp(row[-1])]) or []
+        (found,) = find_crossings(np.exp(x[:-1]), np.exp(row[:-1]), [math.exp(row[-1])]) or []
         inside += holds(found.ln_lo, float(x[-1]), found.ln_hi)
     return inside
 
@@ -156,7 +156,7 @@ def of_given_offset(n_draws: int, E: float) -> Held:
     """Laws with this offset given, true or not."""
     held = Held()
     for seed in range(n_draws):
-        fit = fit_pinned_law(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
+        fit = fit_law_with_priors(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
         held["alpha"] += inside(fit.alpha.lo, GIVEN["alpha"], fit.alpha.hi)
         held["doubted"] += fit.pinned[0].p < 0.05
     return held
@@ -182,7 +182,10 @@ def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
 
 def p_of_given_surface(n_draws: int, E: float) -> Floats:
     """The p of a surface with this E given, true or not."""
-    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_replicates=20) for seed in range(n_draws))
+    fits = (
+        fit_surface_with_priors(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_replicates=20)
+        for seed in range(n_draws)
+    )
     return np.array([fit.pinned[0].p for fit in fits])
 
 
@@ -323,7 +326,7 @@ def of_success(n_draws: int, kind: str, n: int, far: float = 10.0) -> int:
         if kind == "skewed step 2":
             y_M = 0.25 + 0.75 * np.exp(-np.exp(4 * (x_M - 1.1)))
         y_M = np.clip(y_M + 0.01 * rng.standard_normal(n + 1), 0, 1)
-        fits = fit_over_forms(S_M[:-1], x_M[:-1])
+        fits = fit_all_forms(S_M[:-1], x_M[:-1])
         curve = fit_sigmoid(x_M[:-1], y_M[:-1], 0.25)
         assert fits is not None
         assert curve is not None
@@ -383,7 +386,7 @@ def least_to_reach(T: float) -> tuple[float, float, float]:
     return S, tokens(S), 1 - math.exp(found.fun) / (BUDGET + 2 * size * T)
 
 
-def _count(held: Held, of: Best, truth: dict[str, float]) -> None:
+def _count(held: Held, of: BestRun, truth: dict[str, float]) -> None:
     for name, value in truth.items():
         held[name] += inside(getattr(of, name).lo, value, getattr(of, name).hi)
 
@@ -392,7 +395,7 @@ def of_best_run(n_draws: int) -> Held:
     """What is said of a budget: the best S and D, the loss there, and what half and a fifth of that size cost."""
     size, held = surfaces.true_optimum(BUDGET), Held()
     for seed in range(n_draws):
-        best = best_of(both_forms(surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs), BUDGET, seed=seed)
+        best = best_run(both_forms(surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs), BUDGET, seed=seed)
         assert best is not None
         assert best.S.value is not None
         at = best.S.value
@@ -410,7 +413,7 @@ def of_served_run(n_draws: int) -> Held:
     S, D, _ = least_within(T)
     for seed in range(n_draws):
         runs = surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs
-        served = best_of(both_forms(runs), BUDGET, seed=seed, T=T)
+        served = best_run(both_forms(runs), BUDGET, seed=seed, T=T)
         assert served is not None
         assert served.S.value is not None
         assert served.D.value is not None
@@ -460,7 +463,7 @@ def of_well_tuned_runs(n_draws: int) -> Held:
     for seed in range(n_draws):
         S, y = badly_tuned(seed)
         truth = math.log(40) - 0.1 * float(np.log(S).mean())
-        law = fit_power_law(S, y, backtests=False, unequal=Unequal(np.ones(len(S)), 10.0))
+        law = fit_power_law(S, y, backtests=False, run_weights=RunWeights(np.ones(len(S)), 10.0))
         plain = fit_power_law(S, y, backtests=False)
         held["alpha"] += inside(law.alpha.lo, 0.1, law.alpha.hi)
         for name, fit in (("level", law), ("level by least squares", plain)):

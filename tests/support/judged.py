@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms, score
-from rbpx.laws.prediction.verdict import backtest, backtest_over_forms, judge, judge_over_forms
+from rbpx.laws.prediction.verdict import backtest, backtest_averaged, judge, judge_averaged
 from rbpx.status import Status
 from tests.support.worlds import World
 
@@ -54,7 +54,7 @@ def judged_ladder(
 ) -> Judged:
     """Fit, predict and judge a ladder as a group of runs is, and compare with a new model."""
     of_law = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y)
-    answers, over = average_forms(S, y, [S_new]), backtest_over_forms(S, y)
+    answers, over = average_forms(S, y, [S_new]), backtest_averaged(S, y)
     assert answers is not None
     answer = answers[0]
     reasons = judge(fit_power_law(S, y), of_law, None, tokens)
@@ -63,7 +63,7 @@ def judged_ladder(
         is_inside=answer.lo is not None and answer.hi is not None and answer.lo <= y_new <= answer.hi,
         error=abs(math.log(answer.y / y_new)),
         interval_score=math.nan if scored is None else scored.interval_score,
-        statuses={"law": reasons, "combined": judge_over_forms(reasons, answer, S, y, over)},
+        statuses={"law": reasons, "combined": judge_averaged(reasons, answer, S, y, over)},
     )
 
 

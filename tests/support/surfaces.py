@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.surface.averaged import predict_on_line
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers, optima
+from rbpx.laws.surface.surface import SurfaceParameters, optima
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
 
 def held_on_line(drawn: Drawn) -> bool:
     """Whether the prediction near the line of a collinear design contains the new run."""
-    design = judge(drawn.runs.S_N, drawn.runs.D_N)
+    design = judge_design(drawn.runs.S_N, drawn.runs.D_N)
     on_line = predict_on_line(drawn.runs, design, *drawn.new).y
     assert on_line.ends is not None
     return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
@@ -132,7 +132,7 @@ def true_optimum(C: float) -> float:
     return math.exp(ln_S[int(np.argmin(y))])
 
 
-def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> SurfaceNumbers:
+def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> SurfaceParameters:
     """A surface with constants that a source prints (an R of None is infinite), at the points of runs."""
     S_ref, D_ref = math.exp(runs.x.ln_S_ref), math.exp(runs.x.ln_D_ref)
     at = {name: 0.0 if value is None else value for name, value in constants.items()}
@@ -147,7 +147,7 @@ def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> 
         theta_P = np.array([*terms, at["alpha"], at["beta"], *shares])
     equation = FORMS[form](1.0)
     residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
-    return SurfaceNumbers(
+    return SurfaceParameters(
         equation,
         runs.x,
         theta_P,

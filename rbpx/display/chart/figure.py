@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import title_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.prediction import along
+from rbpx.laws.prediction.prediction import predictions_along
 from rbpx.status import Status
 
 Rows = Sequence[Mapping[str, Value]]
@@ -104,7 +104,7 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
 
 def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
     """x, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
-    return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in along(fit, steps)]
+    return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in predictions_along(fit, steps)]
 
 
 def points(**more: Any) -> Mark:

@@ -17,7 +17,13 @@ from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.fixed_parameters import mapped, mixed, p_of_squares, values_of, weights_of
+from rbpx.laws.power.fixed_parameters import (
+    f_test_p,
+    map_estimate,
+    mixture_estimate,
+    posterior_weights,
+    value_combinations,
+)
 from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.priors import Pin
@@ -96,17 +102,20 @@ def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
     shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))
-    chosen = values_of({"E": E}, np.exp(points.ln_y_M), {"E": told})
+    chosen = value_combinations({"E": E}, np.exp(points.ln_y_M), {"E": told})
     found = [fit_series(points, 2, E=each.values["E"]) for each in chosen]
-    weights, laws = weights_of([law.squares for law in found], dof + 1, chosen), [_compared(law) for law in found]
-    p = p_of_squares(shared.squares, fit_series(points, 2, E=E.value).squares, dof)
+    weights, laws = (
+        posterior_weights([law.squares for law in found], dof + 1, chosen),
+        [_compared(law) for law in found],
+    )
+    p = f_test_p(shared.squares, fit_series(points, 2, E=E.value).squares, dof)
     best, at = laws[int(np.argmax(weights))]
     if len(laws) == 1 or any(overall["alpha_base"] is None for overall, _ in laws):
         return best | {"p": p}, at
 
     def over(numbers: Sequence[Numbers]) -> Numbers:
-        ln_m = [mapped(math.log, each["multiplier"]) for each in numbers]
-        return {"multiplier": mapped(math.exp, mixed(ln_m, weights))}
+        ln_m = [map_estimate(math.log, each["multiplier"]) for each in numbers]
+        return {"multiplier": map_estimate(math.exp, mixture_estimate(ln_m, weights))}
 
     mixed_at = [row | over([rows[n] for _, rows in laws]) for n, row in enumerate(at)]
     return best | {"p": p} | over([overall for overall, _ in laws]), mixed_at

@@ -160,9 +160,9 @@ def _profiled(law: SeriesLaw, line: SeriesLaw) -> tuple[Estimate, Estimate]:
     def further(value: float, end: float | None, rest: float) -> float | None:
         return None if end is None else value + math.copysign(math.hypot(end - value, rest**0.5), end - value)
 
-    lo, hi = (further(E, end, of_E.beside_scatter) for end in E_ends)
+    lo, hi = (further(E, end, of_E.document_part) for end in E_ends)
     of_E_alone = Estimate(E, None if lo is None else max(lo, 0.0), hi)
-    return Estimate(alpha, *(further(alpha, end, of_alpha.beside_scatter) for end in alpha_ends)), of_E_alone
+    return Estimate(alpha, *(further(alpha, end, of_alpha.document_part) for end in alpha_ends)), of_E_alone
 
 
 def _curvature(law: SeriesLaw) -> Estimate:

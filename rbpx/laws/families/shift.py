@@ -19,12 +19,12 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import fdtrc
 
-from rbpx.laws.forms.linearised import Nearby, mix
+from rbpx.laws.forms.linearised import LinearisedForm, average_linearised
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Z
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.averaged import nearby, thinned
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.averaged import linearise, thin_checkpoints
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, first_of
@@ -97,7 +97,7 @@ class Shift:
 
 def is_surface(base: Runs, variant: Runs) -> bool:
     """Whether both vary in size and in tokens, so that surfaces can be compared."""
-    return all(len(runs.S_N) > 0 and not judge(runs.S_N, runs.D_N).is_collinear for runs in (base, variant))
+    return all(len(runs.S_N) > 0 and not judge_design(runs.S_N, runs.D_N).is_collinear for runs in (base, variant))
 
 
 def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
@@ -122,7 +122,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
         return Shift((Status.not_positive,))
     if not is_surface(base, variant):
         return Shift((Status.collinear_design,))
-    base, variant = (runs.only(thinned(runs)) for runs in (base, variant))
+    base, variant = (runs.only(thin_checkpoints(runs)) for runs in (base, variant))
     pair = _paired(base, variant, axis)
     if pair is None:
         return Shift((Status.unsupported,))
@@ -135,7 +135,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
         ways = [way for form in FORMS for way in pair.ways(pair.fit(form, ln_m, slope, options), ln_m, slope)]
         if not ways:
             return Shift((Status.no_trend,), pair.common)
-        mixed = mix(ways, pair.x_NA(ln_m, slope), None, pair.ln_y_N, pair.both.group_N)
+        mixed = average_linearised(ways, pair.x_NA(ln_m, slope), None, pair.ln_y_N, pair.both.group_N)
         found_T = mixed.mixture.quantiles([0.5])[:, 0]
         moved = float(np.clip(found_T[_MIDDLE] - ln_m, -_MOST, _MOST))
         if abs(moved) < _CLOSE:
@@ -198,7 +198,7 @@ class _Pair:
         S_N, D_N = np.exp(self.x_NA(ln_m, slope)).T
         return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
-    def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[Nearby]:
+    def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[LinearisedForm]:
         """A form with shared constants and with the variant's own, for ln m at the places and its slope.
 
         The columns are those of the constants, of ln m and of its slope, then of how far the variant's constants are
@@ -209,7 +209,7 @@ class _Pair:
         away_T = self.ln_C_T - self.ln_C_T[_MIDDLE]
         ln_m_T = ln_m + slope * away_T
         S_T, D_T = np.exp(self.x_TA + ln_m_T[:, None] * self.along).T
-        of = nearby(fit.form, fit.surface, 1.0, fit.runs, Runs.of(S_T, D_T, np.ones(len(S_T))))
+        of = linearise(fit.form, fit.surface, 1.0, fit.runs, Runs.of(S_T, D_T, np.ones(len(S_T))))
         along_N, along_T = (each @ self.along for each in (of.slope_NA, of.slope_TA))
         if not (np.all(along_T < 0) and np.any(along_N < 0)):
             return
@@ -225,7 +225,7 @@ class _Pair:
             name, prior = (f"{fit.form}, own", _OWN / len(_APART)) if apart else (fit.form, 1 - _OWN)
             yield replace(here, name=name, prior=prior, J_NP=J_NP, J_TP=np.vstack([J_TP, rise_P]))
 
-    def p_of_shared(self, ways: Sequence[Nearby]) -> float | None:
+    def p_of_shared(self, ways: Sequence[LinearisedForm]) -> float | None:
         """The F test of shared constants against own ones, linear about the optimum of the form that fits best.
 
         Of the checkpoints of a run the last one counts.
@@ -233,7 +233,7 @@ class _Pair:
         order = np.lexsort((self.both.D_N, self.both.group_N))
         last_N = order[np.append(np.diff(self.both.group_N[order]) > 0, True)]
 
-        def left(way: Nearby) -> tuple[float, int]:
+        def left(way: LinearisedForm) -> tuple[float, int]:
             """The sum of squares that the columns do not explain, and how many of them are independent."""
             J_NP, left_N = way.J_NP[last_N], (self.ln_y_N - way.ln_y_N)[last_N]
             length_P = np.linalg.norm(J_NP, axis=0)

@@ -1,1 +1,1 @@
-"""The forms that a law in size may have: fits and weighs each, and mixes their predictions."""
+"""Forms that a law in size may have: fits, their weights, and averaged predictions."""

@@ -1,23 +1,20 @@
-"""The forms that a law may have, on a grid, each fitted to series of values and weighed by how well it fits.
+"""Fits each form that a law may have, on a grid, to series of values, and weights the forms by their fit.
 
     power    y = C S^-alpha
-    offset   y = E + C S^-alpha, E from 0 to the smallest y: some values evenly, the others about the best one of a
-             series, the nearer the less it scatters; each stands for what lies nearest to it
-    bend     y = C S^-alpha with another exponent above one of three sizes, or one that slowly becomes another towards
-             the largest sizes (from 5 sizes on)
+    offset   y = E + C S^-alpha, E from 0 to the smallest y: evenly spaced values, and others near the best E of a
+             series, closer if it scatters less; each stands for its neighbourhood
+    bend     y = C S^-alpha with another exponent above one of three sizes, or with an exponent that changes slowly
+             towards the largest sizes (from 5 sizes on)
 
-each with every scatter of the models (`rbpx.laws.forms.scatters`).
+Each form is fitted with every scatter of the models (`rbpx.laws.forms.scatters`). With E, bend and scatter fixed, two
+parameters are left, and ln y of a new model has Student's t with n - 2 degrees of freedom. The weight is prior
+SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y. The last
+exponent would be 1/2 for a uniform prior on alpha, and 0 for one on the slope of ln y. Grid, prior weights and that
+exponent were chosen by coverage and width (docs/explanation/uncertainty.md).
 
-For a given E, a given bend and a given scatter two parameters are left, and a new model has Student's t as predictive
-distribution of ln y, with n - 2 degrees of freedom. The weight of each is
-prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y.
-The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y were. The
-grid, the prior weights and that number were chosen by coverage and width (docs/explanation/uncertainty.md).
+Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends.
 
-Constants may be given (`rbpx.laws.priors`): forms have that E; an exponent or a C is held, without bends.
-
-A size that was trained more than once is one point, the mean of its models, and a new model has the variance that these
-have about it beside that of the points.
+Models of one size are averaged to one point, and their variance about it is added to that of a new model.
 
 Shapes: B series, N sizes, T others, R scatters, F forms (with their E or bend), H held numbers.
 """
@@ -32,35 +29,35 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.scatters import Scatter, scatters_at
+from rbpx.laws.forms.scatters import ScatterModel, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.priors import Given
 
 _MIN_SIZES_TO_BEND: Final = 5
-_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, at three sizes, which have some E exactly, or
-# where another constant is given
-_EVEN: Final = (np.arange(8) + 0.5) / 8  # elsewhere, beside those about the best E:
-_NEAR: Final = (np.arange(13) + 0.5) / 13  # quantiles of Cauchy's distribution from 0 to the smallest y
+_OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, with three sizes, which fit some E exactly, or
+# with other fixed parameters
+_EVEN: Final = (np.arange(8) + 0.5) / 8  # of the smallest y, elsewhere
+_NEAR: Final = (np.arange(13) + 0.5) / 13  # and quantiles of Cauchy's distribution about the best E
 _MOST: Final = 1 - 1e-4
-_STARTS: Final = 1 - np.geomspace(1, 1 - _MOST, 24)  # of the search for it
+_STARTS: Final = 1 - np.geomspace(1, 1 - _MOST, 24)  # of that search
 _RATIOS: Final = {0.25: 1, 0.35: 2, 0.5: 4, 0.65: 4, 0.8: 4, 1.25: 4, 1.5: 3, 1.8: 2, 2.2: 1}  # of the exponents above
-# a bend and below it: prior weight, in proportion
+# and below a bend: prior weight
 _BENDS: Final = (0.25, 0.5, 0.75)  # quantiles of ln S
 _ROUNDING: Final = 0.5  # of ln S, the width of a bend
-_SLOW_RATIOS: Final = {0.35: 1, 0.5: 2, 0.7: 2, 1.4: 3, 1.8: 3, 2.5: 2, 3.5: 1}  # as above, of an exponent that becomes
-# another slowly, about the last of these places
+_SLOW_RATIOS: Final = {0.35: 1, 0.5: 2, 0.7: 2, 1.4: 3, 1.8: 3, 2.5: 2, 3.5: 1}  # the same for slow bends,
+# about the last of these places
 _SLOW: Final = 0.5  # of the prior weight of bends
-_SLOWLY: Final = 0.25  # of the span of ln S, the width of such a bend
+_SLOWLY: Final = 0.25  # of the span of ln S, the width of a slow bend
 _FLATNESS: Final = 0.25  # exponent of 1 / |J' R^-1 J|
-_STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
+_STEPS: Final = 4  # of Gauss-Newton, from the weighted line of each form
 _SINGULAR: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
-_EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
-_HOLD: Final = 1e8  # models that a held number counts for
+_EXACT: Final = 1e-13  # relative to |ln y|; a form with smaller residuals is exact
+_HOLD: Final = 1e8  # weight of a held number, in models
 
 
-class Shape(StrEnum):
+class LawForm(StrEnum):
     """The forms that are averaged."""
 
     power = "power"
@@ -68,7 +65,7 @@ class Shape(StrEnum):
     bend = "bend"
 
 
-_PRIOR: Final = {Shape.power: 0.35, Shape.offset: 0.35, Shape.bend: 0.3}
+_PRIOR: Final = {LawForm.power: 0.35, LawForm.offset: 0.35, LawForm.bend: 0.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +74,16 @@ class FormGrid:
 
     Attributes:
         x_N: ln S.
-        scatters: covariances of the scatter.
-        shape_F: the shape of each form.
-        prior_F: its prior weight.
-        offset_F: E over the smallest y; NaN where it is sought, for each series by itself.
-        place: ln S, bent and centred as that of the models, [T, F], of ln S [T].
-        held_FH2: what is held, as a combination of the two parameters.
-        held_FH: its value.
-        evidence: what the likelihood counts for.
+        offset_F: E over the smallest y; NaN where it is fitted to each series.
+        place: maps ln S, [T], to ln S with the bend of each form, [T, F], centred at the models.
+        held_FH2: held combinations of the two parameters.
+        held_FH: their values.
+        evidence: exponent of the likelihood.
         flatness: exponent of 1 / |J' R^-1 J|.
     """
 
     x_N: Floats
-    scatters: tuple[Scatter, ...]
+    scatters: tuple[ScatterModel, ...]
     shape_F: NDArray[np.str_]
     prior_F: Floats
     offset_F: Floats
@@ -101,7 +95,7 @@ class FormGrid:
 
     @property
     def dof(self) -> int:
-        """Degrees of freedom that the models leave."""
+        """Degrees of freedom of the residuals."""
         return len(self.x_N) - 2 + int(self.held_FH.shape[1])
 
     @property
@@ -110,11 +104,11 @@ class FormGrid:
         return np.tile(self.shape_F, len(self.scatters))
 
 
-_Form = tuple[Shape, float, float, float, float, float]  # with its prior, share of E, bend, ratio, width of the bend
+_Form = tuple[LawForm, float, float, float, float, float]  # with prior, share of E, bend, ratio, width of the bend
 
 
 def given_constants(given: Sequence[Given], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
-    """Sets of given constants as `form_grid` takes them: E over the smallest y, alpha, ln C and prior, where known."""
+    """Returns sets of fixed parameters as `form_grid` takes them: E over the smallest y, alpha, ln C, prior."""
     sets = []
     for each in given:
         E, alpha, C = (each.values.get(name) for name in ("E", "alpha", "C"))
@@ -133,12 +127,10 @@ def form_grid(
     given: tuple[tuple[tuple[str, float], ...], ...] = (),
     departs: tuple[tuple[Departure, float], ...] = (),
 ) -> FormGrid:
-    """The components at some sizes.
+    """Returns the components at three or more increasing sizes.
 
-    Args:
-        ln_S: logarithms of the sizes, increasing, at least 3.
-        given: sets of values of the constants that are given, the same ones in each (`given_constants`).
-        departs: prior weight of each departure of the scatter.
+    `given` are values of the fixed parameters (`given_constants`), the same parameters in each set; `departs` are prior
+    weights of the departures of the scatter.
     """
     x_N = np.array(ln_S)
     bends = np.quantile(x_N, _BENDS).tolist() if len(x_N) >= _MIN_SIZES_TO_BEND else []
@@ -151,7 +143,7 @@ def form_grid(
         held += [of] * (len(forms) - len(held))
     prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
 
-    def bent(x_T: Floats) -> Floats:  # ln S, growing `ratio` times as fast above a bend
+    def bent(x_T: Floats) -> Floats:  # ln S with `ratio` times the slope above a bend
         knee_TF = np.logaddexp(0.0, (x_T[:, None] - bend_F) / rounding_F)
         return np.asarray(x_T[:, None] + (ratio_F - 1) * rounding_F * knee_TF)
 
@@ -172,31 +164,30 @@ def form_grid(
 
 
 def _forms(given: dict[str, float], bends: Sequence[float], slowly: float, seeks: bool) -> list[_Form]:
-    """The forms with one set of given constants."""
     prior = {shape: given.get("prior", 1.0) * weight for shape, weight in _PRIOR.items()}
     share = given.get("share", 0.0)
     if "share" in given:
-        forms: list[_Form] = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
+        forms: list[_Form] = [(LawForm.offset, prior[LawForm.power] + prior[LawForm.offset], share, 0.0, 1.0, 1.0)]
     else:
-        forms = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
+        forms = [(LawForm.power, prior[LawForm.power], 0.0, 0.0, 1.0, 1.0)]
         offsets = [math.nan] * (len(_EVEN) + len(_NEAR)) if seeks else _OFFSETS.tolist()
-        forms += [(Shape.offset, prior[Shape.offset] / len(offsets), at, 0.0, 1.0, 1.0) for at in offsets]
-    sudden = (1 - _SLOW) * prior[Shape.bend] / len(_BENDS)
+        forms += [(LawForm.offset, prior[LawForm.offset] / len(offsets), at, 0.0, 1.0, 1.0) for at in offsets]
+    sudden = (1 - _SLOW) * prior[LawForm.bend] / len(_BENDS)
     kinds = [(at, sudden, _RATIOS, _ROUNDING) for at in bends]
-    kinds += [(at, _SLOW * prior[Shape.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
+    kinds += [(at, _SLOW * prior[LawForm.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
     return forms + [
-        (Shape.bend, weight * of_ratio / sum(ratios.values()), share, at, ratio, width)
+        (LawForm.bend, weight * of_ratio / sum(ratios.values()), share, at, ratio, width)
         for at, weight, ratios, width in kinds
         for ratio, of_ratio in ratios.items()
     ]
 
 
 def means_of_sizes(S_N: Floats, ln_y_BN: Floats) -> tuple[Floats, Floats, Floats]:
-    """One point for each size: repeats of a size tell its mean better, and nothing of how sizes scatter about a law.
+    """Averages the models of each size.
 
     Returns:
-        The sizes [N'], the means of ln y there [B, N'], and by how much the variance of a new model is larger than that
-        of a mean [B]: (1 - mean of 1 / repeats) times the variance within sizes.
+        The sizes, [N'], the means of ln y, [B, N'], and the excess of the variance of a new model over that of a mean,
+        [B]: (1 - mean of 1 / models) times the variance within sizes.
     """
     S_G, of_N, n_G = np.unique(S_N, return_inverse=True, return_counts=True)
     if len(S_G) == len(S_N):
@@ -208,18 +199,15 @@ def means_of_sizes(S_N: Floats, ln_y_BN: Floats) -> tuple[Floats, Floats, Floats
 
 @dataclass(frozen=True, eq=False)
 class FormFits:
-    """The components, fitted.
+    """The fitted components.
 
     Attributes:
-        grid: the components.
-        E_BF: the offset of each form.
         theta_BRF2: ln C at the middle of the sizes, and alpha.
-        residual_BRFN: ln y less ln of the law.
-        share_BRFN: of the power law in the law, the derivative of ln y by ln C.
+        residual_BRFN: ln y, measured minus fitted.
+        share_BRFN: share of the power law in y, the derivative of ln y by ln C.
         A_BRF22: J' R^-1 J.
         sigma2_BRF: variance of a model about the law.
-        weight_BRF: of each component; they sum to 1.
-        own_B: by how much the variance of a new model is larger than that of a point (`means_of_sizes`).
+        own_B: excess of the variance of a new model over that of a point (`means_of_sizes`).
     """
 
     grid: FormGrid
@@ -233,11 +221,7 @@ class FormFits:
     own_B: Floats
 
     def at(self, x_T: Floats) -> TMixture:
-        """The predictive distribution of ln y of new models, [B, T] mixtures.
-
-        Args:
-            x_T: ln S of each.
-        """
+        """Returns the predictive distribution of ln y of new models at ln S, [B, T] mixtures."""
         onward = [scatter.onward(x_T) for scatter in self.grid.scatters]
         carry_RTN, rest_TR = np.array([carry for carry, _ in onward]), np.array([rest for _, rest in onward]).T
         u_TRF, u_FN = self.grid.place(x_T)[:, None], self.grid.place(self.grid.x_N).T
@@ -260,17 +244,17 @@ class FormFits:
 
 
 def _spread(first: Floats, second: Floats, A_22: Floats) -> Floats:
-    """The form g' A^-1 g of g = (first, second) as a sum of squares: never negative, infinite where A leaves g open."""
+    """The form g' A^-1 g of g = (first, second): a sum of squares, infinite where A does not determine it."""
     a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
-    left = c - b**2 / a  # what is known of the second beside the first
-    beside = second - first * b / a
-    undetermined = np.where(beside == 0, 0.0, np.inf)
+    left = c - b**2 / a  # information on the second, given the first
+    orthogonal = second - first * b / a
+    undetermined = np.where(orthogonal == 0, 0.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return first**2 / a + np.where(left > 0, beside**2 / left, undetermined)
+        return first**2 / a + np.where(left > 0, orthogonal**2 / left, undetermined)
 
 
 def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
-    """Fit every component of a grid to each series, by Gauss-Newton in ln y; `own_B` as in `FormFits`."""
+    """Fits every component of a grid to each series, by Gauss-Newton in ln y."""
     n, y_BN, u_FN = ln_y_BN.shape[1], np.exp(ln_y_BN), grid.place(grid.x_N).T
     share_BF, prior_BF = _offsets(grid, y_BN)
     E_BF = share_BF * y_BN.min(axis=1, keepdims=True)
@@ -285,11 +269,11 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
     exact_BRF = sse_BRF <= rounding_B[:, None, None]
     prior_BRF = np.array([scatter.prior for scatter in grid.scatters])[:, None] * prior_BF[:, None]
     ln_det_R1 = np.array([[scatter.ln_det] for scatter in grid.scatters])
-    with np.errstate(divide="ignore", invalid="ignore"):  # of an exact series, where the weights below count
-        ln_det = np.where(_tells_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # which then has no weight
+    with np.errstate(divide="ignore", invalid="ignore"):  # for exact series, which `simplest` decides
+        ln_det = np.where(_determines_both(A_BRF22), np.linalg.slogdet(A_BRF22)[1], np.inf)  # so that the weight is 0
         ln_likelihood = -grid.dof / 2 * np.log(sse_BRF) - ln_det_R1 / 2
         ln_weight = np.log(prior_BRF) + grid.evidence * ln_likelihood - grid.flatness * ln_det
-    # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
+    # Of forms that pass through all points the first, the simplest, has all weight.
     ln_weight, exact = (each.reshape(len(y_BN), -1) for each in (ln_weight, exact_BRF))
     simplest = np.where(np.arange(exact.shape[1]) == np.argmax(exact, axis=1)[:, None], 0.0, -np.inf)
     ln_weight = np.where(exact.any(axis=1, keepdims=True), simplest, ln_weight)
@@ -300,7 +284,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
 
 
 def _offsets(grid: FormGrid, y_BN: Floats) -> tuple[Floats, Floats]:
-    """E over the smallest y of each form, and its prior weight; a sought E has that of all E nearest to it; [B, F]."""
+    """E over the smallest y of each form, and its prior weight, which is that of all E nearest to it; [B, F]."""
     share_BF, prior_BF = (np.tile(each, (len(y_BN), 1)) for each in (grid.offset_F, grid.prior_F))
     sought_F = np.isnan(grid.offset_F)
     if sought_F.any():
@@ -315,12 +299,7 @@ def _offsets(grid: FormGrid, y_BN: Floats) -> tuple[Floats, Floats]:
 
 
 def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
-    """The E that no small step improves, with even scatter and the line through ln(y - E), and its sd, both [B, 1].
-
-    Args:
-        x_N: ln S.
-        y_BN: values of which the smallest is 1.
-    """
+    """The best E with even scatter and the line through ln(y - E), and its standard deviation, both [B, 1]; y >= 1."""
     y_B1N = y_BN[:, None]
 
     def off_line(z_BMN: Floats, share_BMN: Floats) -> Floats:
@@ -336,9 +315,9 @@ def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
         ln_power_BMN = np.log(y_B1N - E_BM1)
         power_BMN = np.exp(ln_power_BMN - off_line(ln_power_BMN, 1 - E_BM1 / y_B1N))
         left_BMN, share_BMN = np.log(y_B1N / (E_BM1 + power_BMN)), power_BMN / (E_BM1 + power_BMN)
-        by_E_BMN = share_BMN * off_line(1 / power_BMN, share_BMN)  # ln of the law by E, beside what a line makes good
+        by_E_BMN = share_BMN * off_line(1 / power_BMN, share_BMN)  # derivative of ln y by E, orthogonal to the line
         sse_BM, square_BM = (left_BMN**2).sum(axis=2), (by_E_BMN**2).sum(axis=2)
-        square_BM[square_BM == 0] = np.inf  # nothing tells the E of a flat law
+        square_BM[square_BM == 0] = np.inf  # a flat law does not determine E
         sd_BM = np.sqrt(sse_BM / (len(x_N) - 3) / square_BM)
         return sse_BM, (left_BMN * by_E_BMN).sum(axis=2) / square_BM, sd_BM
 
@@ -350,7 +329,7 @@ def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
 
 
 def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Floats) -> tuple[Floats, ...]:
-    """Gauss-Newton in ln y from the weighted line through ln(y - E), where a step that gains nothing is not taken.
+    """Gauss-Newton in ln y from the weighted line through ln(y - E), without steps that gain nothing.
 
     Returns:
         The parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
@@ -370,12 +349,12 @@ def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Float
 
 
 def _white(grid: FormGrid, rows: Floats) -> Floats:
-    """Rows of values at the models, [B, R or 1, any, N], whitened by each scatter."""
+    """Values at the models, [B, R or 1, any, N], whitened by each scatter."""
     return np.asarray(rows @ np.array([scatter.whiten_NN for scatter in grid.scatters]))
 
 
 def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Least squares of the target on (share, -share u), whitened, from some parameters on: the step, and J' R^-1 J."""
+    """The whitened least-squares step of the target on (share, -share u), and J' R^-1 J."""
     first, second, white = (_white(grid, each) for each in (share, -share * u_FN, target))
     J = np.stack([first, second], axis=3)
     A, toward = J @ J.swapaxes(3, 4), J @ white[..., None]
@@ -383,13 +362,13 @@ def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: F
         left_H = grid.held_FH - np.einsum("fhp,brfp->brfh", grid.held_FH2, theta)
         A = A + _HOLD * grid.held_FH2.swapaxes(1, 2) @ grid.held_FH2
         toward = toward + _HOLD * np.einsum("fhp,brfh->brfp", grid.held_FH2, left_H)[..., None]
-    told = _tells_both(A)[..., None, None]
-    step = np.linalg.solve(np.where(told, A, np.eye(2)), toward)
-    return np.where(told, step, 0.0)[..., 0], A
+    determined = _determines_both(A)[..., None, None]
+    step = np.linalg.solve(np.where(determined, A, np.eye(2)), toward)
+    return np.where(determined, step, 0.0)[..., 0], A
 
 
-def _tells_both(A_22: Floats) -> NDArray[np.bool_]:
-    """Whether the points tell both parameters of a component; not where its power law is but at one of the sizes."""
+def _determines_both(A_22: Floats) -> NDArray[np.bool_]:
+    """Whether the points determine both parameters, unlike a power law that only one size shows."""
     a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
     return np.asarray(a * c - b**2 > _SINGULAR * a * c)
 

@@ -1,17 +1,16 @@
-"""Forms in several axes, each near its optimum, with misfit that varies smoothly: weighed and mixed.
+"""Averages forms in several axes, linearised about their optima, with a smooth misfit.
 
-Along one axis a grid over what is not linear in a form is small (`rbpx.laws.forms.candidates`). In size and tokens
-each form is taken as linear about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. It may bend, one more column says that the exponent of an axis changes at one place or with another axis,
-or drift, more columns say that each exponent changes steadily along its own axis and along the others. No form is
-exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus scatter, of which the
-checkpoints of one run have a part in common. Form, bend or drift, length and size of the misfit, that part, and the
-size of it all are averaged over, with weights prior * evidence^.85: the evidence is tempered because small deviations
-from all forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian
-Analysis 12, 2017). The scatter has a prior, as a few runs leave nothing that tells it. Points far off the best form
-have their scatter enlarged to what they are off.
+Along one axis a grid over the nonlinear parameters is small (`rbpx.laws.forms.candidates`). In size and tokens each
+form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its constants.
+A form may bend (one more column: the exponent of an axis changes at one place or with another axis) or drift (more
+columns: each exponent changes steadily along its own axis and the others). Misfit is a Gaussian process in the
+logarithms of the axes, plus scatter, part of which the checkpoints of a run share. Form, bend or drift, length and size
+of the misfit, the shared part and the scale are averaged with weights prior * evidence^.85. The evidence is tempered
+because small misfit common to all forms would otherwise separate them with too much confidence (P. Gruenwald and T. van
+Ommen, Bayesian Analysis 12, 2017). The scatter has a prior, as a few runs do not determine it. Points far from the best
+form get a larger scatter.
 
-The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
+The constants were chosen on simulated data (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
 
 Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components, R runs of
 n points each.
@@ -31,43 +30,38 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.numeric import Floats
 
 _LENGTHS: Final = (0.7, 1.4, 2.8, 5.6)  # of the misfit, in the logarithm of an axis
-_MISFITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # its standard deviation over that of the scatter
+_MISFITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # standard deviation of the misfit over that of the scatter
 _NONE: Final = 0.2  # prior weight of no misfit
-_IN_COMMON: Final = (0.0, 0.5, 0.9, 0.97)  # share of the variance that the checkpoints of a run have in common
+_IN_COMMON: Final = (0.0, 0.5, 0.9, 0.97)  # shared part of the variance of the checkpoints of a run
 _SCALES: Final = np.array([0.25, 0.4, 0.63, 1.0, 1.6, 2.5, 4.0, 6.0])  # of the scatter over its estimate
-_SCATTER: Final = 0.006  # of ln y, before any point is seen
-_SCATTER_COUNTS: Final = 2.0  # points that this is worth
+_SCATTER: Final = 0.006  # of ln y, prior
+_SCATTER_COUNTS: Final = 2.0  # points that the prior counts for
 _DRIFTS: Final = 0.4  # prior weight of a form that drifts
-_BENT: Final = 0.24  # of one with one bend, where it may have any
+_BENT: Final = 0.24  # prior weight of one bend, where bends are possible
 _BENDS: Final = (0.33, 0.67)  # quantiles of an axis
 _BENDING: Final = 0.4  # prior standard deviation of the relative change of an exponent at a bend
 _MIXING: Final = 0.1  # of that of the first axis with one unit of the logarithm of the second
 _ROUNDING: Final = 0.5  # of a logarithm, the width of a bend
-_FEWEST: Final = 4  # places along an axis, for a bend
+_FEWEST: Final = 4  # values along an axis, for a bend
 _SAME: Final = 0.01  # of a logarithm
-_OWN: Final = 0.25  # prior standard deviation of the relative change of an exponent with one unit of its own logarithm
-_OTHER: Final = 0.5  # with one of the logarithm of another axis
+_OWN: Final = 0.25  # prior standard deviation of the relative change of an exponent by unit of its own logarithm
+_OTHER: Final = 0.5  # by unit of the logarithm of another axis
 _EVIDENCE: Final = 0.85
-_OUTLYING: Final = 5.0  # standard deviations by the median, beyond which a point counts less
-_EXACT: Final = 1e-7  # of ln y: the least distance from a form that is believed
-_NUGGET: Final = 1e-8  # of the variance of the misfit, so that rounding leaves it positive
-_NOWHERE: Final = 1e5  # logarithm of an axis, where no misfit reaches
+_OUTLYING: Final = 5.0  # standard deviations, from the median, beyond which a point counts less
+_EXACT: Final = 1e-7  # of ln y, the least distance from a form
+_NUGGET: Final = 1e-8  # of the variance of the misfit, against rounding
+_NOWHERE: Final = 1e5  # logarithm of an axis, beyond the reach of misfit
 _NORMAL: Final = 10**6  # degrees of freedom
 
 
 @dataclass(frozen=True, eq=False)
-class Nearby:
-    """A form near its optimum.
+class LinearisedForm:
+    """A form linearised about its optimum.
 
     Attributes:
-        name: of the form.
-        prior: of these constants; 1 in all where the form has several.
-        ln_y_N: at the points.
-        J_NP: derivatives by its constants, each times the prior standard deviation of the constant.
+        prior: of these constants; with sum 1 where the form has several optima.
+        J_NP: derivatives of ln y by its constants, times their prior standard deviations.
         slope_NA: derivatives by the logarithm of each axis.
-        ln_y_T: at the targets.
-        J_TP: as J_NP.
-        slope_TA: as slope_NA.
     """
 
     name: str
@@ -81,33 +75,35 @@ class Nearby:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed:
-    """What the forms say of the targets: a mixture of ln y for each of T, and the form of each component."""
+class FormMixture:
+    """Averaged forms: a mixture of ln y for each of T targets, and the form of each component."""
 
     mixture: TMixture
     name_G: NDArray[np.str_]
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each form; they sum to 1."""
+        """Weight of each form."""
         names = dict.fromkeys(self.name_G.tolist())
         return {name: float(self.mixture.weight[0, self.name_G == name].sum()) for name in names}
 
 
-def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]) -> Mixed:
-    """Weigh and mix forms.
+def average_linearised(
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> FormMixture:
+    """Averages forms.
 
     Args:
-        forms: near their optima at the same points; at least one.
+        forms: linearised at the same points, at least one.
         x_NA: logarithms of the axes at the points.
-        x_TA: at the targets; None where these are not ln y of a new run but functions of the constants alone, which
-            neither misfit nor scatter moves (with slopes of 0).
-        ln_y_N: what was measured.
-        run_N: which run each point is of.
+        x_TA: the same at the targets; None for targets that are functions of the constants alone (with slopes of 0),
+            without misfit and scatter.
+        ln_y_N: measured values.
+        run_N: run of each point.
     """
     names, parts = [], []
     shape_TA = forms[0].slope_TA.shape
-    for kind, way, left_N in _weighed(
+    for kind, way, left_N in _components(
         forms, x_NA, np.full(shape_TA, _NOWHERE) if x_TA is None else x_TA, ln_y_N, run_N
     ):
         form = forms[way.place]
@@ -119,27 +115,20 @@ def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floa
     centre_TG, scale_TG = (np.hstack([part[i] for part in parts]) for i in (0, 1))
     weight_G = _shares(np.concatenate([part[2] for part in parts]))
     weight_TG = np.broadcast_to(weight_G, centre_TG.shape)
-    return Mixed(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
+    return FormMixture(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
 
 
-def draw(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64], n: int, seed: int = 0
+def draw_linearised(
+    forms: Sequence[LinearisedForm],
+    x_NA: Floats,
+    x_TA: Floats,
+    ln_y_N: Floats,
+    run_N: NDArray[np.int64],
+    n: int,
+    seed: int = 0,
 ) -> tuple[Floats, Floats]:
-    """Draws of the law at all targets together, over forms, misfit and constants.
-
-    Args:
-        forms: as all but n and seed in `mix`.
-        x_NA: there.
-        x_TA: there.
-        ln_y_N: there.
-        run_N: there.
-        n: how many.
-        seed: of them.
-
-    Returns:
-        Ln y of the law [n, T], and the standard deviation of the scatter of a run about it [n].
-    """
-    found = list(_weighed(forms, x_NA, x_TA, ln_y_N, run_N))
+    """Returns n joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
+    found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
     ln_weight_GV = [kind.ln_prior + way.ln_prior + _posterior(way, left_N, kind)[2] for kind, way, left_N in found]
     rng = np.random.default_rng(seed)
     times_GV = rng.multinomial(n, _shares(np.concatenate(ln_weight_GV))).reshape(len(found), len(_SCALES))
@@ -163,23 +152,16 @@ def draw(
 
 
 def without_each(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Floats:
-    """By how much the mean of ln y moves at each target where one run is left out, [R, T]: run r is row r.
+    """Returns the move of the mean of ln y at each target without run r, [R, T], for runs 0 to R - 1.
 
-    Each form stays near its optimum of all runs, and the scatter that of all. What a run is off, foretold from the
-    others, is K_rr e_r = (K y)_r with K the inverse of the covariance of the points; it moves the targets by -W_r e_r,
-    W their weights on the points, and its density leaves the evidence.
-
-    Args:
-        forms: as all in `mix`.
-        x_NA: there.
-        x_TA: there.
-        ln_y_N: there.
-        run_N: there, from 0 up without gaps.
+    Forms stay linearised at the optimum of all runs, with their scatter. With K the inverse covariance of the points,
+    the error of a run predicted by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being
+    their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
-    for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
+    for kind, way, left_N in _components(forms, x_NA, x_TA, ln_y_N, run_N):
         centre_TV, _, ln_evidence_V = _posterior(way, left_N, kind)
         off_RTV, ln_density_RV = _left_out(way, left_N, kind, runs)
         means.append(forms[way.place].ln_y_T[:, None] + centre_TV)
@@ -194,15 +176,14 @@ def without_each(
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """One kind of scatter; what follows is whitened by it.
+    """One kind of scatter; the other arrays are whitened by it.
 
     Attributes:
-        ln_prior: with what its determinant says.
-        length: of the misfit; infinite without.
-        misfit: its standard deviation over that of the scatter.
-        root_NN: of the covariance of the points over the variance of the scatter, below the diagonal.
+        ln_prior: includes the determinant.
+        misfit: standard deviation of the misfit over that of the scatter.
+        root_NN: lower root of the covariance of the points over the variance of the scatter.
         white_TN: covariance of targets and points.
-        rest_T: variance of a new run that the points leave, over that of the scatter.
+        rest_T: remaining variance of a new run, over that of the scatter.
     """
 
     ln_prior: float
@@ -214,25 +195,16 @@ class _Kind:
 
     @cached_property
     def white_NN(self) -> Floats:
-        """What whitens: the inverse of that root."""
         return np.asarray(solve_triangular(self.root_NN, np.eye(len(self.root_NN)), lower=True, check_finite=False))
 
     @cached_property
     def inverse_NN(self) -> Floats:
-        """The inverse of the covariance itself."""
         return self.white_NN.T @ self.white_NN
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """One form, as it is, bent or drifting.
-
-    Attributes:
-        place: of the form.
-        ln_prior: of that, and of the constants.
-        J_NP: derivatives, whitened; the prior of their coefficients is standard normal.
-        J_TP: at the targets.
-    """
+class _Variant:
+    """One form, unchanged, bent or drifting; J_NP is whitened, with standard normal coefficients."""
 
     place: int
     ln_prior: float
@@ -240,14 +212,14 @@ class _Way:
     J_TP: Floats
 
 
-def _weighed(
-    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
-) -> Iterator[tuple[_Kind, _Way, Floats]]:
-    """Each kind of scatter with each way, and what the form leaves, whitened."""
+def _components(
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> Iterator[tuple[_Kind, _Variant, Floats]]:
+    """Each kind of scatter with each way, and the whitened residuals of the form."""
     ways = [(place, *way) for place, form in enumerate(forms) for way in _changing(form, x_NA, x_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
     best_N = left_KN[np.argmin(np.abs(left_KN).sum(axis=1))]
-    # A robust fit goes through about as many points as it has constants: the others say how far off is usual.
+    # A robust fit passes through about as many points as it has constants; the others show the usual distance.
     n_constants = min(form.J_NP.shape[1] for form in forms)
     left_over_N = np.sort(np.abs(best_N))[n_constants:]
     typical = 1.4826 * float(np.median(left_over_N)) + _EXACT if len(left_over_N) else math.inf
@@ -261,7 +233,7 @@ def _weighed(
         rest_T = 1 + misfit**2 - (white_TN**2).sum(axis=1)
         kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, L_NN, white_TN, rest_T)
         for place, prior, J_NP, J_TP in ways:
-            way = _Way(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
+            way = _Variant(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
             yield kind, way, white[:, place]
             at += J_NP.shape[1]
 
@@ -271,8 +243,8 @@ def _shares(ln_weight_G: Floats) -> Floats:
     return np.asarray(weight_G / weight_G.sum())
 
 
-def _changing(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
-    """The prior weight and the columns of a form as it is, of each bend that it may have, and of one that drifts.
+def _changing(form: LinearisedForm, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
+    """Prior weight and columns of a form: unchanged, with each bend, and drifting.
 
     Where the exponent of axis a grows by the share d with each unit of the logarithm of axis b, ln y changes by d times
     its slope in a times both logarithms, about their means.
@@ -310,12 +282,8 @@ def _scatters(
             yield math.log(prior / len(shares)), length, misfit, own_NN + of_NN, of_TN
 
 
-def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
-    """What one kind of scatter, at each scale, says of the targets beyond the form, and how likely it makes the points.
-
-    Returns:
-        Centre and standard deviation [T, V], and the tempered ln evidence [V] but for ln |R|.
-    """
+def _posterior(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
+    """Centre and standard deviation of the targets about the form, [T, V]; tempered ln evidence without ln |R|, [V]."""
     scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
     pull_PV = theta_PV * known_PV * scale_V**2
     square_V = (left_N @ left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2
@@ -325,11 +293,10 @@ def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, 
     return centre_TV, np.sqrt(variance_TV), _EVIDENCE * ln_evidence_V
 
 
-def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Scales [V], and independent combinations of the coefficients.
+def _coefficients(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Scales [V], and of independent combinations of the coefficients mean and precision, [P, V].
 
-    Returns:
-        The scales, mean and precision [P, V], derivatives at the targets [T, P], and whitened at the points [N, P].
+    Then their derivatives at the targets [T, P], and whitened at the points [N, P].
     """
     (N, P), J_NP = way.J_NP.shape, way.J_NP
     square_P, turn_PP = np.linalg.eigh(J_NP.T @ J_NP)
@@ -345,7 +312,7 @@ def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Float
 
 
 def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Runs of as many points, [R], and the places of these, [R, n]; for each such number."""
+    """By number of points, the runs [R] and the indices of their points [R, n]."""
     places = [np.flatnonzero(run_N == run) for run in range(int(run_N.max()) + 1)]
     counts = np.array([len(each) for each in places])
     return [
@@ -354,9 +321,9 @@ def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[
 
 
 def _left_out(
-    way: _Way, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    way: _Variant, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 ) -> tuple[Floats, Floats]:
-    """What each run moves the targets by, [R, T, V], and the ln density of its points given the others, [R, V]."""
+    """Move of the targets by each run, [R, T, V], and ln density of its points given the others, [R, V]."""
     scale_V, theta_PV, known_PV, toward_TP, turned_NP = _coefficients(way, left_N, kind)
     white_NN = kind.white_NN
     each_PV, K_NP = 1 / (scale_V**2 * known_PV), white_NN.T @ turned_NP

@@ -1,9 +1,8 @@
-"""How models of a ladder scatter about a law: alone, together with their neighbours, or with a departure.
+"""Covariances of the scatter of models about a law: independent, correlated between neighbours, or with a departure.
 
-A ladder rarely says whether its last run went wrong, its two largest were undertrained or its largest sizes are
-noisier, and then a form that bends or ends in an offset explains them as well. So each departure of
-`rbpx.laws.intervals.misfit` has a small prior weight beside even scatter: where the points cannot rule it out the
-interval of a new model, which is taken to be undisturbed, holds what would follow.
+A few sizes do not show whether the last run failed, the two largest are undertrained or large sizes scatter more, which
+a bend or an offset would explain as well. So each departure of `rbpx.laws.intervals.misfit` has a small prior weight,
+and the interval of a new, undisturbed model includes its consequences unless the points rule it out.
 
 Shapes: N models, T other sizes.
 """
@@ -19,21 +18,21 @@ from rbpx.laws.intervals.misfit import Covariance, Departure, departures
 from rbpx.laws.numeric import Floats
 
 _HALF_DECADE: Final = 0.5 * math.log(10)
-_CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # of two models half a decade apart: prior weight
+_CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # between models half a decade apart: prior weight
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatterModel:
     """One covariance R of the scatter.
 
     Attributes:
         prior: its weight.
         whiten_NN: L of R^-1 = L L'.
         ln_det: ln |R|.
-        onward: to other sizes, given by ln S [T]: how residuals are carried over [T, N], and the variance of a new
-            model that this leaves [T], over that of the scatter.
+        onward: maps ln S of other sizes, [T], to the weights of the residuals there, [T, N], and the remaining variance
+            of a new model over that of the scatter, [T].
         is_correlated: between neighbouring sizes.
-        departs: the departure that it is.
+        departs: the departure, if it is one.
     """
 
     prior: float
@@ -46,19 +45,14 @@ class Scatter:
     @classmethod
     def of(
         cls, prior: float, R_NN: Floats, onward: Callable[[Floats], tuple[Floats, Floats]], rho: float = 0.0
-    ) -> "Scatter":
-        """Of a covariance."""
+    ) -> "ScatterModel":
+        """Returns the scatter of a covariance."""
         whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
         return cls(prior, whiten_NN, float(np.linalg.slogdet(R_NN)[1]), onward, rho > 0)
 
 
-def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatter, ...]:
-    """Even scatter, alone and correlated, then each departure.
-
-    Args:
-        x_N: ln S, increasing.
-        departs: prior weight of each kind, together less than 1.
-    """
+def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[ScatterModel, ...]:
+    """Returns even scatter, independent and correlated, then each departure, by prior weights with a sum below 1."""
     even = 1 - sum(departs.values())
     found = [correlated(x_N, rho, 1.0, even * weight) for rho, weight in _CORRELATIONS.items()]
     of = [each for each in departures(x_N) if each.kind in departs] if departs else []
@@ -68,16 +62,16 @@ def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatte
         def onward(x_T: Floats, each: Covariance = each) -> tuple[Floats, Floats]:
             return np.zeros((len(x_T), len(x_N))), each.of_new(x_T, x_N)
 
-        found.append(replace(Scatter.of(prior, each.R_NN, onward), departs=each.kind))
+        found.append(replace(ScatterModel.of(prior, each.R_NN, onward), departs=each.kind))
     return tuple(found)
 
 
-def correlated(x_N: Floats, rho: float, common: float, prior: float) -> Scatter:
-    """`common` rho^(half decades apart) of different models."""
+def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterModel:
+    """Returns scatter with correlation `common` * rho^(half decades apart) between different models."""
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
-    # A new model of a size that was measured shares no more with that one than a neighbour half a decade away, or
-    # than replicates do.
+    # A new model shares no more with a measured one of its size than a neighbour half a decade away does, or
+    # than models of one size do.
     most = rho if common == 1.0 else common
 
     def onward(x_T: Floats) -> tuple[Floats, Floats]:
@@ -85,10 +79,9 @@ def correlated(x_N: Floats, rho: float, common: float, prior: float) -> Scatter:
         carry_TN = R_TN @ np.linalg.inv(R_NN)
         return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
 
-    return Scatter.of(prior, R_NN, onward, rho)
+    return ScatterModel.of(prior, R_NN, onward, rho)
 
 
 def _correlation(x_T: Floats, x_N: Floats, rho: float) -> Floats:
-    """Correlation rho^(half decades apart) of what models have in common, none for rho = 0; shape [T, N]."""
     apart_TN = np.abs(x_T[:, None] - x_N) / _HALF_DECADE
     return np.asarray(rho**apart_TN) if rho else np.zeros_like(apart_TN)

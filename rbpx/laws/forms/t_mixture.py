@@ -1,6 +1,6 @@
-"""Mixtures of Student's t: where their quantiles are, and how much of them lies below a value.
+"""Mixtures of Student's t: quantiles, and probabilities below a value.
 
-Shapes: G components, with any number of mixtures before them, written as dots.
+Shapes: G components; dots are any number of mixtures.
 """
 
 import math
@@ -14,21 +14,20 @@ from scipy.special import stdtr, stdtrit
 from rbpx.laws.numeric import Floats
 
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
-_STEPS: Final = 100  # to a quantile, of which some ten are taken
+_STEPS: Final = 100  # at most; some ten are usual
 _CLOSE: Final = 1e-13  # of a quantile
-_LONG: Final = 40  # degrees of freedom, half of which a sum in sines has terms
+_LONG: Final = 40  # degrees of freedom; a sum in sines has half as many terms
 _NEAR: Final = 1e-3  # in probability
 
 
 @dataclass(frozen=True, eq=False)
 class TMixture:
-    """Mixtures with the same degrees of freedom in each component.
+    """Mixtures whose components have the same degrees of freedom.
 
     Attributes:
         centre: of each component, shape [..., G].
-        scale: of each component, 0 where it is a point, shape [..., G].
-        weight: of each component, shape [..., G]; they sum to 1 over the last axis.
-        dof: degrees of freedom.
+        scale: of each component, 0 for a point, shape [..., G].
+        weight: of each component, shape [..., G]; with sum 1 over the last axis.
     """
 
     centre: Floats
@@ -37,31 +36,27 @@ class TMixture:
     dof: int
 
     def only(self, mask_G: NDArray[np.bool_]) -> "TMixture":
-        """The mixture of some of the components alone."""
+        """Returns the mixture of some of the components."""
         weight = self.weight[..., mask_G]
         weight = weight / weight.sum(axis=-1, keepdims=True)
         return TMixture(self.centre[..., mask_G], self.scale[..., mask_G], weight, self.dof)
 
     def at(self, place: int) -> "TMixture":
-        """One of the mixtures of the first axis."""
+        """Returns one of the mixtures of the first axis."""
         return TMixture(self.centre[place], self.scale[place], self.weight[place], self.dof)
 
     def widened(self, factor: Floats, about: Floats) -> "TMixture":
-        """The mixtures with all distances from a value of each times a factor of each, both of shape [...]."""
+        """Returns the mixtures with all distances from `about` multiplied by `factor`, both of shape [...]."""
         factor, about = factor[..., None], about[..., None]
         return TMixture(about + factor * (self.centre - about), factor * self.scale, self.weight, self.dof)
 
     def below(self, value: ArrayLike) -> Floats:
-        """The probability of less than a value, by mixture, shape [...]; to 1e-15, however small it is."""
+        """Returns the probability below a value, [...], to an absolute error of 1e-15."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
         return np.asarray((self.weight * _nearly_below(away, self.scale, self.dof)).sum(axis=-1))
 
     def quantiles(self, tails: ArrayLike) -> Floats:
-        """Quantiles shape [..., Q].
-
-        Args:
-            tails: the probability below each, shape [Q].
-        """
+        """Returns the quantiles, [..., Q], at Q probabilities."""
         tail_Q = np.asarray(tails, dtype=np.float64)
         greatest = self.weight.max(axis=-1, keepdims=True)
         counts_G = np.any(self.weight > _NEGLIGIBLE * greatest, axis=tuple(range(self.weight.ndim - 1)))
@@ -77,9 +72,9 @@ class TMixture:
 
 
 def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof: int) -> Floats:
-    """The quantile of each of R mixtures [R, G] at a probability of its own [R], by Newton's steps in a bracket."""
+    """Quantiles of R mixtures [R, G] at one probability each [R], by Newton steps in a bracket."""
     t = stdtrit(dof, tail)
-    # Each lies between the least and the greatest quantile of the components that count.
+    # Each lies between the extreme quantiles of the components.
     of_component = np.where(weight > 0, centre + scale * t[:, None], np.nan)
     lo, hi = np.nanmin(of_component, axis=-1), np.nanmax(of_component, axis=-1)
     at = np.nansum(weight * of_component, axis=-1)
@@ -89,12 +84,12 @@ def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof:
         below = (weight * _nearly_below(away, scale, dof)).sum(axis=-1)
         lo, hi = np.where(below < tail, at, lo), np.where(below < tail, hi, at)
         of_t = stdtrit(dof, below)
-        with np.errstate(divide="ignore", invalid="ignore"):  # between points there is no density: halve
+        with np.errstate(divide="ignore", invalid="ignore"):  # without density the bracket is halved
             density = (weight * _density(away, scale, dof)).sum(axis=-1)
-            # Far away on the scale of Student's t, on which a single component is a line.
+            # Far away use the scale of Student's t, where a single component is linear.
             far = (of_t - t) * _density(of_t, np.ones(()), dof) / density
             newton = at - np.where(np.abs(below - tail) < _NEAR, (below - tail) / density, far)
-        # Newton's step where it stays in the bracket and shrinks by half, else to the middle of the bracket.
+        # Newton's step if it stays in the bracket and at most half as long as the last, else bisection.
         shrinks = (lo <= newton) & (newton <= hi) & (np.abs(newton - at) <= np.abs(step) / 2)
         following = np.where(shrinks, newton, (lo + hi) / 2)
         step, at = following - at, following
@@ -108,34 +103,32 @@ def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof:
 
 
 def _density(away: Floats, scale: Floats, dof: int) -> Floats:
-    """The derivative of `_below`; 0 for a point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         density = _height(dof) / scale * (1 + (away / scale) ** 2 / dof) ** (-(dof + 1) / 2)
     return np.asarray(np.where(scale > 0, density, 0.0))
 
 
 def _height(dof: int) -> float:
-    """The density of Student's t at its centre."""
     return math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(dof * math.pi)
 
 
 def _below(away: Floats, scale: Floats, dof: int) -> Floats:
-    """Student's t distribution function at a distance from the centre; a point has no scale: all or nothing."""
+    """Student's t distribution function at a distance from the centre; 0 or 1 for a point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))
 
 
 def _nearly_below(away: Floats, scale: Floats, dof: int) -> Floats:
-    """As `_below`, to 1e-15 in probability."""
+    """`_below`, to 1e-15 in probability."""
     return _below(away, scale, dof) if dof > _LONG else _below_in_sines(away, scale, dof)
 
 
 def _below_in_sines(away: Floats, scale: Floats, dof: int) -> Floats:
-    """As `_below`, where what is small may be rounded off: a tenth of the time of the incomplete beta function.
+    """`_below` with rounding of small values, in a tenth of the time of the incomplete beta function.
 
     Source: Abramowitz and Stegun, 26.7.3 and 26.7.4.
     """
-    # The tangent of an angle, infinite beside a point.
+    # The tangent of an angle; infinite for a point.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         slope = np.where(away == 0, 0.0, away / (scale * math.sqrt(dof)))
         cosine2 = 1 / (1 + slope**2)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from rbpx.laws.intervals.estimate import LEVEL, Z
-from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.verdict import Backtest, widening_of
 
 _LEVEL: Final = 0.02  # of a binomial test of what holds: fits are not quite independent
@@ -43,7 +43,7 @@ def widening_at(tests: Sequence[Backtest], n_models: int, beyond: float) -> floa
     factor = widening_of(tests, n_models) if n_models > 2 else 1.0
     if not too_few_hold(tests):
         return factor
-    errors = [(test.predicted.beyond, in_sd(test.predicted.estimate, test.measured)) for test in tests]
+    errors = [(test.predicted.beyond, error_in_sd(test.predicted.estimate, test.measured)) for test in tests]
     known = sorted((abs(math.log(far / beyond)), abs(error) / Z) for far, error in errors if error is not None)
     alike = [error for _, error in known[: (len(known) + 1) // 2]]
     if not alike:

@@ -20,11 +20,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms
+from rbpx.laws.forms.candidates import FormFits, FormGrid, LawForm, fit_forms
 from rbpx.laws.forms.scatters import correlated
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.prediction.verdict import Backtest
 
 FEWEST: Final = 3  # models
@@ -108,7 +108,7 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
     grid = FormGrid(
         place_N,
         tuple(correlated(place_N, *each, prior) for each, prior in scatters.items()),
-        np.where((of_x_F > 0) | (of_y_F > 0), Shape.offset, Shape.power),
+        np.where((of_x_F > 0) | (of_y_F > 0), LawForm.offset, LawForm.power),
         prior_F,
         of_y_F,
         lambda place_T: -np.log(np.exp(-place_T[:, None] / stretch) - E_x_F) - middle_F,
@@ -176,7 +176,7 @@ def _compared(m: int, fitted_N: Floats, told: Sequence[Estimate], x_T: Floats, y
     tests, places = [], (1 / fitted_N).tolist()
     for x, y, measured in zip(x_T.tolist(), told, y_T.tolist(), strict=True):
         value = y.value or 0.0
-        predicted = Prediction(1 / x, value, y.lo, y.hi, outside(1 / x, places))
+        predicted = Prediction(1 / x, value, y.lo, y.hi, extrapolation_factor(1 / x, places))
         tests.append(Backtest(m, 1 / x, predicted, measured, (value - measured) / measured))
     return tests
 

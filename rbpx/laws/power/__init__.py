@@ -1,1 +1,1 @@
-"""Fits a power law in size, with or without an offset, and finds its uncertainty."""
+"""Power laws in model size: the fit, with or without an irreducible loss, and its uncertainty."""

@@ -1,9 +1,9 @@
-"""The regression of a power law, its intervals, R2, information criteria and p values, from points and replicates.
+"""Estimates, intervals, R2, information criteria and p values of a power law, from points and bootstrap replicates.
 
-An interval over documents and models is not that of one distribution (`half_width`), so a p value is found from the
-interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
+A p value is the level at which the interval just reaches 0, as an interval over documents and models does not belong to
+one distribution (`half_width`).
 
-Shapes: N sizes, B replicates of the documents, P parameters, G steps along a valley, T tests.
+Shapes: N sizes, B bootstrap replicates of the documents, P parameters, G steps along a valley, T tests.
 """
 
 import math
@@ -20,27 +20,26 @@ from rbpx.laws.numeric import Floats, halved
 from rbpx.laws.power.parameters import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
-from rbpx.laws.power.unequal import Unequal, regress_unequal
+from rbpx.laws.power.unequal import RunWeights, regress_weighted
 from rbpx.status import Status
 
 
 def centred(S_N: Floats) -> tuple[Floats, float]:
-    """ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
+    """Returns ln(S / S_ref), S_ref being the geometric mean of the sizes, and ln S_ref."""
     ln_S_ref = float(np.log(S_N).mean())
     return np.log(S_N) - ln_S_ref, ln_S_ref
 
 
 def regression_of(
-    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING, unequal: Unequal | None = None
+    S_N: Floats,
+    y_N: Floats,
+    method: Method,
+    given: Mapping[str, float] = NOTHING,
+    run_weights: RunWeights | None = None,
 ) -> Regression | Status:
-    """The regression, or the status that says why there is none: no_variation where all y are equal.
+    """Fits the regression of ln y on ln S, or returns the status that says why there is none.
 
-    Args:
-        S_N: sizes.
-        y_N: values.
-        method: how ln y is regressed on ln S.
-        given: constants that are held.
-        unequal: how points count; needed where the method is weighted.
+    `given` are fixed parameters; the weighted method needs `run_weights`.
     """
     if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
         return Status.too_few_sizes
@@ -49,8 +48,8 @@ def regression_of(
     if np.all(y_N == y_N[0]):
         return Status.no_variation
     x_N, ln_S_ref = centred(S_N)
-    if unequal is not None:
-        regression = regress_unequal(x_N, np.log(y_N), unequal)
+    if run_weights is not None:
+        regression = regress_weighted(x_N, np.log(y_N), run_weights)
     elif method is Method.weighted:
         return Status.no_variances
     elif given:
@@ -60,12 +59,12 @@ def regression_of(
     return regression if regression.converged else Status.not_converged
 
 
-def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
-    """The uncertainty of a regression; replicates whose refit does not converge are left out."""
+def uncertainty_of(regression: Regression, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
+    """Returns the uncertainty of a regression, without the replicates whose fit does not converge."""
     if replicates is None:
         return uncertainty(regression, None, x_N)
     text: Moments | None
-    if regression.is_linear:  # mean and covariance of the refits, without these
+    if regression.is_linear:  # mean and covariance in closed form, without fitting the replicates
         L_PN = regression.sensitivity_PN
         text = Moments(L_PN @ replicates.mean_N - regression.theta_P, replicates.covariance_of(L_PN))
         return uncertainty(regression, (text, replicates), x_N)
@@ -79,16 +78,12 @@ def spread_of(regression: Regression, x_N: Floats, replicates: Replicates | None
 
 
 _NUMERATOR_CERTAIN: Final = 1e6
-_REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit
-_STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
+_REACH: Final = np.linspace(-8, 24, 161)  # around alpha, in half widths of its linear interval
+_STEEPEST: Final = 4.0  # larger exponents describe a step between two sizes
 
 
 def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """R2's 95 % interval: the noncentralities under which F, 1 and n - 2 degrees of freedom, is at its quantiles.
-
-    Args:
-        r2: in [0, 1), of a regression with one slope.
-        n: number of sizes, above 2.
+    """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
 
     Source:
         M. L. Smithson, Correct Confidence Intervals for Various Regression Effect Sizes, Educational and Psychological
@@ -101,10 +96,9 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
 
 
 def _noncentrality(F: float, dof: int, tail: float) -> float:
-    """The noncentrality under which F has this probability of being at least as large; 0 where none is."""
     if F > _NUMERATOR_CERTAIN:
         return F * 2 * float(gammaincinv(dof / 2, tail)) / dof
-    if 1 - tail >= ncfdtr(1, dof, 0.0, F):  # even no noncentrality at all leaves F below its quantile
+    if 1 - tail >= ncfdtr(1, dof, 0.0, F):  # F is below its quantile without any noncentrality
         return 0.0
     high = max(F, 1.0)
     while ncfdtr(1, dof, high, F) > 1 - tail:
@@ -113,14 +107,9 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
 
 
 def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
-    """95 % intervals of functions of a law with an offset, [P, 2], along the valley of its exponent; NaN where open.
+    """Returns 95 % profile intervals of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
 
-    Args:
-        x_N: ln(S / S_ref).
-        ln_y_N: logarithms of the values.
-        theta_P: ln_C_ref, alpha, E of the fit.
-        spread: its uncertainty.
-        gradients_PP: the functions, linear in theta; alpha first, E last.
+    The gradients are those of alpha, any function, E.
     """
     alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0])
     if width == 0:
@@ -136,13 +125,13 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
     ends_P2 += [-1, 1] * (np.hypot(reach_P2, shared_P[:, None]) - reach_P2)
     slope = float(x_N @ ln_y_N) / float(x_N @ x_N)
     without_offset = float(np.sum((ln_y_N - ln_y_N.mean() - slope * x_N) ** 2))
-    if without_offset <= limit:  # tested directly: the valley bends where E reaches 0, between two steps
+    if without_offset <= limit:  # tested directly, since the valley bends where E reaches 0
         ends_P2[2, 0] = 0.0
     return ends_P2
 
 
 def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
-    """The values where the sum of squares passes the limit, from the fit on; NaN if never, or if a search failed."""
+    """The values where the sum of squares passes the limit; NaN if it never does, or if a search failed."""
     over_G = ~(ss_G <= limit)
     at = int(np.argmax(over_G))
     if at == 0 or not np.isfinite(ss_G[at]):
@@ -152,10 +141,10 @@ def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
     return np.asarray(value_GP[at - 1] + (wanted - before) / (after - before) * (value_GP[at] - value_GP[at - 1]))
 
 
-def numbers(
+def law_estimates(
     regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """C, alpha and E of a law with their 95 % intervals."""
+    """Returns C, alpha and E of a law, with their 95 % intervals."""
     of_3P = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])  # alpha, ln C at S = 1, E
     P, free_PF, ends_32 = len(regression.theta_P), regression.free_PF, np.full((3, 2), math.nan)
     value_3 = of_3P[:, :P] @ regression.theta_P
@@ -163,7 +152,7 @@ def numbers(
         ends_32 = offset_ends(x_N, ln_y_N, regression.theta_P, spread, of_3P)
         if math.isfinite(ends_32[2, 1]):
             ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
-        for at in (1, 2):  # a valley may turn, so that an end of alpha is none of C
+        for at in (1, 2):  # the valley may turn, and the ends of alpha then do not enclose C
             if np.isfinite(ends_32[at]).all():
                 ends_32[at] = reaching(float(value_3[at]), tuple(ends_32[at].tolist()))
     elif has_interval:
@@ -178,13 +167,10 @@ def numbers(
     return ln_C.exp(), replace(alpha, stderr=stderr), E if P == 3 else NO_ESTIMATE
 
 
-def quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
-    """R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to one constant.
+def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
+    """Returns R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to a constant.
 
-    Args:
-        regression: of the points.
-        ln_y_N: logarithms of the values.
-        shows: whether R2 of a line has its interval.
+    R2 of a line has its interval if `shows`.
     """
     n = len(ln_y_N)
     w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
@@ -198,20 +184,14 @@ def quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estima
     return of_r2, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
 
 
-ALPHA: Final = 0.05  # a test with a smaller p is significant
+ALPHA: Final = 0.05  # of tests
 _SMALLEST: Final = 1e-100
 
 
 def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
-    """Two-sided p value of a function of fitted parameters being 0, under the interval of `Uncertainty.interval`.
+    """Returns the two-sided p value of a function of fitted parameters being 0, given its value and gradient.
 
-    Args:
-        value: the function at the fitted parameters.
-        gradient_P: its derivatives.
-        about: of the fit.
-
-    Returns:
-        p such that the interval at level 1 - p ends at 0; 0 below 1e-100.
+    At level 1 - p, `Uncertainty.interval` ends at 0. Values below 1e-100 are 0.
     """
     distance = abs(value - float(gradient_P @ about.bias_P))
 
@@ -226,10 +206,10 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 
 
 def holm(p_T: Sequence[float]) -> list[float]:
-    """Adjust the p values of several tests, so that one false finding among all of them has a chance of 0.05 at most.
+    """Adjusts p values of several tests, so that any false rejection has a probability of at most 0.05.
 
-    The smallest is multiplied by their number T, the next by T - 1 and so on; none may be smaller than one before it,
-    or above 1. Valid however the tests depend on each other.
+    The smallest is multiplied by T, the next by T - 1 and so on, without decreasing; at most 1. Tests may depend on
+    each other.
 
     Source:
         Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.

@@ -1,9 +1,9 @@
-"""Fits a law with an offset, y = E + C S^-alpha, by least squares of ln y to many sets of points at once.
+"""Fits y = E + C S^-alpha by least squares of ln y, for many sets of points at once.
 
-In ln y = ln C + ln(exp(-alpha x) + q), q = E / C, the best ln C is a mean, so two numbers are left to search. In alpha
-and q the sum of squares is a narrow and bent valley, as points hardly tell an offset from a smaller exponent. They do
-tell the slope -m of ln y at x = 0, where m = alpha / (1 + q), and how ln y bends there, by m^2 q: in m and q the valley
-is straight, and three or four of Newton's steps reach its floor.
+In ln y = ln C + ln(exp(-alpha x) + q) with q = E / C, the best ln C is a mean, so two parameters are left to search. In
+alpha and q the sum of squares is a narrow, bent valley, because points hardly distinguish an offset from a smaller
+exponent. They determine the slope -m of ln y at x = 0, m = alpha / (1 + q), and its curvature m^2 q. In m and q the
+valley is straight, and Newton's method needs three or four steps.
 
 Shapes: N sizes, P parameters (ln C, alpha, E), B sets of points.
 """
@@ -15,22 +15,18 @@ import numpy as np
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import Local, Objective, Sets, diagonal, minimise
 
-_SMALLEST_SHARE: Final = 2.0**-40  # of the power law in the whole; below it float64 hardly tells where it would go
-_LEAST_CURVATURE: Final = 1e-3  # of that of Gauss and Newton: below it the second derivatives are no valley
+_SMALLEST_SHARE: Final = 2.0**-40  # of the power law in y; float64 does not resolve smaller ones
+_LEAST_CURVATURE: Final = 1e-3  # of Gauss-Newton's; below it Newton's matrix is not used
 _ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
 
 
 def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
-    """The best law with an offset E >= 0 for each set of points, each from a start of its own.
+    """Fits a law with an offset E >= 0 to each set of points.
 
-    Args:
-        x_N: ln(S / S_ref), S_ref in the middle of the sizes.
-        ln_y_BN: logarithms of the values.
-        start_BP: where each search starts.
-        holds_alpha: keep the exponents of the starts.
+    x is ln(S / S_ref), with S_ref in the middle of the sizes; `holds_alpha` keeps the exponents of the starts.
 
     Returns:
-        Parameters, [B, P]; NaN where the search did not end.
+        Parameters, [B, P]; NaN where the search did not converge.
     """
     mean_B = ln_y_BN.mean(axis=1)
     most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)
@@ -53,13 +49,13 @@ def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: 
 
 
 def offset_residuals(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats) -> Floats:
-    """Residuals of ln y about laws with an offset, [B, N]; either may be one for all."""
-    with np.errstate(over="ignore"):  # no law reaches that far
+    """Returns residuals of ln y about laws with an offset, [B, N]; either argument may have one row for all."""
+    with np.errstate(over="ignore"):  # at exponents far from any optimum
         return np.asarray(ln_y_BN - np.log(np.exp(theta_BP[:, :1] - theta_BP[:, 1:2] * x_N) + theta_BP[:, 2:]))
 
 
 def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> Objective:
-    """Half the sum of squares by m (alpha where that is held) and q, the residuals about their mean."""
+    """Half the sum of squares by m (alpha if it is fixed) and q, residuals being centred."""
     length_B, xx_N = np.linalg.norm(about_NB, axis=0), x_N**2
 
     def at(theta_PB: Floats, sets: Sets) -> Local:
@@ -70,7 +66,7 @@ def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> Objective:
         r_NB = about_NB[:, sets] + np.log(per_law_NB)
         r_NB -= r_NB.mean(axis=0)
         value_B = np.einsum("nb,nb->b", r_NB, r_NB) / 2
-        # ln of the law has the derivatives -x share by alpha and 1 / law by q; the means of these do not matter.
+        # The derivatives of ln y are -x share by alpha and 1 / law by q; they are centred below.
         J_PNB = np.stack([-x_N[:, None] * share_NB, per_law_NB])
         slope_PB = -np.einsum("pnb,nb->pb", J_PNB, r_NB)
         r_NB *= per_law_NB

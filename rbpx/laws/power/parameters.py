@@ -1,4 +1,4 @@
-"""Constants of a power law that are given: which ones may be, and what points say of them."""
+"""Which parameters of a power law can be fixed or have a prior, and how well such values agree with the points."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,22 +9,20 @@ from rbpx.laws.names import Method
 from rbpx.laws.priors import Pin
 
 PINNABLE: Final = {Method.ols: ("C", "alpha"), Method.offset: ("C", "alpha", "E")}
-"""The constants of each method that can be given."""
+"""Parameters that can be fixed or have a prior, by method."""
 
 NOTHING: Final[Mapping[str, float]] = {}
-_AGAINST: Final = 0.05  # a smaller p speaks against a value
+_AGAINST: Final = 0.05  # a value with a smaller p is refused
 
 
 @dataclass(frozen=True)
 class FixedParameter:
-    """A constant that was given.
+    """A fixed parameter, or one with a prior.
 
     Attributes:
-        name: of it.
-        pin: what was given.
-        p: of the test of the value against the points, the other constants free.
-        free: what the points say of it without.
-        now: what it is; of a prior with what the points add.
+        p: p value of `pin.value`, tested with the other parameters free.
+        free: estimate without `pin`.
+        now: estimate in the law; for a prior, the posterior.
     """
 
     name: str
@@ -35,10 +33,10 @@ class FixedParameter:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the points speak against the value."""
+        """Whether the points contradict the value."""
         return self.p is not None and self.p < _AGAINST
 
     def record(self) -> dict[str, Any]:
-        """In params."""
+        """Returns the entry in `params`."""
         of = {"value": self.pin.value, "sd": self.pin.sd, "p": self.p}
         return of | flat({"free": self.free, "now": self.now})

@@ -1,4 +1,4 @@
-"""A prediction at a size that was not fitted, with the interval of one new model."""
+"""A prediction at a size without a model, with the 95 % interval of one new model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,17 +9,15 @@ from rbpx.laws.intervals.estimate import Estimate
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a new model of size S would show, by one law or averaged over forms.
+    """Predicted value of a new model of size S, by one law or by model averaging.
 
     Attributes:
-        S: the size.
-        y: the value of the law; over forms the median.
-        lo: lower end of the 95 % interval of one model; None where there is none, or it is beyond any float.
-        hi: upper end.
-        beyond: the factor by which S lies outside the fitted sizes; 1 within them.
-        weights: of each form that was averaged; they sum to 1.
-        correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
-        within: the answer of each form alone, of those that were fitted.
+        y: value of the law; the median under model averaging.
+        lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
+        beyond: extrapolation factor.
+        weights: of the averaged forms; they sum to 1.
+        correlated: weight of scatter that is correlated between neighbouring sizes.
+        within: prediction of each fitted form.
     """
 
     S: float
@@ -37,7 +35,7 @@ class Prediction:
         return Estimate(self.y, self.lo, self.hi)
 
     def record(self) -> dict[str, Any]:
-        """As JSON takes it; of a prediction over forms with what each of them says."""
+        """Returns the prediction as JSON; under model averaging with the prediction of each form."""
         of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
         if self.weights:
             within = {form: {"y": at.y, "lo": at.lo, "hi": at.hi} for form, at in self.within.items()}
@@ -45,6 +43,6 @@ class Prediction:
         return of
 
 
-def outside(S: float, sizes: Sequence[float]) -> float:
-    """The factor by which S lies outside the sizes; 1 within them."""
+def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
+    """Returns the factor by which S lies outside the sizes; 1 within them."""
     return max(S / max(sizes), min(sizes) / S, 1.0)

@@ -1,9 +1,9 @@
 """Regression of ln y on ln S for a law in size, of the points and of all their replicates at once.
 
-With theta = (ln C_ref, alpha, E), constants that are given leave theta = origin + free phi, and phi is searched for.
+With theta = (ln C_ref, alpha, E), fixed parameters leave theta = origin + free phi, and phi is fitted.
 
-Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B replicates of the
-documents.
+Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B bootstrap replicates of
+the documents.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.solver import End, Local, Sets, minimise, squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
-HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
-_GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
-_WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
-_SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
-_AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
-_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: a scale below it is 0
-_CLOSE: Final = 1e-12  # of a number that is searched for
+HUBER: Final = 1.345  # scales; 95 % of the efficiency of least squares for normal residuals
+_GRADIENT_TOLERANCE: Final = 1e-6  # of the largest possible gradient
+_WORST_CONDITION: Final = 1e8  # of the Jacobian; half of the digits of a parameter would be noise
+_SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y; starts of E
+_AT_BOUND: Final = 1e-7  # of the smallest y; a smaller offset is 0
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|; a smaller scale is 0
+_CLOSE: Final = 1e-12  # tolerance of a fitted number
 
 
 EQUATIONS: Final = {
@@ -42,15 +42,14 @@ class Regression:
     """One fitted regression.
 
     Attributes:
-        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 where it is at its bound).
+        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 at its bound).
         jacobian_NP: derivatives of ln y at theta; a parameter at its bound has a column of zeros.
-        weight_N: the weight of each squared residual.
+        weight_N: weight of each squared residual.
         residual_N: ln y, measured minus fitted.
         scale: of Huber's loss, in ln y; None for the other methods.
-        at_bound: E is fixed at 0.
-        converged: the gradient vanishes.
-        weighs_variances: the weights are one over the variances of the points.
-        free_PF: the directions in which theta was free; None where every parameter was.
+        at_bound: whether E is at its bound, 0.
+        weighs_variances: whether the weights are one over the variances of the points.
+        free_PF: directions in which theta is free; None where every parameter is.
     """
 
     theta_P: Floats
@@ -65,7 +64,7 @@ class Regression:
 
     @property
     def free_jacobian_NP(self) -> Floats:
-        """The derivatives by the numbers that the data decided."""
+        """Derivatives of ln y by the free numbers."""
         if self.free_PF is not None:
             return self.jacobian_NP @ self.free_PF
         return self.jacobian_NP[:, np.any(self.jacobian_NP != 0, axis=0)]
@@ -77,7 +76,7 @@ class Regression:
 
     @property
     def is_linear(self) -> bool:
-        """Whether refits are linear in ln y: Huber's weights, an offset and given constants are not."""
+        """Whether theta is linear in ln y: not with Huber's loss, an offset or fixed parameters."""
         return self.free_PF is None and len(self.theta_P) == 2 and not self.scale
 
     @cached_property
@@ -90,32 +89,26 @@ class Regression:
         return np.asarray(free_PF @ np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N))
 
     def refit(self, x_N: Floats, ln_y_BN: Floats) -> Floats:
-        """The same on each replicate, [B, P], from this fit on, with its weights and its scale.
+        """Fits each replicate, [B, P], starting at this fit, with its weights and its scale.
 
-        NaN where the search for an offset did not end.
+        NaN where the search for an offset did not converge.
         """
         if self.is_linear:
-            return np.asarray(ln_y_BN @ self.sensitivity_PN.T)  # so this is exact
+            return np.asarray(ln_y_BN @ self.sensitivity_PN.T)  # exact
         if self.scale:
             return _huber_lines(x_N, ln_y_BN, self.theta_P, self.scale)
         start_BP = np.tile(self.theta_P, (len(ln_y_BN), 1))
         if self.free_PF is not None:
             return _search_free(x_N, ln_y_BN, start_BP, self.theta_P, self.free_PF)
-        if self.at_bound:  # a replicate may need an offset where the data did not
+        if self.at_bound:  # a replicate may have an offset although the data have none
             start_BP[:, 2] = 0.1 * float(np.exp(ln_y_BN.min()))
         return search_offsets(x_N, ln_y_BN, start_BP)
 
 
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
-    """Fit ln y = ln(E + exp(ln_C_ref - alpha x)), E = 0 unless the method is `offset`.
+    """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`, at x = ln(S / S_ref).
 
-    A line is in closed form, an offset by the batch solver, Huber's loss by reweighted least squares.
-
-    Args:
-        x_N: ln(S / S_ref), centred.
-        ln_y_N: logarithms of the values.
-        method: how.
-        weight_N: of lines alone, one over the variance of each ln y.
+    Weights are for lines alone, and are one over the variance of each ln y.
     """
     if weight_N is not None:
         weighted = regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N, weight_N)), weight_N)
@@ -133,7 +126,6 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None
 
 
 def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
-    """The best from several starts; a search that did not converge counts as its start."""
     start_GP = _offset_starts(x_N, ln_y_N)
     end_GP = search_offsets(x_N, np.tile(ln_y_N, (len(start_GP), 1)), start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
@@ -148,15 +140,7 @@ def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
 def regress_pinned(
     x_N: Floats, ln_y_N: Floats, method: Method, given: Mapping[str, float], ln_S_ref: float
 ) -> Regression:
-    """Fit ln y by least squares with some constants given.
-
-    Args:
-        x_N: ln(S / S_ref), centred.
-        ln_y_N: logarithms of the values.
-        method: ols or offset.
-        given: C, alpha or E; E below every y.
-        ln_S_ref: logarithm of S_ref.
-    """
+    """Fits ln y by least squares with fixed parameters C, alpha or E, where E is below every y, by ols or offset."""
     names = PINNABLE[method]
     origin_P = np.array([given.get(name, 0.0) for name in names])
     free_PF = np.eye(len(names))[:, [at for at, name in enumerate(names) if name not in given]]
@@ -177,7 +161,6 @@ def regress_pinned(
 
 
 def _search_free(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Floats, free_PF: Floats) -> Floats:
-    """The best theta of each series, [B, P]."""
     if not free_PF.size:
         return np.tile(origin_P, (len(ln_y_BN), 1))
 
@@ -199,7 +182,7 @@ def regression_at(
     scale: float | None = None,
     free_PF: Floats | None = None,
 ) -> Regression:
-    """The regression at these parameters, and whether its gradient vanishes where they are free."""
+    """Returns the regression at theta and checks that its gradient vanishes in the free directions."""
     residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
     weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
     J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
@@ -210,7 +193,7 @@ def regression_at(
 
 
 def is_identified(jacobian_NP: Floats) -> bool:
-    """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
+    """Whether the points determine every parameter, which a step between two sizes does not."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
     if not length_P.all():
         return False
@@ -219,7 +202,7 @@ def is_identified(jacobian_NP: Floats) -> bool:
 
 
 def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
-    """Ln y at each size, [..., N], of one set of parameters [P] or of many [..., P]."""
+    """Returns ln y at each size, [..., N], for one set of parameters [P] or many [..., P]."""
     ln_power_N = theta_P[..., 0, None] - theta_P[..., 1, None] * x_N
     if theta_P.shape[-1] == 2:
         return np.asarray(ln_power_N)
@@ -228,7 +211,7 @@ def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
 
 
 def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
-    """Its derivatives by the parameters, [..., N, P]."""
+    """Returns the derivatives of `ln_law` by the parameters, [..., N, P]."""
     if theta_P.shape[-1] == 2:
         x_N = np.broadcast_to(x_N, (*theta_P.shape[:-1], len(x_N)))
         return np.stack([np.ones(x_N.shape), -x_N], axis=-1)
@@ -238,7 +221,7 @@ def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
 
 
 def line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
-    """The closed form of (weighted) least squares: ln_C_ref and alpha, x being centred or not."""
+    """Returns ln_C_ref and alpha of (weighted) least squares in closed form; x need not be centred."""
     weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
     mean_x, mean_ln_y = np.average([x_N, ln_y_N], axis=1, weights=weight_N)
     about_N = weight_N * (x_N - mean_x)
@@ -248,13 +231,13 @@ def line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[f
 
 def _median_line(x_N: Floats, ln_y_N: Floats) -> Floats:
     """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
-    i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # replicates of one size have no slope
+    i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # models of one size have no slope
     slope = np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i]))
     return np.array([np.median(ln_y_N - slope * x_N), -slope])
 
 
 def _scale(residual_N: Floats) -> float:
-    """Robust standard deviation about a line: 1.4826 times the median of the absolute residuals, n / (n - 2) freed."""
+    """Robust standard deviation about a line: 1.4826 times the median absolute residual, corrected by n / (n - 2)."""
     n = len(residual_N)
     return float(1.4826 * np.median(np.abs(residual_N)) * np.sqrt(n / (n - 2)))
 
@@ -266,13 +249,13 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
-    """The best law of `offset` for each of G exponents.
+    """Fits the law with an offset at each of G fixed exponents.
 
     Returns:
-        Parameters [G, P], NaN where the search did not end, and the sum of squares [G].
+        Parameters [G, P], NaN where the search did not converge, and the sum of squares [G].
     """
-    # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. With an exponent below it no E >= 0 has
-    # that slope, with one of the other sign no law of any E, and the best has no power law.
+    # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. Smaller exponents start at E = 0, those
+    # of the other sign at a vanishing power law.
     C = float(np.exp(theta_P[0]))
     slope = theta_P[1] / (1 + theta_P[2] / C)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -283,12 +266,11 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
 
 
 def _huber_weight(residual_N: Floats, scale: float) -> Floats:
-    """What each squared residual counts under Huber's loss."""
     return np.asarray(HUBER * scale / np.maximum(np.abs(residual_N), HUBER * scale))
 
 
 def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
-    """Lines under Huber's loss of one scale, by iteratively reweighted least squares from one start; shape [B, 2]."""
+    """Lines under Huber's loss of one scale, [B, 2], by iteratively reweighted least squares from one start."""
     theta_BP = np.tile(start_P, (len(ln_y_BN), 1))
     for _ in range(100):
         before_BP, w_BN = theta_BP, _huber_weight(ln_y_BN - ln_law(x_N, theta_BP), scale)
@@ -299,7 +281,7 @@ def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) ->
 
 
 def weighted_lines(x_N: Floats, ln_y_BN: Floats, w_BN: Floats) -> Floats:
-    """The least-squares line of each series with weights of its own, [B, 2]."""
+    """Returns the least-squares line of each series with its own weights, [B, 2]."""
     mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
     about_BN = x_N - mean_x
     slope_B = (w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1)

@@ -1,14 +1,12 @@
-"""Uncertainty of a fitted law, from its residuals and from replicates of the documents.
+"""Uncertainty of a fitted law, from its residuals and from bootstrap replicates of the documents.
 
-A fitted law has two sources of error. The choice of documents (text) is estimated from replicates of the documents.
-The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
-that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
+Document sampling (text) is estimated from the replicates. The variation of models is the scatter of the sizes about the
+law, minus the part that the documents explain. The two stay separate, so that a law can say which to collect more of.
 
-Two trainings of one shape stand above or below a law together: their residuals share an effect of the size (its depth
-and width, or the misfit of the law there). So residuals are e = u(size) + v, with variances tau^2 and omega^2, and one
-more family does not narrow an interval by what it repeats.
+Residuals of models of one size share an effect of that size: e = u(size) + v, with variances tau^2 and omega^2. A
+family that repeats the sizes of another therefore does not narrow an interval by what it repeats.
 
-Shapes: N sizes, M points of several families, P parameters, B replicates of the documents.
+Shapes: N sizes, M points of several families, P parameters, B bootstrap replicates of the documents.
 """
 
 import math
@@ -41,12 +39,12 @@ class SharedError:
     """The error of one linear combination of the values.
 
     Attributes:
-        scatter: its standard error from the scatter of the models, effects of sizes included.
-        dof: degrees of freedom of that, by Satterthwaite.
-        explained: the part of it that the documents explain, a standard deviation.
-        shared: variance over documents that no residual shows.
-        unit: variance of the combination if the points scattered independently by 1.
-        n_effective: of those resampled; None where they are not counted.
+        scatter: standard error from the scatter of the models, effects of sizes included.
+        dof: its degrees of freedom, by Satterthwaite.
+        explained: standard deviation within it that the documents explain.
+        shared: variance over documents that residuals do not show.
+        unit: variance of the combination if the points scattered independently with variance 1.
+        n_effective: effective sample size of the documents.
     """
 
     scatter: float
@@ -58,40 +56,33 @@ class SharedError:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95 % interval."""
+        """Half width of the 95 % interval."""
         return half_width(self.shared, self.scatter, self.dof, self.explained, n_effective=self.n_effective)
 
     @property
     def variance_of_one(self) -> float:
-        """Variance that each point would have, were all independent, for the combination to have this scatter."""
+        """Variance that independent points would need for the combination to have this scatter."""
         return self.scatter**2 / self.unit
 
     @property
-    def beside_scatter(self) -> float:
-        """What documents add to the square of the half width."""
+    def document_part(self) -> float:
+        """Contribution of the documents to the squared half width."""
         t = student_t(self.dof)
         return max(self.half_width**2 - (t * self.scatter) ** 2, 0.0) if math.isfinite(t) else 0.0
 
     def around(self, value: float) -> Estimate:
-        """A number with its interval; without ends where no degree of freedom is left."""
+        """Returns the value with its interval."""
         return from_half_width(value, self.half_width)
 
 
 def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
-    """The error of one parameter of a least-squares fit of all points.
+    """Returns the error of parameter number `at` of a least-squares fit to all points, by its jacobian of full rank.
 
-    With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the wanted
-    variance omega^2 l'l + tau^2 l'K l is the combination a r'r + b r'K r whose mean it is. Where all families have the
-    same sizes this is the mean square of the size means about their law (N - P of one family degrees of freedom), so
-    the interval is exact for any correlation between families. Otherwise Satterthwaite's degrees of freedom are those
-    at the estimated variances. If no two families share a size, effects of sizes cannot be seen, and residuals count
-    as independent.
-
-    Args:
-        points: of all families, with their replicates.
-        jacobian_MP: derivatives of ln y; of full rank.
-        residual_M: ln y, measured minus fitted.
-        at: number of the parameter.
+    With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the variance
+    omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of that mean. Where all families have the
+    same sizes, this is the mean square of the size means about their law (N - P degrees of freedom of one family), and
+    the interval is exact for any correlation between families. Otherwise Satterthwaite's degrees of freedom are taken
+    at the estimated variances. If no two families share a size, the residuals count as independent.
 
     Source:
         F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110; S. R. Searle, G. Casella, C. E. McCulloch, Variance
@@ -101,11 +92,11 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
     rest_MM, same_MM, influence_M = np.eye(len(residual_M)) - jacobian_MP @ L_PM, points.same_size_MM, L_PM[at]
     wanted = np.array([influence_M @ influence_M, influence_M @ same_MM @ influence_M])
     squares = np.array([residual_M @ residual_M, residual_M @ same_MM @ residual_M])
-    # Means of r'r and r'K r, per omega^2 and tau^2; symmetric.
+    # Means of r'r and r'K r, by omega^2 and tau^2.
     of_size_MM = rest_MM @ same_MM
     of_one, mixed, of_sizes = (float(np.trace(each)) for each in (rest_MM, of_size_MM, of_size_MM @ of_size_MM))
     means = np.array([[of_one, mixed], [mixed, of_sizes]])
-    if np.linalg.cond(means) > _WORST_CONDITION:  # no two families share a size, or nothing else is left
+    if np.linalg.cond(means) > _WORST_CONDITION:  # all sizes differ, or all are shared
         (a, b), omega2, tau2 = (wanted[1] / mixed, 0.0), squares[0] / of_one, 0.0
     else:
         (a, b), (omega2, tau2) = np.linalg.solve(means, wanted), np.linalg.solve(means, squares)
@@ -113,7 +104,7 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
             omega2, tau2 = (squares[0] / of_one, 0.0) if tau2 < 0 else (0.0, squares[0] / mixed)
     form_MM = a * rest_MM + b * of_size_MM @ rest_MM
     variance = float(residual_M @ form_MM @ residual_M)
-    if variance < 0:  # an unbiased estimate may be; sizes then have no effect that shows
+    if variance < 0:  # an unbiased estimate may be negative; effects of sizes are then set to 0
         form_MM = rest_MM * (wanted[0] / of_one)
         variance, tau2 = float(residual_M @ form_MM @ residual_M), 0.0
     spread_MM = form_MM @ (tau2 * same_MM + omega2 * np.eye(len(residual_M)))
@@ -129,7 +120,7 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
 
 
 def as_plain(value: object) -> dict[str, Any]:
-    """The fields of a value as plain ones, arrays as lists: what JSON takes."""
+    """Returns the fields of a value as JSON takes them."""
     return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(value).items()}
 
 
@@ -138,16 +129,15 @@ class Uncertainty:
     """Variances of the parameters of one fit.
 
     Attributes:
-        text_PP: covariance over documents; zeros where there are none.
+        text_PP: covariance over documents; zeros without replicates.
         bias_P: mean over replicates minus the fit.
-        spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
-            their own variance, in a weighted fit).
+        spread_PP: covariance of the parameters for points with variance 1 in ln y (in a weighted fit, times their own
+            variance).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
-        text_scatter: the part of it that the documents explain, standard deviation in ln y.
-        dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
-        knows_text: whether documents were resampled.
+        text_scatter: standard deviation within it that the documents explain.
+        dof: degrees of freedom of the scatter; not an integer where sizes repeat.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
-        n_effective: of those resampled; None where they are not counted, as in fits of earlier versions.
+        n_effective: effective sample size of the documents; unknown in fits of earlier versions.
     """
 
     text_PP: Floats
@@ -161,37 +151,32 @@ class Uncertainty:
     n_effective: float | None = None
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        """95 % interval over documents and models of a function of the parameters, by its gradient.
+        """Returns the 95 % interval over documents and models of a function of the parameters.
 
-        value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
-        again in each replicate, so the interval is centred on the value minus the bias of its replicates; and it always
-        reaches to the value itself, which is the number that stands beside it.
-
-        Args:
-            value: the function at the fitted parameters.
-            gradient_P: its derivatives.
-            new_model: add the scatter of one model, for the value of a model that was not measured.
+        The interval is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an
+        entropy is biased once in the data and about as much again in each replicate. `new_model` adds the scatter of
+        one model.
         """
         return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
-        """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
+        """Returns the half width at level 1 - p, with Student's t for the scatter and for the shared noise."""
         unit, shared = self._parts(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
     def shared_half_width(self, gradient_P: Floats) -> float:
-        """Half of the width of an interval from the noise shared by all sizes alone."""
+        """Returns the half width from the noise that all sizes share."""
         return document_t(self.n_effective) * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        """Variance per scatter of 1, and over documents beside what the scatter shows."""
-        unit = max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0)  # of a given constant it is 0 but for rounding
+        """Variance per scatter of 1, and variance over documents that the scatter does not show."""
+        unit = max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0)  # for a fixed parameter it is 0 up to rounding
         unit += self.point * new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return unit, max(text - self.text_scatter**2 * unit, 0.0)
 
     def region_PP(self) -> Floats:
-        """The matrix whose quadratic form in a gradient is the squared `half_width`, for intervals by Fieller."""
+        """Returns the matrix whose quadratic form in a gradient is the squared `half_width`, for Fieller intervals."""
         reach = half_width(scatter=self.scatter, dof=self.dof, own=self.text_scatter)
         shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
         values, vectors = np.linalg.eigh(shared_PP)
@@ -199,19 +184,19 @@ class Uncertainty:
         return np.asarray(reach**2 * self.spread_PP + document_t(self.n_effective) ** 2 * shared_PP)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
-        """As `interval`, for the same models on other documents."""
+        """Returns the interval for the same models on other documents."""
         _, shared = self._parts(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
         half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
         return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
-        """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""
+        """Returns the variance over documents and the variance over models, which is at least 0."""
         models = max(self.scatter**2 - self.text_scatter**2, 0.0) * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.text_PP @ gradient_P), models
 
     def limit(self, gradient_P: Floats) -> str | None:
-        """What to collect more of for a narrower interval: "models" or "text"; None if the text's part is unknown."""
+        """Returns what to collect more of, "models" or "text"; None without replicates of the documents."""
         if not self.knows_text:
             return None
         text, models = self.variances(gradient_P)
@@ -221,19 +206,12 @@ class Uncertainty:
 def uncertainty(
     regression: Regression, documents: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
 ) -> Uncertainty:
-    """Variances of a fit from its residuals and, where there are documents, from their replicates.
+    """Returns the variances of a fit from its residuals and, if available, from replicates of the documents.
 
-    The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
-    replicates of the squares that the change of ln y leaves about its own fit, divided by the degrees of freedom.
-    Points that count by their own variances are taken to scatter in proportion to these.
-
-    Args:
-        regression: of the points.
-        documents: bias and covariance of the parameters over replicates of the documents, None where these are too
-            few, and ln y under the same replicates.
-        x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
-            they have in common counts once, and the scatter is the one that independent points would need to have
-            for alpha to be as uncertain (`rbpx.laws.power.uncertainty`). None if no two sizes are equal.
+    The residual variance contains the scatter of the models and the noise of the documents: the mean over replicates of
+    the squares that the change of ln y leaves about its own fit, by degree of freedom. Weighted points are assumed to
+    scatter in proportion to their own variances. With x_N, ln S, the common error of models of one size counts once,
+    and the scatter is that of independent points for which alpha would be as uncertain.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof

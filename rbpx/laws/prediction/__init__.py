@@ -1,1 +1,1 @@
-"""Predictions of a law, their backtests and scores, and the verdict on the law."""
+"""Predictions of a law, their backtests and scores, and the statuses of the law."""

@@ -1,8 +1,8 @@
-"""What backtests say of the intervals of a prediction: one rule for every number of axes.
+"""Widens the intervals of predictions by the errors of backtests, for any number of axes.
 
-An interval is widened where those of backtests were too narrow, never narrowed. Backtests are few and depend on each
-other, so their squares are averaged with that of intervals which hold what they say (a weight of `_TRUST`), and those
-from a small part of the points count less. The numbers were chosen on drawn worlds (benchmarks/surface_predictions.py).
+Intervals are widened where those of backtests were too narrow, and never narrowed. Backtests are few and dependent, so
+their squared errors are averaged with those of calibrated intervals (weight `_TRUST`); backtests from a small part of
+the points count less. The constants were chosen on simulated data (benchmarks/surface_predictions.py).
 """
 
 import math
@@ -13,18 +13,15 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate, Z
 
-_TRUST: Final = 4.0  # how many independent predictions the intervals are trusted like
-_OF_ONE: Final = 2.0  # how many one backtest, of whatever number of points, counts like
-_SHARE: Final = 0.8  # of the errors of one backtest; `_QUANTILE` is that of a normal distribution
-_FARTHEST: Final = 5.0  # standard deviations; an error beyond, of few points and so of heavy tails, counts as this
+_TRUST: Final = 4.0  # independent predictions that the trust in intervals is worth
+_OF_ONE: Final = 2.0  # independent predictions that one backtest counts for
+_SHARE: Final = 0.8  # quantile of the errors of a backtest; normal errors have `_QUANTILE`
+_FARTHEST: Final = 5.0  # standard deviations; limits the heavy tails of few points
 _QUANTILE: Final = 1.2815515655446004
 
 
-def in_sd(predicted: Estimate, measured: float) -> float | None:
-    """How many standard deviations a measured value lies from the prediction, on the scale of ln |y|; None if unknown.
-
-    A standard deviation is that which the 95 % interval stands for on the side of the measured value.
-    """
+def error_in_sd(predicted: Estimate, measured: float) -> float | None:
+    """Returns the error in standard deviations of ln |y|, by the interval on the side of the measured value."""
     values = (predicted.value, predicted.lo, predicted.hi, measured)
     if any(value is None or value == 0 or not math.isfinite(value) for value in values):
         return None
@@ -34,11 +31,10 @@ def in_sd(predicted: Estimate, measured: float) -> float | None:
     return (at - y) * Z / half if half > 0 else None
 
 
-def widening(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
-    """The factor, at least 1, by which intervals in ln y are to be widened.
+def widening_factor(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
+    """Returns the factor, at least 1, that widens intervals in ln y.
 
-    Args:
-        backtests: of each how much of what is known it was made from, at most 1, and its errors in standard deviations.
+    Each backtest is the share of the data that it was fitted to, at most 1, with its errors in standard deviations.
     """
     known = [
         (_OF_ONE * share, min(float(np.quantile(np.abs(errors), _SHARE)), _FARTHEST))
@@ -49,8 +45,8 @@ def widening(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
     return math.sqrt(max(1.0, (_TRUST + square) / (_TRUST + sum(weight for weight, _ in known))))
 
 
-def widened(y: Estimate, factor: float) -> Estimate:
-    """The same number, its interval as many times as wide in ln |y|."""
+def widen(y: Estimate, factor: float) -> Estimate:
+    """Returns the estimate with an interval that is `factor` times as wide in ln |y|."""
     if factor == 1 or y.value is None or y.ends is None or y.value * y.ends[0] <= 0:
         return y
     lo, hi = (y.value * _power(end / y.value, factor) for end in y.ends)
@@ -60,5 +56,5 @@ def widened(y: Estimate, factor: float) -> Estimate:
 def _power(ratio: float, factor: float) -> float:
     try:
         return math.pow(ratio, factor)
-    except OverflowError:  # an end beyond any number is none
+    except OverflowError:  # beyond any float
         return math.inf

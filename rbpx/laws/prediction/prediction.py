@@ -1,14 +1,11 @@
-"""Predictions at sizes that were not fitted, by one law or over the forms that it may have, and scores of forecasts.
+"""Predicts a law at other sizes by model averaging, finds sizes that reach a level, and scores forecasts.
 
-No ladder of a few sizes says which form a law has, and far outside the sizes the form is what matters. So each form of
-`rbpx.laws.forms.candidates` is fitted, with independent and with correlated scatter of the models, and the predictions
-are averaged with weights by how well the forms fit (Bayesian model averaging).
+A few sizes do not determine the form of a law, which matters most in extrapolation. So each form of
+`rbpx.laws.forms.candidates` is fitted, with independent and correlated scatter of the models, and the predictions are
+averaged by how well the forms fit (Bayesian model averaging).
 
-A level is reached at the size at which a new model is as likely below it as above it, by that average. The interval has
-the sizes at which the level lies inside the 95 % interval of the prediction. A single form would say exactly where,
-though another that fits as well says that the level is never reached.
-
-Predictions and scores are on the scale of ln y, on which intervals are about even.
+A new model of the size that reaches a level is as likely below as above it; the interval has the sizes whose 95 %
+prediction interval contains the level. Predictions and scores use ln y, where intervals are nearly symmetric.
 
 Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """
@@ -21,31 +18,31 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid, given_constants, means_of_sizes
+from rbpx.laws.forms.candidates import FormFits, LawForm, fit_forms, form_grid, given_constants, means_of_sizes
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.power.predictor import Prediction, outside
+from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.priors import Given
 
 
-def along(fit: PowerLaw, n: int) -> list[Prediction]:
-    """The predictions of a law that has numbers at n sizes from its smallest to its largest, evenly spaced in ln S."""
+def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
+    """Returns predictions at n sizes, evenly spaced in ln S, from the smallest to the largest."""
     return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
 @dataclass(frozen=True)
 class Score:
-    """How one forecast did.
+    """Errors of one forecast.
 
     Attributes:
         error: (predicted - measured) / measured.
-        in_sd: (ln measured - ln predicted) over the sd that the interval stands for, its width / (2 * 1.96).
+        in_sd: (ln measured - ln predicted) over the standard deviation, the width of the interval / (2 * 1.96).
         is_inside: whether the interval contains the measured value.
-        interval_score: width of the interval in ln y, plus 2 / 0.05 times how far the measured value lies outside it;
-            the less the better, so neither a wide interval nor one that misses pays.
+        interval_score: width in ln y, plus 2 / 0.05 times the distance of the measured value from the interval; lower
+            is better.
     """
 
     error: float
@@ -55,13 +52,7 @@ class Score:
 
 
 def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
-    """Score one forecast; None where a value is 0, not finite or of another sign, which has no logarithm.
-
-    Args:
-        y: the prediction.
-        lo: lower end of its 95 % interval.
-        hi: upper end.
-        measured: what the model showed.
+    """Scores a forecast y with a 95 % interval; None where a value is 0, not finite or of another sign.
 
     Source:
         T. Gneiting, A. E. Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation, JASA 102, 2007, eq. 43.
@@ -83,14 +74,9 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 
 
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
-    """The share of intervals that contained what was measured, with an interval; all None without any.
+    """Returns the share of intervals that contained the measured value, with its interval.
 
-    The quantities of one model err together, so the interval is one for as many forecasts as there are models; it is
-    too wide where they err apart.
-
-    Args:
-        inside: of each forecast.
-        models: which model each was about.
+    Quantities of one model err together, so there are only as many independent forecasts as models.
     """
     if not inside:
         return Estimate()
@@ -98,23 +84,23 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
     return of_share(n * sum(inside) / len(inside), n)
 
 
-COMBINED: Final = "combined"  # the method of an answer over all forms
-WITHOUT_LARGEST: Final = "without_largest"  # of one without the largest runs, which the others do not foretell
+COMBINED: Final = "combined"  # method name of model averaging
+WITHOUT_LARGEST: Final = "without_largest"  # the same without the largest runs, which deviate
 MIN_SIZES: Final = 3
 
 
 def tails_of(p: float) -> tuple[float, float, float]:
-    """Those of the median and of both ends of an interval that leaves out p."""
+    """Returns the probabilities below the median and below both ends of an interval at level 1 - p."""
     return 0.5, p / 2, 1 - p / 2
 
 
 TAILS: Final = tails_of(1 - LEVEL)
-SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
+SEARCHED: Final = 1e6  # extrapolation factor
 _STEP: Final = math.log(10) / 10  # of the search, in ln S
 _CLOSE: Final = 1e-12  # in ln S
 _DEPARTS: Final = ((Departure.end, 0.2), (Departure.scatter, 0.1))  # prior weights
-_FEWEST_TO_DEPART: Final = 4  # sizes; of three, no departure can be told
-_MOST_TO_DEPART: Final = 32  # sizes; among more, the last two or their scatter hardly move a law
+_FEWEST_TO_DEPART: Final = 4  # sizes; three show no departure
+_MOST_TO_DEPART: Final = 32  # sizes; with more, the last two hardly move a law
 
 
 def average_forms(
@@ -125,21 +111,21 @@ def average_forms(
     each_form: bool = True,
     p: float = 1 - LEVEL,
 ) -> list[Prediction] | None:
-    """Predict y at each target over the forms of a law.
+    """Predicts y at each target by model averaging over the forms of a law.
 
     Args:
-        S: sizes, shape [N], positive; equal ones are replicates.
-        y: the quantity at each, shape [N]; where all are negative, |y| has the law.
+        S: sizes, shape [N], positive; sizes may repeat.
+        y: values, shape [N]; if all are negative, |y| has the law.
         targets: sizes to predict.
-        given: values of the constants that are given, `rbpx.laws.power.fixed_parameters.values_of`.
-        each_form: whether to say what each form counts and says alone.
-        p: how much each interval leaves out.
+        given: values of fixed parameters, from `rbpx.laws.power.fixed_parameters.value_combinations`.
+        each_form: whether to return the weight and the prediction of each form.
+        p: one minus the level of the intervals.
 
     Returns:
-        A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
-        does not include document sampling: a new model is measured on the same documents.
+        A prediction for each target, for a new model on the same documents; None below 3 different sizes, or where a y
+        is 0, not finite or of another sign.
     """
-    fits = fit_over_forms(S, y, given)
+    fits = fit_all_forms(S, y, given)
     if fits is None:
         return None
     mixture, sizes = fits.at(np.log(np.asarray(targets, dtype=np.float64))), np.asarray(S, dtype=np.float64).tolist()
@@ -149,13 +135,13 @@ def average_forms(
         found = []
         for S_new, (y, *ends) in zip(targets, (sign * _ends(mixture, p)[0]).tolist(), strict=True):
             lo, hi = sorted(ends) if np.all(np.isfinite(ends)) else (None, None)
-            found.append(Prediction(S_new, y, lo, hi, outside(S_new, sizes)))
+            found.append(Prediction(S_new, y, lo, hi, extrapolation_factor(S_new, sizes)))
         return found
 
     if not each_form:
         return answers(mixture)
     shape_G, weight_RF = fits.grid.shape_G, fits.weight_BRF[0]
-    weights: dict[str, float] = {shape: float(weight_RF[:, fits.grid.shape_F == shape].sum()) for shape in Shape}
+    weights: dict[str, float] = {shape: float(weight_RF[:, fits.grid.shape_F == shape].sum()) for shape in LawForm}
     correlated = float(weight_RF[[scatter.is_correlated for scatter in fits.grid.scatters]].sum())
     within: dict[str, list[Prediction]] = {
         shape: answers(mixture.only(shape_G == shape)) for shape, weight in weights.items() if weight > 0
@@ -166,8 +152,8 @@ def average_forms(
     ]
 
 
-def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
-    """Every form fitted to |y| at sizes in any order; None as in `average_forms`."""
+def fit_all_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
+    """Fits every form to |y|; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
         return None
@@ -175,18 +161,12 @@ def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> F
 
 
 def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
-    """As `average_forms` for B series at the same sizes: median, lower and upper end, shape [B, 3].
-
-    Args:
-        S: sizes, shape [N]; equal ones are replicates.
-        y_BN: the quantity of each series, positive, shape [B, N].
-        S_new: the size to predict.
-    """
+    """Predicts B positive series, [B, N], at S_new as `average_forms` does: median, lower and upper end, [B, 3]."""
     return _ends(fit_batch(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
 def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
-    """Every form fitted to B series [B, N] at the same sizes."""
+    """Fits every form to B series, [B, N], at the same sizes."""
     S_N, ln_y_BN, own_B = means_of_sizes(np.asarray(S, dtype=np.float64), np.log(np.asarray(y, dtype=np.float64)))
     departs = _DEPARTS if _FEWEST_TO_DEPART <= len(S_N) <= _MOST_TO_DEPART else ()
     grid = form_grid(tuple(np.log(S_N).tolist()), given_constants(given, float(np.exp(ln_y_BN.min()))), departs)
@@ -194,19 +174,18 @@ def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFi
 
 
 def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
-    """Median and both ends of the interval of y, in the last axis."""
-    with np.errstate(over="ignore"):  # an end beyond any float is infinite
+    with np.errstate(over="ignore"):  # ends beyond any float are infinite
         return np.asarray(np.exp(mixture.quantiles(tails_of(p))))
 
 
 @dataclass(frozen=True)
-class Reached:
-    """Where a level is reached, natural logarithms of S; None where that is not within what was searched.
+class Crossing:
+    """Where a level is reached, as ln S; None where that is outside the searched sizes.
 
     Attributes:
-        ln_S: the smallest size at which a new model is more likely below the level than above it.
-        ln_lo: the smallest size at which the level is inside the 95 % interval of a new model.
-        ln_hi: the largest.
+        ln_S: smallest size at which a new model is more likely below the level than above it.
+        ln_lo: smallest size whose 95 % prediction interval contains the level.
+        ln_hi: largest such size.
     """
 
     ln_S: float | None
@@ -214,27 +193,21 @@ class Reached:
     ln_hi: float | None
 
 
-def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Reached] | None:
-    """Where y falls to each level, from a millionth of the smallest size to a million times the largest.
+def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Crossing] | None:
+    """Finds where y falls to each level, from a millionth of the smallest size to a million times the largest.
 
-    Args:
-        S: sizes, shape [N], positive; equal ones are replicates.
-        y: the quantity at each, shape [N], falling with S on the whole.
-        levels: values of y, positive.
-
-    Returns:
-        One a level; None where `rbpx.laws.prediction.prediction.average_forms` has no prediction, or y is negative.
+    Levels and y are positive, and y decreases with S overall. None where `average_forms` has no prediction.
     """
-    from scipy.optimize.elementwise import find_root  # which other questions need not wait for
+    from scipy.optimize.elementwise import find_root  # imported late for speed
 
-    fits = fit_over_forms(S, y)
+    fits = fit_all_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
         return None
     far, x_N, ln_level_L = math.log(SEARCHED), fits.grid.x_N, np.log(levels)
     x_T = np.arange(x_N[0] - far, x_N[-1] + far + _STEP, _STEP)
     mixture = fits.at(x_T)
     t_L3 = np.array([_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L])
-    # All that lie between two sizes are searched at once.
+    # One call searches all that lie between two sizes.
     at_L3, ln_S_L3 = (t_L3 > 0) & (t_L3 < len(x_T)), np.full(t_L3.shape, math.nan)
     t_R, (level_R, tail_R) = t_L3[at_L3], np.nonzero(at_L3)
     ln_S_L3[at_L3] = find_root(
@@ -243,15 +216,11 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
         args=(ln_level_L[level_R], np.array(TAILS)[tail_R]),
         tolerances={"xatol": _CLOSE},
     ).x
-    return [Reached(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
+    return [Crossing(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
 
 
 def _passed(below_T: Floats) -> list[int]:
-    """The size before which the probability of less than a level passes each of the tails; 0 or T where none is.
-
-    It rises with S, but need not do so throughout: the first size that is as likely below as above the level, the first
-    at which the level is inside the interval, and the one behind the last.
-    """
+    """Indices where the probability below a level first passes the median and lower tail, and last the upper one."""
     middle, lower, upper = TAILS
     firsts = [int(np.argmax(np.append(below_T >= tail, True))) for tail in (middle, lower)]
     return [*firsts, len(below_T) - int(np.argmax(np.append(below_T[::-1] < upper, True)))]

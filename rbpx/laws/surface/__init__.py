@@ -1,1 +1,1 @@
-"""Fits surfaces y(S, D) to trained runs, and finds their optimum under a budget and the next runs to train."""
+"""Surfaces y(S, D) of trained runs: fits, the optimum of a budget, predictions and the next runs to train."""

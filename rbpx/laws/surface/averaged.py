@@ -1,13 +1,14 @@
-"""A prediction at (S, D) over the forms of a surface, or, where size and tokens vary together, by a law in one axis.
+"""Predicts a new run at (S, D) by model averaging over surface forms, or by a law in one axis for a collinear design.
 
-Far outside the runs the form matters, and a few runs do not decide it, so the forms are mixed as
-`rbpx.laws.forms.linearised` says, with misfit that is alike at neighbouring runs, and intervals are widened by what
-the runs of the largest budgets show when they are foretold from smaller ones (`rbpx.laws.prediction.calibration`).
+A few runs do not determine the form, which matters in extrapolation. `rbpx.laws.forms.linearised` averages the forms;
+backtests, which predict the runs of the largest budgets from smaller ones, widen the intervals
+(`rbpx.laws.prediction.calibration`).
 
-Where size and tokens vary together no form is determined: along D = c S^m the surface is a law in S, whatever its
-constants, so the points say what it is there though they cannot say which part is due to size. Near that line the
-answer is the law's, and elsewhere there is none. With one or two sizes there is a law in D at each of them, and the
-other way round. Shapes: N points, T targets.
+Where size and tokens vary together, D = c S^m, no form is determined, but the surface along that line is a law in S.
+Near the line that law predicts; elsewhere there is no prediction. Designs with one or two sizes have a law in D at each
+of them, and vice versa.
+
+Shapes: N points, T targets.
 """
 
 import math
@@ -18,46 +19,46 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.linearised import Nearby, draw, mix, without_each
+from rbpx.laws.forms.linearised import LinearisedForm, average_linearised, draw_linearised, without_each
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.calibration import in_sd, widening
-from rbpx.laws.prediction.influence import Moved
+from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
+from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
 from rbpx.laws.priors import NO_PINS, Pins
-from rbpx.laws.surface.checks import HeldOut, of_points
-from rbpx.laws.surface.design import Design, judge
+from rbpx.laws.surface.checks import HeldOut, held_out_points
+from rbpx.laws.surface.design import Design, judge_design
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
-_NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
+_NEAR: Final = math.log(1.25)  # how far from an exact line a point may be
 _SAME: Final = 0.01  # of a logarithm
 BUDGET: Final = 3  # times the compute, from one budget to the next
-_ROUND_OFF: Final = 0.05  # of a budget: runs that are meant to be a factor of 3 apart are in two
+_ROUND_OFF: Final = 0.05  # of a budget, so that runs a nominal factor of 3 apart differ
 _MOST_BUDGETS: Final = 4  # of each gap
-_FEWEST_POINTS: Final = 7  # to foretell others from
+_FEWEST_POINTS: Final = 7  # to fit
 _FEWEST_RUNS: Final = 4
-_MOST_POINTS: Final = 200  # of the checkpoints of runs; the time rises with its third power
+_MOST_POINTS: Final = 200  # the time rises with the third power
 _FEWEST_CHECKPOINTS: Final = 2
 _STEP: Final = 1e-5  # of a logarithm, for slopes
 
 
 @dataclass(frozen=True, eq=False)
-class OverForms:
-    """What a new run would show.
+class AveragedPrediction:
+    """Predicted value of a new run.
 
     Attributes:
         y: the median with its 95 % interval; None where no form could be fitted, or off the line of collinear runs.
-        weights: of each form, which sum to 1; empty where the answer is that of a law in one axis.
-        within: the prediction of each form alone.
-        widened: by what factor backtests widened the interval, in ln y.
-        mixture: the distribution of ln y, widened; None where the forms are not mixed.
-        axis: of that law, "S" or "D"; None elsewhere.
-        away: the factor by which the point is off the line of collinear runs; None elsewhere.
+        weights: of the forms, with sum 1; empty where a law in one axis predicts.
+        within: prediction of each form.
+        widened: factor by which backtests widened the interval, in ln y.
+        mixture: widened distribution of ln y.
+        axis: "S" or "D" of a law in one axis.
+        away: factor by which the point is off the line of collinear runs.
     """
 
     y: Estimate
@@ -69,19 +70,11 @@ class OverForms:
     away: float | None = None
 
 
-def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> OverForms:
-    """Predict y near the line of a collinear design.
-
-    Args:
-        runs: the points.
-        design: of them, by `rbpx.laws.surface.design.judge`.
-        S: size.
-        D: tokens.
-        p: how much an interval leaves out.
-    """
+def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> AveragedPrediction:
+    """Predicts y near the line of a collinear design, with an interval at level 1 - p."""
     if design.is_line:
         along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
-        # Points that scatter about the line say where near is, if they scatter more than a factor of 1.25.
+        # Where points scatter about the line by more than a factor of 1.25, their scatter defines near.
         widest = max(design.away(*each) for each in zip(runs.S_N.tolist(), runs.D_N.tolist(), strict=True))
         return _law(along_N, runs.y_N, at, design.along, design.away(S, D), max(widest, _NEAR), p)
     axis = "D" if design.n_S < design.n_D else "S"
@@ -91,24 +84,17 @@ def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1
     return _law(along_N[nearest_N], runs.y_N[nearest_N], at, axis, float(away_N.min()), _SAME, p)
 
 
-def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float, p: float) -> OverForms:
-    """Points that coincide along the axis count once; without numbers below 3 of them, or where none is near."""
+def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: float, p: float) -> AveragedPrediction:
     values, place_N = np.unique(along_N, return_inverse=True)
     y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
     averaged = average_forms(values, y, [at], p=p) if away <= near else None
     answer = NO_ESTIMATE if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
-    return OverForms(answer, {}, {}, axis=axis, away=math.exp(away))
+    return AveragedPrediction(answer, {}, {}, axis=axis, away=math.exp(away))
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetTest:
-    """A backtest in compute: the runs near one budget, foretold from those with a third or a ninth of it.
-
-    Attributes:
-        gap: how many times more compute was foretold than was fitted.
-        fitted_N: which points were fitted.
-        held_out: those foretold.
-    """
+    """A backtest in compute: runs near one budget, predicted from those with a `gap` (3 or 9) times smaller one."""
 
     gap: float
     fitted_N: NDArray[np.bool_]
@@ -116,37 +102,32 @@ class BudgetTest:
 
 
 def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
-    """The forms that differ on these runs, and have all constants that are given.
+    """Returns the forms that differ on these runs and have all fixed parameters and priors.
 
-    Without repeated tokens data_constrained is chinchilla.
+    Without repeated tokens data_constrained equals chinchilla.
     """
     differ = [name for name in FORM_NAMES if runs.repeats or name != "data_constrained"]
     return tuple(name for name in differ if has_constants(name, pins))
 
 
 def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **options: Any) -> tuple[BudgetTest, ...]:
-    """Foretell the runs of each larger budget from smaller ones, over forms.
+    """Predicts the runs of each larger budget from smaller ones, by model averaging.
 
-    A budget is a factor of 3 in C = 6 S D, counted down from the most compute.
-
-    Args:
-        runs: the points.
-        forms: their names.
-        pins: constants of the forms that are given.
-        options: objective and delta of `fit_surface`.
+    Budgets are factors of 3 in C = 6 S D, counted down from the largest. `options` are objective and delta of
+    `fit_surface`.
     """
     tests = []
     for gap, fitted_N, held_N in _cuts(runs):
         few = runs.only(fitted_N)
-        fits = [fit_given(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
+        fits = [fit_surface_with_priors(few, form, pins, n_replicates=0, is_tested=False, **options) for form in forms]
         if any(fit.surface is not None for fit in fits):
-            foretold = _estimates(mix(*_given(fits, runs.only(held_N))).mixture)
-            tests.append(BudgetTest(gap, fitted_N, of_points(runs, Axis.C, np.flatnonzero(held_N), foretold)))
+            predicted = _estimates(average_linearised(*_linearised_forms(fits, runs.only(held_N))).mixture)
+            tests.append(BudgetTest(gap, fitted_N, held_out_points(runs, Axis.C, np.flatnonzero(held_N), predicted)))
     return tuple(tests)
 
 
 def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """For each budget and gap the points to fit, and those to foretell."""
+    """For each budget and gap, the points to fit and those to predict."""
     if len(runs.S_N) == 0:
         return []
     ln_C_N = np.log(runs.along(Axis.C))
@@ -156,26 +137,23 @@ def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
         for level in range(_MOST_BUDGETS):
             fitted_N, held_N = level_N >= level + gap, level_N == level
             few = fitted_N.sum() < _FEWEST_POINTS or len(np.unique(runs.group_N[fitted_N])) < _FEWEST_RUNS
-            if held_N.any() and not few and not judge(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
+            if held_N.any() and not few and not judge_design(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
                 cuts.append((float(BUDGET**gap), fitted_N, held_N))
     return cuts
 
 
-def predict_over_forms(
+def predict_averaged(
     fits: Sequence[Surface],
     points: Sequence[tuple[float, float]],
     budgets: Sequence[BudgetTest],
     U: float | None = None,
     p: float = 1 - LEVEL,
-) -> list[OverForms]:
-    """Predict a new run at each point.
+) -> list[AveragedPrediction]:
+    """Predicts a new run at each point (S, D) by model averaging.
 
-    Args:
-        fits: of the forms to the same runs, at least one; without resampled documents, for a run on the same ones.
-        points: S and D of each.
-        budgets: what the forms foretold of these runs; those at the gap nearest to that of a point widen its interval.
-        U: unique tokens among them; None where all are.
-        p: how much each interval leaves out.
+    At least one form is fitted to the runs, without replicates of the documents, so predictions are for the same
+    documents. Backtests with the gap nearest to that of a point widen its interval. U are the unique tokens, None if
+    all are unique; intervals have level 1 - p.
     """
     runs, design = fits[0].runs, fits[0].design
     within = [
@@ -187,70 +165,62 @@ def predict_over_forms(
         on_line = [predict_on_line(runs, design, S, D, p) for S, D in points]
         return [replace(at, within=alone) for at, alone in zip(on_line, within, strict=True)]
     if all(fit.surface is None for fit in fits):
-        return [OverForms(NO_ESTIMATE, {}, alone) for alone in within]
+        return [AveragedPrediction(NO_ESTIMATE, {}, alone) for alone in within]
     S, D = np.array(points, np.float64).T
-    mixed = mix(*_given(fits, Runs.of(S, D, np.ones(len(S)), U)))
+    mixed = average_linearised(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S)), U)))
     factors = np.array([_factor(budgets, gap) for gap in gaps])
     mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
     return [
-        OverForms(y, mixed.weights, alone, float(by), mixture.at(point))
+        AveragedPrediction(y, mixed.weights, alone, float(by), mixture.at(point))
         for point, (y, alone, by) in enumerate(zip(_estimates(mixture, p), within, factors, strict=True))
     ]
 
 
-def moved_most(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Moved | None]:
-    """Of the prediction at each point the largest move with one run left out, each form near its optimum of all runs.
+def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Influence | None]:
+    """Returns, for each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
-    `by` is the number of the run in `Runs.group_N`. None where runs are collinear, or no form was fitted.
-
-    Args:
-        fits: as in `predict_over_forms`.
-        points: there.
+    Each form stays linearised at its optimum of all runs. None where runs are collinear, or no form was fitted.
     """
     S, D = np.array(points, np.float64).T
     design = fits[0].design
     if design is None or design.is_collinear or all(fit.surface is None for fit in fits):
         return [None] * len(points)
-    share_RT = np.expm1(without_each(*_given(fits, Runs.of(S, D, np.ones(len(S))))))
-    return [Moved(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
+    share_RT = np.expm1(without_each(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S))))))
+    return [Influence(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 
 def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
-    """By what factor the intervals of a point with so many times the compute of the runs are widened."""
     gaps = sorted({budget.gap for budget in budgets}, key=lambda known: abs(math.log(known / max(gap, BUDGET))))
     tests = [budget for budget in budgets if budget.gap == gaps[0]]
     most = max((int(test.fitted_N.sum()) for test in tests), default=1)
-    errors = [[in_sd(each.predicted, each.measured) for each in test.held_out] for test in tests]
-    return widening(
+    errors = [[error_in_sd(each.predicted, each.measured) for each in test.held_out] for test in tests]
+    return widening_factor(
         (test.fitted_N.sum() / most, [each for each in of_test if each is not None])
         for test, of_test in zip(tests, errors, strict=True)
     )
 
 
-def draw_over_forms(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Draws of ln y of the surface at some points together [n, T], and of the scatter of a run about it [n].
+def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Returns n joint draws of ln y of the surface at some points, [n, T], and of the scatter of a run about it, [n].
 
-    Args:
-        fits: of the forms to the same runs, at least one with a surface.
-        there: the points.
-        n: how many.
-        seed: of them.
+    At least one of the fits, which are of the same runs, has a surface.
     """
-    return draw(*_given(fits, there), n, seed)
+    return draw_linearised(*_linearised_forms(fits, there), n, seed)
 
 
-def _given(fits: Sequence[Surface], there: Runs) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
-    """What forms are mixed from: these near their optima, the logarithms of the axes, ln y, and which run is which."""
-    runs, forms = fits[0].runs.only(thinned(fits[0].runs)), list[Nearby]()
+def _linearised_forms(
+    fits: Sequence[Surface], there: Runs
+) -> tuple[list[LinearisedForm], Floats, Floats, Floats, NDArray[np.int64]]:
+    runs, forms = fits[0].runs.only(thin_checkpoints(fits[0].runs)), list[LinearisedForm]()
     for fit in fits:
         most = sum(prior for _, prior in fit.ways)
-        forms += [nearby(fit.form, surface, prior / most, runs, there) for surface, prior in fit.ways]
+        forms += [linearise(fit.form, surface, prior / most, runs, there) for surface, prior in fit.ways]
     x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs, there))
     return forms, x_NA, x_TA, np.log(runs.y_N), runs.group_N
 
 
-def thinned(runs: Runs) -> NDArray[np.intp]:
-    """Of runs with many checkpoints those nearest to even steps in ln D, and all ends."""
+def thin_checkpoints(runs: Runs) -> NDArray[np.intp]:
+    """Returns indices that thin the checkpoints of runs to even steps in ln D, with both ends."""
     of_run = max(_FEWEST_CHECKPOINTS, _MOST_POINTS // max(runs.n_groups, 1))
     kept = []
     for run in range(runs.n_groups):
@@ -264,8 +234,8 @@ def thinned(runs: Runs) -> NDArray[np.intp]:
     return np.concatenate(kept)
 
 
-def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: Runs) -> Nearby:
-    """A surface about its constants, at runs and at other points."""
+def linearise(name: str, surface: SurfaceParameters, prior: float, runs: Runs, there: Runs) -> LinearisedForm:
+    """Linearises a surface about its constants, at the runs and at other points."""
     sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
 
     def at(of: Runs) -> tuple[Floats, Floats, Floats]:
@@ -275,9 +245,8 @@ def nearby(name: str, surface: SurfaceNumbers, prior: float, runs: Runs, there: 
         slopes = [(surface.form.evaluate(each, surface.theta_P[None])[0] - ln_y_1N)[0] / _STEP for each in moved]
         return ln_y_1N[0] + math.log(surface.form.y_ref), J_1PN[0].T * sd_P, np.column_stack(slopes)
 
-    return Nearby(name, prior, *at(runs), *at(there))
+    return LinearisedForm(name, prior, *at(runs), *at(there))
 
 
 def _estimates(mixture: TMixture, p: float = 1 - LEVEL) -> list[Estimate]:
-    """Median and interval of each of T mixtures of ln y."""
     return [Estimate(*ends).exp() for ends in mixture.quantiles(tails_of(p)).tolist()]

@@ -1,7 +1,4 @@
-"""What runs say against a surface: errors of those that it was not fitted to, and slopes or curves of what it leaves.
-
-Held out are the largest models, the longest trainings, the most compute.
-"""
+"""Tests a surface on the largest models, longest trainings and most compute, and for trends of its residuals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,29 +11,20 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.priors import NO_PINS, Pins
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
-_REPLICATES: Final = 100  # of the runs that are left, for the interval of one new run
-_SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
-_LEVELS: Final = 3  # sizes, or numbers of tokens: a term of a surface has as many constants
+_REPLICATES: Final = 100  # of the remaining runs
+_SAME: Final = 0.01  # of a logarithm; runs this near to the largest are as large
+_LEVELS: Final = 3  # sizes or token counts, as a term and E have three constants
 
 AXES: Final = (Axis.S, Axis.D, Axis.C)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A point of a run that was held out.
-
-    Attributes:
-        axis: by which it was chosen.
-        S: size.
-        D: tokens.
-        predicted: by the fit to the others, with the 95 % interval of a new run.
-        measured: there.
-        at: the place of the point among all.
-    """
+    """Point number `at`, held out as one of the largest in `axis`: its value and the prediction of a new run."""
 
     axis: Axis
     S: float
@@ -47,30 +35,32 @@ class HeldOut:
 
     @property
     def error(self) -> float | None:
-        """(predicted - measured) / measured; None where nothing could be predicted."""
+        """(predicted - measured) / measured; None without a prediction."""
         return None if self.predicted.value is None else (self.predicted.value - self.measured) / self.measured
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the interval contains the measured value; None without one."""
+        """Whether the interval contains the measured value."""
         ends = self.predicted.ends
         return None if ends is None else ends[0] <= self.measured <= ends[1]
 
     def record(self) -> dict[str, Any]:
-        """All of it, as JSON takes it."""
+        """Returns all of it as JSON."""
         y = self.predicted
         at = {"axis": self.axis, "S": self.S, "D": self.D, "predicted": [y.value, y.lo, y.hi], "at": self.at}
         return at | {"measured": self.measured, "error": self.error, "held": self.is_inside}
 
 
-def of_points(runs: Runs, axis: Axis, at_T: NDArray[np.intp], predicted: Sequence[Estimate]) -> tuple[HeldOut, ...]:
-    """Some points with what is predicted of each."""
+def held_out_points(
+    runs: Runs, axis: Axis, at_T: NDArray[np.intp], predicted: Sequence[Estimate]
+) -> tuple[HeldOut, ...]:
+    """Returns some points with their predictions."""
     places = zip(at_T.tolist(), predicted, strict=True)
     return tuple(HeldOut(axis, float(runs.S_N[i]), float(runs.D_N[i]), y, float(runs.y_N[i]), i) for i, y in places)
 
 
-def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
-    """The points of the runs that are largest in an axis, [N]; of a run its last checkpoint decides."""
+def is_largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
+    """Returns the mask of the points of the largest runs in an axis, by their last checkpoints."""
     last_G = np.full(runs.n_groups, -np.inf)
     np.maximum.at(last_G, runs.group_N, np.log(runs.along(axis)))
     return np.asarray((last_G >= last_G.max() - _SAME)[runs.group_N])
@@ -79,24 +69,18 @@ def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
 def held_out(
     runs: Runs, form: str, n_replicates: int = _REPLICATES, pins: Pins = NO_PINS, **options: Any
 ) -> tuple[HeldOut, ...]:
-    """The largest runs of each axis beside what a form says that is fitted to the others, on the same documents.
+    """Predicts the largest runs of each axis by a form that is fitted to the others, on the same documents.
 
-    None where the others cannot be fitted; along an axis on which they lie at fewer than three values any curve goes
-    through them, so nothing beyond them is foretold.
-
-    Args:
-        runs: the points.
-        form: a name in `FORMS`.
-        n_replicates: of the runs that are left, 100 at most.
-        pins: constants of the form that are given.
-        options: objective and delta of `fit_surface`.
+    There are none where the others cannot be fitted. Along an axis with fewer than three remaining values any curve
+    fits, so nothing beyond these is predicted. At most 100 replicates are used; `options` are objective and delta of
+    `fit_surface`.
     """
-    rows, fits = list[HeldOut](), dict[bytes, SurfaceNumbers | None]()
+    rows, fits = list[HeldOut](), dict[bytes, SurfaceParameters | None]()
     for axis in AXES:
-        out_N = largest(runs, axis)
+        out_N = is_largest(runs, axis)
         if (key := out_N.tobytes()) not in fits:
             rest, n = replace(runs.only(~out_N), y_BN=None), min(n_replicates, _REPLICATES)
-            fits[key] = fit_given(rest, form, pins, n, is_tested=False, **options).surface
+            fits[key] = fit_surface_with_priors(rest, form, pins, n, is_tested=False, **options).surface
         surface = fits[key]
         if surface is None:
             continue
@@ -107,21 +91,20 @@ def held_out(
         at_T = np.flatnonzero(out_N)
         U_T = [None] * len(at_T) if runs.U_N is None else runs.U_N[at_T].tolist()
         points = zip(runs.S_N[at_T].tolist(), runs.D_N[at_T].tolist(), U_T, strict=True)
-        rows += of_points(runs, axis, at_T, [surface.predict(S, D, U, new_run=True) for S, D, U in points])
+        rows += held_out_points(runs, axis, at_T, [surface.predict(S, D, U, new_run=True) for S, D, U in points])
     return tuple(rows)
 
 
 def mean_error(tests: Sequence[HeldOut]) -> float | None:
-    """The mean of |error|; None without any."""
+    """Returns the mean of |error|."""
     errors = [abs(test.error) for test in tests if test.error is not None]
     return float(np.mean(errors)) if errors else None
 
 
-def against_axes(surface: SurfaceNumbers, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
-    """The residuals ln y - ln y_fit of the points of a fit against S, D and C = 6 S D, taken to scatter independently.
+def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
+    """Returns, for S, D and C = 6 S D, the slope and the curvature of the residuals ln y - ln y_fit in the logarithm.
 
-    Returns:
-        By axis their slope per unit of the logarithm, None where the axis does not vary, and their curvature.
+    Points count as independent. The slope is None where the axis does not vary.
     """
     left_N, rows = -surface.residual_N, []
     for axis in AXES:

@@ -1,11 +1,11 @@
-"""y = E + A N'^-alpha + B D'^-beta: repeated tokens, and parameters beyond what the unique tokens call for, count less.
+"""The form y = E + A N'^-alpha + B D'^-beta: repeated tokens and excess parameters count less.
 
     D' = U + U R_D (1 - exp(-(D / U - 1) / R_D))               U = min(U, D)
     N' = U_N + U_N R_N (1 - exp(-(S / U_N - 1) / R_N))         U_N = min(S, (U G)^(beta / alpha) G)
     G  = (alpha A / (beta B))^(1 / (alpha + beta))
 
-theta is that of chinchilla, then 1 / (1 + R_D) and 1 / (1 + R_N): at 0 a repeated token is worth a new one and N' = S,
-near 1 it is worth nothing and N' = U_N.
+Excess parameters are those beyond U_N, the optimum for the unique tokens. theta is that of chinchilla, then 1 / (1 +
+R_D) and 1 / (1 + R_N): at 0 a repeated token is worth a new one and N' = S, near 1 it is worth nothing and N' = U_N.
 """
 
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Chinchilla, bend_by_differences
+from rbpx.laws.surface.equations import Chinchilla, curvature_by_differences
 from rbpx.laws.surface.runs import Coordinates
 
-_MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
-_LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
-_IMAGINARY: Final = 1e-30j  # a step so small that a derivative by it is exact
+_MOST_EXCESS: Final = 300.0  # of ln(S / U_N), whose square a search must not overflow
+_LEAST_R: Final = 1e-4  # R = 0 has a kink at S = U_N; here N' is min(S, U_N) to 1e-4
+_IMAGINARY: Final = 1e-30j  # so small that derivatives are exact
 _EXPONENTS: Final = (0.1, 0.2, 0.35, 0.55, 0.9, 1.6, 4.0)
-_CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for the size that is called for
+_CALLED: Final = (0.02, 0.25, 0.5, 0.75, 0.98)  # quantiles of S, for U_N
 _SHARES: Final = (0.02, 0.1, 0.3, 0.6, 0.98)  # 1 / (1 + R)
 
 
 @dataclass(frozen=True)
 class DataConstrained(Chinchilla):
-    """Chinchilla's form of what the tokens and parameters are worth."""
+    """Chinchilla's form of the effective tokens and parameters."""
 
     name = "data_constrained"
     equation = "y = E + A N'^−α + B D'^−β"
@@ -40,7 +40,7 @@ class DataConstrained(Chinchilla):
     upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """As of chinchilla."""
+        """Returns ln y and its derivatives."""
         inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
         u_N = x.u_N
         gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
@@ -63,20 +63,21 @@ class DataConstrained(Chinchilla):
         J_BPN[:, 6] = by_s_BN * more_by_v_BN / (1 + more_BN)
         return np.log(law_BN), J_BPN
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """As of chinchilla."""
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Returns the fixed numbers of theta."""
         return {
-            name: 1 / (1 + given[name]) if name in self.saturating else at for name, at in super().held(given).items()
+            name: 1 / (1 + given[name]) if name in self.saturating else at
+            for name, at in super().fixed_numbers(given).items()
         }
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """By differences."""
-        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """Returns the curvature by differences."""
+        return curvature_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """The best B and E for each choice of exponents, R_D, R_N and U_N at the mean of ln U, the best of all first.
+        """Returns the best B and E for a grid of exponents, R_D, R_N and U_N at the mean of ln U, the best first.
 
-        U_N says what A / B is, so y is linear in B and E. Without repeats there is no more to it than chinchilla.
+        U_N determines A / B, so y is linear in B and E. Without repeated tokens the form is chinchilla's.
         """
         if not _repeats(x):
             inner_BP = super().starts(x, ln_y_N)
@@ -87,7 +88,7 @@ class DataConstrained(Chinchilla):
         ln_called_BN = called_B1 + beta_B1 / alpha_B1 * (u_N - u_N.mean())
         d_BN = u_N + np.log1p(_worth(np.exp(d_N - u_N) - 1, v_D_B1)[0])
         s_BN = np.minimum(ln_called_BN, s_N) + np.log1p(_worth(_excess(s_N, ln_called_BN), v_N_B1)[0])
-        # The last parameter that is called for is worth as much compute as the last token: alpha A U_N^-alpha =
+        # At the optimum one more FLOP gains as much from parameters as from tokens: alpha A U_N^-alpha =
         # beta B U^-beta.
         A_of_B_B1 = beta_B1 / alpha_B1 * np.exp(alpha_B1 * called_B1 - beta_B1 * u_N.mean())
         falling_BN = A_of_B_B1 * np.exp(-alpha_B1 * s_BN) + np.exp(-beta_B1 * d_BN)
@@ -98,7 +99,7 @@ class DataConstrained(Chinchilla):
         return theta_BP[np.argsort(misfit_B)]
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """R_D and R_N are infinite where what is repeated is worth as much as what is new."""
+        """R_D and R_N are infinite where a repeated token or an excess parameter is worth a new one."""
         with np.errstate(divide="ignore"):
             R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
         return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
@@ -113,10 +114,7 @@ class DataConstrained(Chinchilla):
         return (*inner, *without_D, *(() if np.any(beyond_N) else ("R_N",)))
 
     def _called_for(self, x: Coordinates, inner_BP: Floats) -> tuple[Floats, Floats]:
-        """Ln(U_N / S_ref), what the unique tokens call for, [B, N], and its derivatives [B, 5, N], by complex steps.
-
-        At least ln(S / S_ref) where a constant is 0, so that there is no optimum.
-        """
+        """Ln(U_N / S_ref) for the unique tokens, infinite without an optimum, and its derivatives by complex steps."""
 
         def level_and_slope(of_BP: NDArray[Any]) -> NDArray[Any]:
             A_B, B_B, _, alpha_B, beta_B = of_BP.T
@@ -134,7 +132,7 @@ class DataConstrained(Chinchilla):
 
 
 def _non_negative(falling_BN: Floats, y_N: Floats) -> Floats:
-    """B and E >= 0, [B, 2], as of `non_negative` for thousands of terms at once: one that would be negative is 0."""
+    """B and E >= 0, [B, 2]: `non_negative` for thousands of terms at once."""
     terms_B2N = np.stack([falling_BN / y_N, np.broadcast_to(1 / y_N, falling_BN.shape)], axis=1)
     square_B2, sum_B2 = (terms_B2N**2).sum(axis=2), terms_B2N.sum(axis=2)
     mixed_B1 = terms_B2N.prod(axis=1).sum(axis=1, keepdims=True)
@@ -150,17 +148,16 @@ def _repeats(x: Coordinates) -> bool:
 
 
 def _excess(s_N: Floats, ln_called_BN: Floats) -> Floats:
-    """S / U_N - 1, 0 where S is not beyond U_N."""
     return np.asarray(np.exp(np.clip(s_N - ln_called_BN, 0.0, _MOST_EXCESS)) - 1)
 
 
 def _worth(t: Floats, v_B1: Floats) -> tuple[Floats, Floats, Floats]:
-    """What t repetitions are worth, h = R (1 - exp(-t / R)), and its derivatives by t and by v = 1 / (1 + R) < 1."""
+    """Worth of t repetitions, R (1 - exp(-t / R)), and its derivatives by t and by v = 1 / (1 + R) < 1."""
     q_B1 = v_B1 / (1 - v_B1)  # 1 / R
     z = t * q_B1
     decay = np.exp(-z)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.where(v_B1 > 0, -np.expm1(-z) / q_B1, t)
-        # Below 1e-4 the difference of nearly equal numbers loses digits, and two terms of the series are exact to 1e-9.
+        # Below 1e-4 the difference loses digits, and two terms of the series are exact to 1e-9.
         by_v = np.where(z > 1e-4, (z * decay + np.expm1(-z)) / v_B1**2, -((t / (1 - v_B1)) ** 2) * (0.5 - z / 3))
     return h, decay, by_v

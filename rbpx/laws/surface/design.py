@@ -1,4 +1,4 @@
-"""What the runs of a design can tell apart: whether size and tokens vary separately, and how well constants are known.
+"""What a design determines: whether size and tokens vary separately, and how well the constants are conditioned.
 
 Shapes: N points, P numbers of theta.
 """
@@ -11,25 +11,23 @@ import numpy as np
 
 from rbpx.laws.numeric import Floats
 
-_LEAST_APART: Final = 0.1  # of the residual sd of ln D on ln S: tokens are a function of size to 10 %
+_LEAST_APART: Final = 0.1  # residual sd of a line; below it tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3
-_ALIKE: Final = 0.01  # sizes, or tokens, that differ by less are the same
+_ALIKE: Final = 0.01  # relative; values that differ by less are the same
 
 
 @dataclass(frozen=True)
 class Design:
-    """How the points lie.
+    """Position of the points in ln S and ln D.
 
     Attributes:
-        n_S: different sizes.
-        n_D: different numbers of tokens.
+        n_S: number of different sizes.
+        n_D: number of different token counts.
         sd_D: residual standard deviation of ln D on ln S; 0 where D is a power of S.
-        sd_S: of ln S on ln D, which is small too where all sizes are nearly the same.
-        along: the axis in which the points vary more, "S" or "D".
-        slope: of the line in the other axis; 1 where D / S is fixed.
-        intercept: of that line.
-        condition: the condition number of the derivatives of ln y by the constants, each scaled to length 1; A and B
-            are those at the mean of ln S and ln D. None where they are not known, or depend on each other exactly.
+        sd_S: the same of ln S on ln D.
+        along: the axis in which the points vary more, "S" or "D"; the line is that of the other axis on it.
+        condition: condition number of the derivatives of ln y by the constants (A and B at the mean of ln S and ln D),
+            each scaled to length 1; None if unknown or singular.
     """
 
     n_S: int
@@ -43,27 +41,27 @@ class Design:
 
     @property
     def sd(self) -> float:
-        """The smaller of both deviations; 0 on a line."""
+        """The smaller residual standard deviation; 0 on a line."""
         return min(self.sd_D, self.sd_S)
 
     @property
     def is_line(self) -> bool:
-        """Whether tokens are a function of size, or either hardly varies."""
+        """Whether tokens are a function of size, or one of them hardly varies."""
         return self.sd < _LEAST_APART
 
     @property
     def is_collinear(self) -> bool:
-        """Whether alpha cannot be told from beta: a line, or fewer than 3 different sizes or numbers of tokens."""
+        """Whether alpha and beta cannot be separated: a line, or fewer than 3 different sizes or token counts."""
         return self.is_line or min(self.n_S, self.n_D) < _LEAST_DIFFERENT
 
     def away(self, S: float, D: float) -> float:
-        """How far a point is from the line, in the logarithm of the axis that varies less."""
+        """Returns the distance of a point from the line, in the logarithm of the axis that varies less."""
         along, other = (S, D) if self.along == "S" else (D, S)
         return abs(math.log(other) - self.intercept - self.slope * math.log(along))
 
 
-def judge(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design:
-    """Judge at least one point, and the derivatives of ln y [P, N] where there are any."""
+def judge_design(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design:
+    """Describes a design of at least one point, with its condition if the derivatives of ln y are given."""
     ln_S_N, ln_D_N = np.log(S_N), np.log(D_N)
     along = "S" if ln_S_N.std() >= ln_D_N.std() else "D"
     on_S, on_D = _line(ln_S_N, ln_D_N), _line(ln_D_N, ln_S_N)
@@ -73,7 +71,7 @@ def judge(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design:
 
 
 def _line(u_N: Floats, v_N: Floats) -> tuple[float, float, float]:
-    """Slope, intercept and residual standard deviation of v on u; the slope is 0 where u does not vary."""
+    """Slope, intercept and residual standard deviation of v on u."""
     about_N = u_N - u_N.mean()
     square = float(about_N @ about_N)
     slope = float(about_N @ v_N) / square if n_different(u_N) > 1 else 0.0
@@ -82,7 +80,7 @@ def _line(u_N: Floats, v_N: Floats) -> tuple[float, float, float]:
 
 
 def n_different(ln_N: Floats) -> int:
-    """How many values differ by more than a hundredth from the next smaller one."""
+    """Returns how many values differ by more than 1 % from the next smaller one."""
     return 1 + int((np.diff(np.sort(ln_N)) > _ALIKE).sum()) if len(ln_N) else 0
 
 

@@ -1,28 +1,25 @@
-"""An equation for y(S, D): its constants, ln y and its derivatives at many sets of them, and where a search starts.
+"""Equations for y(S, D): constants, ln y with its derivatives at many sets of them, and starts of a search.
 
-A search moves theta, numbers of the order of 1: constants at the reference point of the coordinates with y in units of
-its geometric mean. `constants` turns them into what a source prints. For given exponents y is linear in the constants,
-so the best of them are found without any search (`non_negative`).
+A search moves theta, numbers of the order of 1: the constants at the reference point of the coordinates, with y in
+units of its geometric mean. For fixed exponents y is linear in the constants, so the best of them need no search
+(`non_negative`).
 
 A form has
 
-    names, logarithmic, saturating   its constants as sources print them; those of which the logarithm, or 1 / (1 + R),
-                                     has a symmetric interval
-    exponents                        those of S and D
-    lower_P, upper_P                 the bounds of theta; an exponent beyond `STEEPEST` is a step between two sizes
-    y_ref                            the unit of y in which theta is counted
-    evaluate                         ln y at each point, [B, N], and its derivatives by theta, [B, P, N], y in units of
-                                     y_ref
-    bend                             the sum over points of pull times the second derivatives of ln y, [B, P, P]
-    starts                           where searches start, [B, P]; where there are hundreds, the most promising first
-    prior_sd                         how far each number of theta may be from the optimum before any point is seen: a
-                                     standard deviation, [P], one unit of the logarithm for what scales y, .3 for an
-                                     exponent
-    constants                        each constant in the units of its source, [B]; not finite where it has no value
-    reference, held                  of given constants ln S_ref or ln D_ref, by the axis, where one is a number of
-                                     theta, and the number of theta of each about that
-    raised                           theta of e^ln_factor times as large a y, [B, P]
-    unidentified                     the constants on which no point depends, by name
+    names                   constants, as their source prints them
+    logarithmic, saturating those whose interval is symmetric in the logarithm, or in 1 / (1 + R)
+    exponents               those of S and D
+    lower_P, upper_P        bounds of theta; an exponent beyond `STEEPEST` is a step between two sizes
+    y_ref                   unit of y in theta
+    evaluate                ln(y / y_ref) at each point, [B, N], and its derivatives by theta, [B, P, N]
+    curvature               sum over points of pull times the second derivatives of ln y, [B, P, P]
+    starts                  starts of a search, [B, P]; where there are hundreds, the most promising first
+    prior_sd                prior standard deviation of theta about the optimum, [P]: 1 for logarithms, .3 for exponents
+    constants               each constant in the units of its source, [B]; not finite where it has no value
+    reference               for fixed constants: ln S_ref or ln D_ref at which one is a number of theta
+    fixed_numbers           those numbers of theta
+    scaled                  theta for y that is e^ln_factor times as large, [B, P]
+    unidentified            names of constants on which no point depends
 
 Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
 """
@@ -41,25 +38,25 @@ from rbpx.laws.surface.runs import Coordinates
 
 STEEPEST: Final = 4.0  # of an exponent
 
-_STEP: Final = 1e-6  # of differences of derivatives; their error only slows a search
+_STEP: Final = 1e-6  # for differences, whose error only slows a search
 
 
 def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
-    """The coefficients >= 0 [B, T] of the sum of terms that is closest to y, each point relative to its y."""
+    """Returns coefficients >= 0, [B, T], of the sum of terms with the least squared relative error."""
     return np.array([nnls((terms_TN / y_N).T, np.ones(len(y_N)))[0] for terms_TN in terms_BTN])
 
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
 
 
-_OF_EXPONENT: Final = 0.3  # standard deviation beforehand
-_LEAST_TERM: Final = 0.02  # of y: a term at 0 may be as large as this
+_OF_EXPONENT: Final = 0.3  # prior standard deviation
+_LEAST_TERM: Final = 0.02  # of y, for a term at 0
 _LEAST_E: Final = 0.1  # of y
 
 
 @dataclass(frozen=True)
 class Chinchilla:
-    """The sum of what a model of size S lacks, what D tokens lack, and what is left of both.
+    """The sum of a term in size, a term in tokens, and an irreducible loss.
 
     theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
     """
@@ -77,7 +74,7 @@ class Chinchilla:
     upper_P: ClassVar[Floats] = np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """See above."""
+        """Returns ln y and its derivatives."""
         of_s_BN, of_d_BN = np.exp(-theta_BP[:, 3:4] * x.s_N), np.exp(-theta_BP[:, 4:5] * x.d_N)
         law_BN = theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
         J_BPN = np.empty((len(theta_BP), 5, x.s_N.shape[-1]))
@@ -88,26 +85,26 @@ class Chinchilla:
         J_BPN[:, 4] = J_BPN[:, 1] * -x.d_N * theta_BP[:, 1:2]
         return np.log(law_BN), J_BPN
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """In closed form."""
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """Returns the curvature in closed form."""
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
             pulled_BN = J_BPN[:, constant] * pull_BN * along_N
-            mixed_B = pulled_BN.sum(axis=1)  # a product with along_N would round by how many searches there are
+            mixed_B = pulled_BN.sum(axis=1)  # a matrix product would round depending on B
             bend_BPP[:, constant, exponent] -= mixed_B
             bend_BPP[:, exponent, constant] -= mixed_B
             bend_BPP[:, exponent, exponent] += theta_BP[:, constant] * (pulled_BN * along_N).sum(axis=1)
         return np.asarray(bend_BPP)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """The best constants for each pair of a grid of exponents."""
+        """Returns the best constants for each pair of a grid of exponents."""
         alpha_B, beta_B = (each.ravel() for each in np.meshgrid(_EXPONENTS, _EXPONENTS))
         falling = [np.exp(-alpha_B[:, None] * x.s_N), np.exp(-beta_B[:, None] * x.d_N)]
         terms_BTN = np.stack([*falling, np.ones_like(falling[0])], axis=1)
         return np.column_stack([non_negative(terms_BTN, np.exp(ln_y_N)), alpha_B, beta_B])
 
     def prior_sd(self, theta_P: Floats) -> Floats:
-        """Theta has A, B and E themselves, and not their logarithms."""
+        """Scales with A, B and E, which theta holds without logarithms."""
         scales = np.maximum(theta_P[:3], [_LEAST_TERM, _LEAST_TERM, _LEAST_E])
         return np.append(scales, np.full(len(theta_P) - 3, _OF_EXPONENT))
 
@@ -120,21 +117,21 @@ class Chinchilla:
             return dict(zip(Chinchilla.names, (*terms, alpha_B, beta_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
-        """A is y at S = 1."""
+        """A is a term of y at S = 1, B at D = 1."""
         return {axis: 0.0 for name, axis in (("A", "S"), ("B", "D")) if name in given}
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """See above."""
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Returns the fixed numbers of theta."""
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
-    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """See above."""
+    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+        """Scales the terms."""
         return np.hstack([theta_BP[:, :3] * np.exp(ln_factor_B)[:, None], theta_BP[:, 3:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """The exponent of a term that is 0, both constants of an axis without two places.
+        """The exponent of a term that is 0, and both constants of an axis with a single value, and then E.
 
-        The term of such an axis is a constant, as E is, and nothing says how the two share what is left.
+        The term of such an axis is a constant, which the points cannot separate from E.
         """
         terms = (("A", "alpha", theta_P[0], x.s_N), ("B", "beta", theta_P[1], x.d_N))
         alone = [name for *names, _, at_N in terms if np.ptp(at_N) == 0 for name in names]
@@ -143,15 +140,15 @@ class Chinchilla:
 
 
 _ALPHAS_D: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
-_LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to a thousandth
+_LEAST: Final = 1e-3  # of alpha_D; y is then the greater of two power laws to .1 %
 
 
 @dataclass(frozen=True)
 class Kaplan:
-    """Two power laws, of size and of data, with a bend between them and nothing left at the end.
+    """Two power laws, in size and in data, with a smooth transition and no irreducible loss.
 
-    theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: the logarithms of
-    what y tends to for endless data and for an endless model, at the reference, and their slopes.
+    theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: ln y at the
+    reference for infinite data and for an infinite model, and their slopes.
     """
 
     y_ref: float
@@ -163,11 +160,11 @@ class Kaplan:
     exponents = ("alpha_N", "alpha_D")
     logarithmic = ("N_c", "D_c")
     saturating: ClassVar[tuple[str, ...]] = ()
-    lower_P = np.array([-np.inf, -np.inf, 0.0, _LEAST])  # logarithms have no bound
+    lower_P = np.array([-np.inf, -np.inf, 0.0, _LEAST])  # logarithms are unbounded
     upper_P = np.array([np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """See above."""
+        """Returns ln y and its derivatives."""
         alpha_D_B1 = theta_BP[:, 3:]
         by_size_BN = theta_BP[:, :1] - theta_BP[:, 2:3] * x.s_N
         by_data_BN = theta_BP[:, 1:2] - alpha_D_B1 * x.d_N
@@ -179,13 +176,13 @@ class Kaplan:
         return ln_y_BN, J_BPN
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """The best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
+        """Returns the best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
         starts = []
         for alpha_D in _ALPHAS_D:
             root_N = np.exp(ln_y_N / alpha_D)
             of_s_BN = np.exp(-np.array(_ALPHAS_D)[:, None] / alpha_D * x.s_N)
             terms_BTN = np.stack([of_s_BN, np.broadcast_to(np.exp(-x.d_N), of_s_BN.shape)], axis=1)
-            # A term that least squares leaves out is put back at a thousandth of y, where a search can find it.
+            # A term that is 0 in least squares starts at a thousandth of y, where a search can change it.
             constant_BT = np.maximum(non_negative(terms_BTN, root_N), 1e-3)
             starts.append(
                 [[*(alpha_D * np.log(both)), a, alpha_D] for both, a in zip(constant_BT, _ALPHAS_D, strict=True)]
@@ -193,11 +190,11 @@ class Kaplan:
         return np.concatenate([np.array(each, dtype=np.float64) for each in starts])
 
     def prior_sd(self, theta_P: Floats) -> Floats:
-        """See above."""
+        """Two logarithms and two exponents."""
         return np.array([1.0, 1.0, _OF_EXPONENT, _OF_EXPONENT])
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """N_c and D_c are in parameters and tokens."""
+        """N_c is in parameters, D_c in tokens."""
         size_B, data_B, alpha_N_B, alpha_D_B = theta_BP.T
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             N_c_B = np.exp((size_B + np.log(self.y_ref)) / alpha_N_B + x.ln_S_ref)
@@ -205,31 +202,33 @@ class Kaplan:
         return dict(zip(self.names, (N_c_B, D_c_B, alpha_N_B, alpha_D_B), strict=True))
 
     def reference(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Y is 1 at S = N_c and at D = D_c, but for the other axis."""
+        """The term in size is 1 at S = N_c, the term in data at D = D_c."""
         return {axis: math.log(given[name]) for name, axis in (("N_c", "S"), ("D_c", "D")) if name in given}
 
-    def held(self, given: Mapping[str, float]) -> dict[str, float]:
-        """See above."""
+    def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Returns the fixed numbers of theta."""
         return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
 
-    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """See above."""
+    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+        """Shifts the logarithms."""
         return np.hstack([theta_BP[:, :2] + ln_factor_B[:, None], theta_BP[:, 2:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """Without a slope in S there is no N_c."""
+        """N_c where y does not depend on S."""
         return ("N_c",) if theta_P[2] == 0 else ()
 
-    def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """By differences."""
-        return bend_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
+        """Returns the curvature by differences."""
+        return curvature_by_differences(self, x, theta_BP, J_BPN, pull_BN)
 
 
-Form = Chinchilla | Kaplan
+SurfaceForm = Chinchilla | Kaplan
 
 
-def bend_by_differences(form: Form, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-    """The sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
+def curvature_by_differences(
+    form: SurfaceForm, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats
+) -> Floats:
+    """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
     P = theta_BP.shape[1]
     bend_BPP = np.empty((len(theta_BP), P, P))
     g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
@@ -241,7 +240,7 @@ def bend_by_differences(form: Form, x: Coordinates, theta_BP: Floats, J_BPN: Flo
     return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
 
 
-def bounded(form: Form, theta_P: Floats) -> tuple[str, ...]:
-    """The constants that lie at their bounds, by name."""
+def constants_at_bounds(form: SurfaceForm, theta_P: Floats) -> tuple[str, ...]:
+    """Returns the names of the constants at their bounds."""
     at_P = (theta_P <= form.lower_P) | (theta_P >= form.upper_P)
     return tuple(name for name, at in zip(form.names, at_P, strict=True) if at)

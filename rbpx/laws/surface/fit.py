@@ -1,7 +1,8 @@
-"""Fits of a surface y(S, D): constants with intervals over runs, what they minimise, and a status.
+"""Fits a surface y(S, D) to runs: constants with intervals over runs, objective, information criteria and status.
 
-Each point fit searches from many starts, each replicate of the runs from the fit. Shapes: N points, B replicates, P
-numbers of theta.
+The fit of the points searches from many starts, that of each replicate from the fit.
+
+Shapes: N points, B bootstrap replicates of the runs, P numbers of theta.
 """
 
 import math
@@ -16,25 +17,25 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.parameters import NOTHING, FixedParameter
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.data_constrained import DataConstrained
-from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
+from rbpx.laws.surface.design import Design, judge_design
+from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constants_at_bounds
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
+from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optima
 from rbpx.laws.tuning import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
-FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
+FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 196
-_FEW_POINTS: Final = 400  # of thousands, enough to say which starts are worth more steps
+_FEW_POINTS: Final = 400  # enough of thousands to rank the starts
 _FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
-_SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
+_SAME: Final = 1e-4  # relative; objectives this close belong to one minimum
 _MOST_WAYS: Final = 8  # for a replicate
-_WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not searched
+_WORSE: Final = 1.3  # times the objective; a replicate is not searched from worse minima
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,24 +43,16 @@ class Surface:
     """A fitted surface.
 
     Attributes:
-        form: name of its form.
-        objective_name: what was minimised.
-        delta: of Huber's loss.
         constants: by the names of the source, each with a 95 % interval over runs; None where it has no value.
-        objective: the sum of losses over the points; None without a fit.
-        aic: 2 P - 2 ln L (`ln_likelihood`), for comparison with other forms of the same points and objective.
+        objective: sum of losses over the points; None without a fit.
+        aic: 2 P - 2 ln L (`ln_likelihood`), comparable between forms with the same points and objective.
         bic: P ln N - 2 ln L.
-        at_bound: constants at their least value.
-        design: what the points can tell; None without points.
+        at_bound: constants at their bounds.
         reasons: all statuses that hold.
-        n_left_out: replicates that were not fitted.
-        surface: the numbers to compute with; None without a fit.
-        runs: the points.
-        pinned: the constants that were given.
-        ways: surfaces with the values of given constants, and how likely each was beforehand; the one that was fitted
-            without priors.
-        over: by what the loss of points above the surface was divided.
-        tuned: what was found of well-tuned runs, whose surface it is; None where `over` is 1.
+        n_left_out: replicates that could not be fitted.
+        ways: surfaces at the values of a prior, and the prior density of each; without priors the fitted one alone.
+        over: divisor of the loss of points above the surface.
+        tuned: distribution of well-tuned runs, whose surface this is; None where `over` is 1.
     """
 
     form: str
@@ -75,19 +68,19 @@ class Surface:
     at_bound: tuple[str, ...] = ()
     reasons: tuple[Status, ...] = ()
     n_left_out: int = 0
-    surface: SurfaceNumbers | None = field(default=None, repr=False)
+    surface: SurfaceParameters | None = field(default=None, repr=False)
     pinned: tuple[FixedParameter, ...] = ()
-    ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
+    ways: tuple[tuple[SurfaceParameters, float], ...] = field(default=(), repr=False)
     tuned: Tuned | None = None
 
     @property
     def n_points(self) -> int:
-        """How many points there are."""
+        """Number of points."""
         return len(self.runs.y_N)
 
     @property
     def n_runs(self) -> int:
-        """How many runs they are of."""
+        """Number of runs."""
         return self.runs.n_groups
 
     @property
@@ -96,21 +89,21 @@ class Surface:
         return first_of(self.reasons)
 
     def predict(self, S: float, D: float, U: float | None = None) -> Estimate:
-        """What a new run of S parameters would show after D tokens, U of them unique; all are where that is None."""
+        """Predicts a new run of S parameters after D tokens, U of them unique (None: all)."""
         return self._fitted.predict(S, D, U, new_run=True)
 
     def optimum(self, C: float, U: float | None = None) -> Optimum:
-        """The size and the tokens of least y under a budget of C = 6 S D training FLOPs, with U unique tokens."""
+        """Returns the size and tokens with the least y for C = 6 S D training FLOPs, with U unique tokens."""
         return optima(self._fitted, [C], U=U)[0]
 
     @property
-    def _fitted(self) -> SurfaceNumbers:
+    def _fitted(self) -> SurfaceParameters:
         if self.surface is None:
             raise ValueError(f"this surface has no numbers: {self.status}")
         return self.surface
 
     def record(self) -> dict[str, Any]:
-        """All that is known, and the points that reproduce it, as JSON takes them."""
+        """Returns the fit and the points that reproduce it, as JSON."""
         runs = self.runs
         own = ("form", "delta", "objective", "n_runs", "n_left_out")
         return {
@@ -141,30 +134,29 @@ def fit_surface(
     over: float = 1.0,
     collinear: bool = True,
 ) -> Surface:
-    """Fit a form to the points of runs.
+    """Fits a form to the points of runs.
 
     Args:
         runs: the points.
         form: a name in `FORMS`.
-        objective: what is minimised.
+        objective: the loss to minimise.
         delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
-        n_replicates: replicates of the runs, whole; with `y_BN` each also takes y under a replicate of the documents.
+        n_replicates: bootstrap replicates of whole runs; with `y_BN` also of the documents.
         seed: of the replicates.
-        given: constants of the form that are held; none where `over` is not 1.
-        over: by what the loss of points above the surface is divided; it is then raised to the level of well-tuned runs
-            (`rbpx.laws.tuning`), and its intervals are theirs.
-        collinear: whether to fit also where size and tokens vary together, so that no form is determined.
+        given: fixed parameters; none where `over` is not 1.
+        over: divisor of the loss above the surface, which is then raised to the level of well-tuned runs
+            (`rbpx.laws.tuning`).
+        collinear: whether to fit a collinear design, which determines no form.
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
-        points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where
-        a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound,
-        barely_determined (the interval of an exponent, of R_D or of R_N is unbounded, or wider than
-        the constant itself).
+        points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where a
+        constant has no value, collinear_design (`Design`), at_bound, barely_determined (the interval of an exponent,
+        R_D or R_N is unbounded, or wider than the constant).
 
     Raises:
-        ValueError: if delta is not positive.
-        KeyError: if there is no such form.
+        ValueError: delta is not positive.
+        KeyError: there is no such form.
     """
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
@@ -172,7 +164,7 @@ def fit_surface(
     N = len(y_N)
     fixed_P = np.isin(kind.names, [*given, *(() if runs.repeats else kind.saturating)])
     n_free = int((~fixed_P).sum())
-    design = judge(runs.S_N, runs.D_N) if N else None
+    design = judge_design(runs.S_N, runs.D_N) if N else None
     unknown = dict.fromkeys(kind.names, NO_ESTIMATE)
     fit = Surface(form, objective, delta, unknown, runs, design, over)
 
@@ -190,7 +182,7 @@ def fit_surface(
         return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)
-    held, origin = equation.held(given), equation.reference(given)
+    held, origin = equation.fixed_numbers(given), equation.reference(given)
     x = runs.x.about(origin.get("S", runs.x.ln_S_ref), origin.get("D", runs.x.ln_D_ref)) if origin else runs.x
     held_P = np.array([held.get(name, 0.0) for name in kind.names])
     ln_y_N = np.log(runs.y_N / y_ref)
@@ -207,12 +199,14 @@ def fit_surface(
     theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
     left_N, sd = ln_fit_1N[0] - ln_y_N, None if about is None else about.sd_freed(runs.n_groups, n_free)
-    surface = SurfaceNumbers(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd)
+    surface = SurfaceParameters(
+        equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd
+    )
     unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
-    at_bound = tuple(name for name in bounded(equation, theta_P) if name in loose)
-    judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
-    constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
+    at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
+    judged = judge_design(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
+    constants = {name: constant_estimate(surface, name, name in unidentified) for name in kind.names}
     judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
     reasons = {
         Status.barely_determined: n_replicates > 0
@@ -239,14 +233,7 @@ def fit_surface(
 
 
 def _search(whole: Loss, held_P: Floats) -> tuple[Floats, float, bool]:
-    """The ends that many starts lead to, [W, P], the best first.
-
-    Beside them the objective of the best, and whether nothing more is to be gained there.
-
-    Args:
-        whole: the loss at all points.
-        held_P: the numbers that are fixed.
-    """
+    """The minima of a search from many starts, [W, P], the best first; its objective, whether it converged."""
     few = np.sort(np.random.default_rng(0).permutation(whole.ln_y_BN.shape[1])[:_FEW_POINTS])
     at_few = replace(whole, x=whole.x.only(few), ln_y_BN=whole.ln_y_BN[:, few], weight_BN=whole.weight_BN[:, few])
     start_BP = whole.form.starts(at_few.x, at_few.ln_y_BN[0])[:_MOST_STARTS]
@@ -259,22 +246,21 @@ def _search(whole: Loss, held_P: Floats) -> tuple[Floats, float, bool]:
 
 
 def _different(total_B: Floats) -> NDArray[np.int64]:
-    """Where the least objective is, then the next that is worse than the one before it, and so on."""
     order_B = np.argsort(total_B)
     ordered_B = total_B[order_B]
     return np.asarray(order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))])
 
 
 def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Floats:
-    """Theta of each replicate of the runs, [B, P]; NaN where one has too little in it, or no end was found.
+    """Theta of each replicate of the runs, [B, P]; NaN where one could not be fitted.
 
-    An objective with several minima may have another least one for each replicate, so each is searched from the fit and
-    from all other ends that are nearly its best.
+    The best of several minima may differ between replicates, so each is searched from all minima that are nearly its
+    best.
     """
     theta_BP = np.full((n_replicates, end_WP.shape[1]), np.nan)
     if n_replicates == 0 or runs.n_groups < 2:
         return theta_BP
-    weight_BN = run_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N] * whole.weight_BN
+    weight_BN = bootstrap_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N] * whole.weight_BN
     ln_y_BN = np.broadcast_to(whole.ln_y_BN, weight_BN.shape)
     usable_B = np.full(n_replicates, True)
     if runs.y_BN is not None:
@@ -298,22 +284,21 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
 
 
 def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
-    """What each replicate says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
     if search.over == 1:
         return None, theta_BP
     about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
-    return about, search.form.raised(theta_BP, about.level_B)
+    return about, search.form.scaled(theta_BP, about.level_B)
 
 
-def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
-    """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
+def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool) -> Estimate:
+    """Returns a constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):
         return NO_ESTIMATE
     with np.errstate(all="ignore"):
         if name in surface.form.saturating:
             share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))
-            # Half an interval about 1 / (1 + R) may reach below 0: then R has no upper end.
+            # Where the interval of 1 / (1 + R) reaches below 0, R has no upper end.
             ends = (share.value, share.hi, share.lo)
             return Estimate(*(None if each is None or each <= 0 else max(1 / each - 1, 0.0) for each in ends))
         if name in surface.form.logarithmic and value > 0:
@@ -323,7 +308,6 @@ def of_constant(surface: SurfaceNumbers, name: str, has_none: bool) -> Estimate:
 
 
 def _is_open(constant: Estimate, is_saturating: bool) -> bool:
-    """Whether a constant has no interval, or one at least as wide as itself; an R below 1, one at least 1 wide."""
     if constant.value is None or constant.ends is None:
         return True
     return constant.ends[1] - constant.ends[0] >= max(constant.value, 1.0 if is_saturating else 0.0)

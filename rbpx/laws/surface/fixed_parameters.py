@@ -1,10 +1,10 @@
-"""A surface with constants that are given, pinned or with a prior, and how the runs speak of these.
+"""Fits surfaces with fixed parameters or priors, and tests these values against the runs.
 
-A prior is several values (`rbpx.laws.priors`): the surface is fitted with each of them held, weighed by prior times
-likelihood, in which the checkpoints of a run count as one point; the replicates that intervals are made of are taken
-from each in proportion. A given value is tested by how much larger the objective is with it than without, all other
-constants free, beside the same for 199 draws in which it is true: the residuals about the surface with it, those of a
-run with one random sign (the wild bootstrap; C. Wu, Annals of Statistics 14 (1986) 1261).
+A prior is replaced by several values (`rbpx.laws.priors`). The surface is fitted with each of them fixed, weighted by
+prior times likelihood, in which a run counts as one point; the replicates for intervals are taken from each in
+proportion. A value is tested by the increase of the objective that it causes, compared with 199 draws in which it is
+true. The draws give the residuals of each run a random sign (wild bootstrap; C. Wu, Annals of Statistics 14 (1986)
+1261).
 """
 
 import math
@@ -21,7 +21,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.parameters import FixedParameter
 from rbpx.laws.priors import Given, NotGiven, Pins, given_values
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
-from rbpx.laws.surface.fit import FORMS, Surface, fit_surface, of_constant
+from rbpx.laws.surface.fit import FORMS, Surface, constant_estimate, fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
 
@@ -30,28 +30,20 @@ _TINY: Final = 1e-12
 
 
 def has_constants(form: str, pins: Pins) -> bool:
-    """Whether a form has all of the constants that are given."""
+    """Whether a form has all fixed parameters and priors."""
     return set(pins) <= set(FORMS[form].names)
 
 
-def fit_given(
+def fit_surface_with_priors(
     runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
 ) -> Surface:
-    """Fit a form with given constants.
+    """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
 
-    Args:
-        runs: the points.
-        form: a name in `FORMS`, which has these constants.
-        pins: what is given; N_c and D_c have no prior.
-        n_replicates: of the runs.
-        is_tested: whether to test the values.
-        options: objective, delta and seed of `fit_surface`.
-
-    Returns:
-        The fit, with `pinned` and `ways`; without numbers where there are none without given constants.
+    `options` are objective, delta and seed of `fit_surface`. There are no numbers where there are none without fixed
+    parameters.
 
     Raises:
-        NotGiven: a constant cannot be what is given.
+        NotGiven: a value is impossible.
     """
     if not pins:
         return fit_surface(runs, form, n_replicates=n_replicates, **options)
@@ -65,17 +57,16 @@ def fit_given(
     fits = [fit_surface(runs, form, n_replicates=n_replicates, given=given.values, **options) for given in chosen]
     if any(fit.surface is None for fit in fits):
         return next(fit for fit in fits if fit.surface is None)
-    fit, told = _together(fits, _weights(fits, chosen), [given.prior for given in chosen]), []
+    fit, pinned = _together(fits, _weights(fits, chosen), [given.prior for given in chosen]), []
     for name, pin in pins.items():
         p = None
         if is_tested and n_replicates:
             p = _p(free, fit_surface(runs, form, n_replicates=0, given={name: pin.value}, **options))
-        told.append(FixedParameter(name, pin, p, free.constants[name], fit.constants[name]))
-    return replace(fit, pinned=tuple(told))
+        pinned.append(FixedParameter(name, pin, p, free.constants[name], fit.constants[name]))
+    return replace(fit, pinned=tuple(pinned))
 
 
 def _values(pins: Pins, free: Surface) -> list[Given]:
-    """The values that given constants may have together."""
     smallest, kind = float(free.runs.y_N.min()), FORMS[free.form]
     bounds = {name: (0.0, math.inf) for name in kind.names} | {"E": (0.0, smallest)}
     bounds |= {name: (_TINY, math.inf) for name in kind.logarithmic}
@@ -88,7 +79,7 @@ def _values(pins: Pins, free: Surface) -> list[Given]:
 
 
 def _weights(fits: Sequence[Surface], chosen: Sequence[Given]) -> Floats:
-    """Prior times likelihood of each, a run counting once; one without a BIC is exact."""
+    """Prior times likelihood of each value, a run counting once; a fit without BIC is exact."""
     bic_V = np.array([-math.inf if fit.bic is None else fit.bic for fit in fits])
     if not np.all(np.isfinite(bic_V)):
         return np.asarray(np.isinf(bic_V) / np.isinf(bic_V).sum())
@@ -97,7 +88,6 @@ def _weights(fits: Sequence[Surface], chosen: Sequence[Given]) -> Floats:
 
 
 def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) -> Surface:
-    """The likeliest of fits that differ in the values of given constants, with the replicates of all."""
     best = fits[int(np.argmax(weights))]
     surfaces = [fit.surface for fit in fits if fit.surface is not None]
     ways = tuple(zip(surfaces, prior, strict=True))
@@ -108,12 +98,11 @@ def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) 
     theta_VBP = np.array([surface.theta_BP for surface in surfaces])
     middle_P = np.average([surface.theta_P for surface in surfaces], axis=0, weights=weights)
     surface = replace(best.surface, theta_P=middle_P, theta_BP=theta_VBP[from_V, np.arange(B)])
-    constants = {name: of_constant(surface, name, each.value is None) for name, each in best.constants.items()}
+    constants = {name: constant_estimate(surface, name, each.value is None) for name, each in best.constants.items()}
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 
 def _p(free: Surface, at: Surface) -> float | None:
-    """How often the objective is so much larger with the value than without, where the value is true."""
     if free.surface is None or at.surface is None or not free.objective or at.objective is None:
         return None
     surface, runs, objective = at.surface, free.runs, free.objective_name

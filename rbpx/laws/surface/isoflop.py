@@ -1,6 +1,8 @@
-"""The optimum without a form: a parabola through the runs of each budget, and the lower envelope of all runs.
+"""Compute-optimal sizes without a form: parabolas through the runs of each budget, and the lower envelope of all runs.
 
-Where budgets do not line up, each size is interpolated in ln C. Shapes: N points, M sizes of one budget.
+Where budgets do not line up, each size is interpolated in ln C.
+
+Shapes: N points, M sizes of one budget.
 """
 
 import math
@@ -30,24 +32,20 @@ from rbpx.status import Status
 Curves = dict[float, tuple[Floats, Floats]]
 
 _LEAST_SIZES: Final = 4
-_SAME: Final = 0.01  # of ln C: a run that is so close to a budget is of it
-_BUDGETS: Final = 30  # of an envelope, evenly spaced in ln C
+_SAME: Final = 0.01  # of ln C; a run this near to a budget has it
+_BUDGETS: Final = 30  # evenly spaced in ln C
 
 
 @dataclass(frozen=True)
-class Budget:
-    """The optimum of one budget.
+class BudgetOptimum:
+    """The optimum of one budget of C training FLOPs.
 
     Attributes:
-        C: training FLOPs.
-        S: size at the minimum of the parabola of ln y in ln S, with a 95 % interval by Fieller; None without one.
-        D: tokens there.
-        y: ln y of the parabola there, exponentiated.
-        sizes: whose runs, or neighbours in ln C, are at this budget.
-        y_of_sizes: y of each.
-        n_interpolated: how many of them lie between two runs.
-        status: ok, too_few_sizes (below 4), not_straddled (the minimum is not between the sizes, or the parabola opens
-            downwards: then there are no numbers).
+        S: size at the minimum of the parabola of ln y in ln S, with a 95 % Fieller interval.
+        y: value of the parabola there.
+        sizes: with runs, or neighbours in ln C, at this budget.
+        n_interpolated: number of sizes between two runs.
+        status: ok, too_few_sizes (below 4), or not_straddled (no minimum between the sizes).
     """
 
     C: float
@@ -61,15 +59,8 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class AlongC:
-    """A power law of the optimum in C: S = S_ref (C / C_ref)^a.
-
-    Attributes:
-        a: exponent of S; D has 1 - a where C = 6 S D.
-        C_ref: geometric mean of the budgets.
-        S_ref: the size there.
-        n_budgets: how many enter.
-    """
+class ComputeLaw:
+    """At the optimum S = S_ref (C / C_ref)^a and D ~ C^(1 - a); C_ref is the geometric mean of the budgets."""
 
     a: Estimate
     C_ref: float
@@ -79,27 +70,23 @@ class AlongC:
 
 @dataclass(frozen=True)
 class IsoFlop:
-    """The optimum of each budget, and the law through those that have one; None below 3 of them."""
+    """The optimum of each budget, and the law through them; None below 3 optima."""
 
-    budgets: tuple[Budget, ...]
-    law: AlongC | None
+    budgets: tuple[BudgetOptimum, ...]
+    law: ComputeLaw | None
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """The size with the least y at each budget that at least two sizes reach, and the law through them.
+    """The best size at each budget that at least two sizes reach, and the law through them, with intervals over runs.
 
-    The size is always one that was trained, so the law is biased where sizes are far apart.
-
-    Attributes:
-        C: budgets.
-        S: the best size of each.
-        law: with intervals over runs; None where fewer than 3 sizes are ever the best.
+    Only trained sizes can be the best, so the law is biased where sizes are far apart; it is None below 3 different
+    ones.
     """
 
     C: tuple[float, ...]
     S: tuple[float, ...]
-    law: AlongC | None
+    law: ComputeLaw | None
 
 
 def isoflop(
@@ -108,13 +95,9 @@ def isoflop(
     flops_per_token: Callable[[Floats], Floats] = six_S,
     C_N: Floats | None = None,
 ) -> IsoFlop:
-    """Fit a parabola of ln y in ln S to each budget, and a power law to the minima.
+    """Fits a parabola of ln y in ln S to each budget, and a power law to the minima.
 
-    Args:
-        runs: of positive y; of points with the same S and C the mean of ln y is taken.
-        budgets: training FLOPs.
-        flops_per_token: of a size, for D at a minimum.
-        C_N: training FLOPs of each point; None for tokens times `flops_per_token`.
+    C_N None stands for tokens times `flops_per_token`. Points with the same S and C are averaged in ln y.
     """
     C_N = runs.D_N * flops_per_token(runs.S_N) if C_N is None else C_N
     curves = _curves(runs, np.log(C_N), np.ones(len(runs.y_N)))
@@ -125,11 +108,11 @@ def isoflop(
     ln_C, ln_S = np.log(best).T
     middle = float(ln_C.mean())
     level, a = (coefficient(np.column_stack([np.ones(len(ln_C)), ln_C - middle]), ln_S, at) for at in (0, 1))
-    return IsoFlop(found, AlongC(a, math.exp(middle), level.exp(), len(ln_C)))
+    return IsoFlop(found, ComputeLaw(a, math.exp(middle), level.exp(), len(ln_C)))
 
 
-def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
-    """Every budget at which at least 2 sizes have runs, within 1 %; none where most runs are at no such budget."""
+def shared_budgets(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
+    """Returns the budgets where at least 2 sizes have runs, within 1 %; none where most runs are at no such budget."""
     ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
     order_N = np.argsort(ln_C_N)
     together = np.split(order_N, np.flatnonzero(np.diff(ln_C_N[order_N]) > _SAME) + 1)
@@ -140,9 +123,9 @@ def lined_up(runs: Runs, C_N: Floats | None = None) -> tuple[float, ...]:
 
 
 def reached_budgets(runs: Runs, n: int = 5, C_N: Floats | None = None) -> tuple[float, ...]:
-    """At most n budgets, evenly spaced in ln C, that at least 4 sizes reach: those to ask for where none line up."""
+    """Returns at most n budgets, evenly spaced in ln C, that at least 4 sizes reach, for runs that do not line up."""
     ln_C_N = np.log(runs.along(Axis.C) if C_N is None else C_N)
-    # Runs of one budget are at their own C; between budgets that line up, few sizes have runs to both sides.
+    # Their own C is included: between budgets that line up, few sizes have runs on both sides.
     ln_C_G = np.unique(np.concatenate([ln_C_N, np.linspace(ln_C_N.min(), ln_C_N.max(), 10 * _BUDGETS)]))
     ln_y_MG, _ = _at_budgets(_curves(runs, ln_C_N, np.ones(len(runs.y_N))), ln_C_G)
     usable_G = ln_C_G[np.isfinite(ln_y_MG).sum(axis=0) >= _LEAST_SIZES]
@@ -154,13 +137,9 @@ def reached_budgets(runs: Runs, n: int = 5, C_N: Floats | None = None) -> tuple[
 
 
 def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | None = None) -> Envelope:
-    """The lower envelope over sizes, each interpolated between its own runs, and a power law of the best size in C.
+    """Fits a power law in C to the best sizes on the lower envelope, each size interpolated between its runs.
 
-    Args:
-        runs: as in `isoflop`.
-        n_replicates: replicates of the runs, at least 1.
-        seed: of the replicates.
-        C_N: training FLOPs of each point; None for 6 S D.
+    `n_replicates` of the runs is at least 1; `C_N` None stands for 6 S D.
 
     Source:
         arXiv 2203.15556, approach 1.
@@ -178,7 +157,7 @@ def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | N
         weight_BN = document_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N]
         of_B2 = np.array([slope_and_level(*_best(_curves(runs, ln_C_N, each_N), ln_C_G)) for each_N in weight_BN])
         a, S_ref = (_over_runs(float(each), of_B, runs.n_groups) for each, of_B in zip(value, of_B2.T, strict=True))
-        law = AlongC(a, math.exp(middle), S_ref.exp(), len(at_G))
+        law = ComputeLaw(a, math.exp(middle), S_ref.exp(), len(at_G))
     return Envelope(tuple(np.exp(at_G).tolist()), tuple(np.exp(ln_S_G).tolist()), law)
 
 
@@ -190,7 +169,6 @@ def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
 
 
 def _curves(runs: Runs, ln_C_N: Floats, weight_N: Floats) -> Curves:
-    """Of each size, by ln S: ln C in increasing order and ln y there, weighted means where runs coincide."""
     curves = {}
     for S in np.unique(runs.S_N):
         of_size_N = (runs.S_N == S) & (weight_N > 0)
@@ -202,7 +180,7 @@ def _curves(runs: Runs, ln_C_N: Floats, weight_N: Floats) -> Curves:
 
 
 def _at_budgets(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
-    """Of each size and budget, [M, G]: ln y, NaN where the runs of a size do not reach it; the distance to a run."""
+    """Ln y, NaN where the runs of a size do not reach a budget, and the distance to the nearest run, [M, G] both."""
     shape = len(curves), len(ln_C_G)
     ln_y_MG, away_MG = np.full(shape, np.nan), np.empty(shape)
     for (ln_C, ln_y), ln_y_G, away_G in zip(curves.values(), ln_y_MG, away_MG, strict=True):
@@ -216,34 +194,33 @@ def _at_budgets(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
 
 
 def _best(curves: Curves, ln_C_G: Floats) -> tuple[Floats, Floats]:
-    """The budgets that two sizes reach, and ln S of the best size of each."""
     ln_y_MG = _at_budgets(curves, ln_C_G)[0]
     reached_G = np.isfinite(ln_y_MG).sum(axis=0) >= 2
     low_MG = np.where(np.isfinite(ln_y_MG), ln_y_MG, np.inf)[:, reached_G]
     return ln_C_G[reached_G], np.array(list(curves))[np.argmin(low_MG, axis=0)]
 
 
-def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> Budget:
+def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats]) -> BudgetOptimum:
     of_all_M, away_M = (each_M1[:, 0] for each_M1 in _at_budgets(curves, np.log([C])))
     there_M = np.isfinite(of_all_M)
     ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
     sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())
     seen = sizes, values, int((away_M[there_M] > _SAME).sum())
     if len(ln_S_M) < _LEAST_SIZES:
-        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.too_few_sizes)
+        return BudgetOptimum(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.too_few_sizes)
     middle = float(ln_S_M.mean())
     u_M = ln_S_M - middle
     X_M3 = np.stack([np.ones_like(u_M), u_M, u_M**2], axis=1)
     of_3 = np.linalg.lstsq(X_M3, ln_y_M)[0]
     at = -of_3[1] / (2 * of_3[2]) if of_3[2] > 0 else math.nan
     if not u_M.min() < at < u_M.max():
-        return Budget(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.not_straddled)
+        return BudgetOptimum(C, NO_ESTIMATE, NO_ESTIMATE, None, *seen, Status.not_straddled)
     residual_M, dof = ln_y_M - X_M3 @ of_3, len(u_M) - 3
     covariance_33 = np.linalg.inv(X_M3.T @ X_M3) * float(residual_M @ residual_M) / dof
-    # The minimum is where slope + 2 curvature u = 0: a ratio of two normal numbers.
+    # The minimum, where slope + 2 curvature u = 0, is a ratio of two normal numbers.
     turn_23 = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 2.0]])
     height, slope = turn_23 @ of_3
     ends = fieller(float(height), float(slope), turn_23 @ covariance_33 @ turn_23.T * student_t(dof) ** 2)
     S = Estimate(at, *ends).through(lambda u: exp_or_none(middle + u))
     D = S.through(lambda size: C / float(flops_per_token(np.array([size]))[0]), falls=True)
-    return Budget(C, S, D, math.exp(float(of_3 @ [1.0, at, at**2])), *seen, Status.ok)
+    return BudgetOptimum(C, S, D, math.exp(float(of_3 @ [1.0, at, at**2])), *seen, Status.ok)

@@ -1,7 +1,7 @@
-"""The loss that a surface is fitted by, its least by many searches at once, and the likelihood that belongs to it.
+"""The loss that a surface minimises, its minimum in many searches at once, and its likelihood.
 
-The loss is one of ln y_fit - ln y, or of y_fit - y, summed over points. A search takes Newton's steps where the sum is
-well curved, and those of reweighted least squares where it has kinks, as that of absolute values.
+The loss depends on ln y_fit - ln y, or on y_fit - y, and is summed over points. Searches take Newton steps where the
+sum is well curved, and steps of reweighted least squares where it has kinks, as absolute values have.
 
 Shapes: B searches, N points, P parameters.
 """
@@ -18,14 +18,14 @@ from scipy.special import erf
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import End, Found, Local, Sets, minimise
-from rbpx.laws.surface.equations import Form
+from rbpx.laws.surface.equations import SurfaceForm
 from rbpx.laws.surface.runs import Coordinates
 
-_MOST_DERIVATIVES: Final = 2**22  # of all searches at once, 32 MiB: of 100 searches of a surface at 6,000 points
-_UNMEASURED: Final = 5e-13  # of the loss of a point: y is the surface's to a millionth, closer than any y is known
-_FLATTEST: Final = 1e-12  # of the largest curvature: a parameter that hardly matters has a scale all the same
-_LEAST_CURVATURE: Final = 1e-3  # of that of the parabola above
-_RIDGE: Final = 1e-10  # of the scale of each parameter, so that the parabola above is never flat
+_MOST_DERIVATIVES: Final = 2**22  # 32 MiB, 100 searches of a surface at 6,000 points
+_UNMEASURED: Final = 5e-13  # loss of a point whose y is that of the surface to 1e-6
+_FLATTEST: Final = 1e-12  # of the largest curvature, the least scale of a parameter
+_LEAST_CURVATURE: Final = 1e-3  # of that of the upper parabola
+_RIDGE: Final = 1e-10  # of the scale of each parameter, so that the parabola is never flat
 
 POINT: Final = End(step=1e-9, gain=1e-9, idle=1e-12, most_idle=30, most_left=1e-4, most_steps=2000)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
@@ -34,20 +34,17 @@ REPLICATE: Final = End(step=1e-9, gain=1e-7, idle=1e-7, most_idle=10, most_left=
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The loss of a surface at points, of many searches at once; y_ref of the form does not matter to it.
+    """The loss of a surface at points, for many searches at once; it does not depend on y_ref of the form.
 
     Attributes:
-        form: of the surface.
-        x: of the points.
-        objective: the loss of a point.
-        delta: where Huber's loss turns from a square to a line, in units of y_ref or of ln y; positive.
-        ln_y_BN: ln(y / y_ref), of shape [B, N] or [1, N].
-        weight_BN: how often each point counts, of shape [B, N] or [1, N].
-        fixed_P: the parameters that stay as they are.
-        over: by what the loss of points above the fit is divided.
+        delta: where Huber's loss becomes linear, in units of y_ref or of ln y; positive.
+        ln_y_BN: ln(y / y_ref), [B, N] or [1, N].
+        weight_BN: weights of the points, [B, N] or [1, N].
+        fixed_P: mask of the fixed numbers of theta.
+        over: divisor of the loss of points above the fit.
     """
 
-    form: Form
+    form: SurfaceForm
     x: Coordinates
     objective: Objective
     delta: float
@@ -57,7 +54,7 @@ class Loss:
     over: float = 1.0
 
     def minimise(self, start_BP: Floats, end: End = POINT) -> Found:
-        """The least of each search, each from a start of its own."""
+        """Returns the minimum of each search, from its own start."""
         ln_y_BN, weight_BN = (
             np.broadcast_to(each, (len(start_BP), each.shape[1])) for each in (self.ln_y_BN, self.weight_BN)
         )
@@ -75,7 +72,7 @@ class Loss:
         return replace(found, converged_B=found.converged_B | exact_B)
 
     def at(self, theta_BP: Floats) -> Local:
-        """The sum over the points of each search, scaled by the parabola that touches it and lies above it."""
+        """Returns the sum of each search, with the scale of the parabola that touches it and lies above it."""
         ln_fit_BN, J_BPN = self.form.evaluate(self.x, theta_BP)
         value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN, self.over)
         pull_BN = self.weight_BN * first_BN
@@ -83,7 +80,7 @@ class Loss:
         curve_BPP, above_BPP = (
             (J_BPN * (self.weight_BN * each_BN)[:, None]) @ J_BPN.swapaxes(1, 2) for each_BN in (second_BN, above_BN)
         )
-        bend_BPP = self.form.bend(self.x, theta_BP, J_BPN, pull_BN)
+        bend_BPP = self.form.curvature(self.x, theta_BP, J_BPN, pull_BN)
         curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
         value_B = np.where(np.isfinite(slope_BP).all(axis=1), (self.weight_BN * value_BN).sum(axis=1), np.inf)
         usable_B11, one_PP = np.isfinite(value_B)[:, None, None], np.eye(theta_BP.shape[1])
@@ -91,7 +88,7 @@ class Loss:
         on_BP = np.einsum("bpp->bp", above_BPP)
         least_BP = _FLATTEST * on_BP.max(axis=1, keepdims=True) + np.finfo(float).tiny
         above_BPP += _RIDGE * np.maximum(on_BP, least_BP)[:, :, None] * one_PP
-        # A direction that curves downwards is followed as if it curved upwards as much.
+        # Negative curvatures count by their absolute values.
         root_BPP = np.linalg.cholesky(above_BPP)
         inverse_BPP = np.linalg.inv(root_BPP)
         curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
@@ -103,16 +100,10 @@ class Loss:
 def loss(
     objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats, over: float = 1.0
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """The loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola above it.
+    """Returns the loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
 
-    The parabola is that of reweighted least squares: it touches the loss and lies above it.
-
-    Args:
-        objective: which.
-        delta: where Huber's loss turns from a square to a line, in the unit of the residual; positive.
-        ln_fit_BN: ln y_fit.
-        ln_y_BN: ln y, of a shape that broadcasts.
-        over: by what the loss of points above the fit is divided.
+    The parabola, that of reweighted least squares, touches the loss and lies above it. delta is in the unit of the
+    residual.
     """
     side_BN = np.where(ln_y_BN > ln_fit_BN, 1 / over, 1.0)
     if objective is Objective.log_huber:
@@ -138,20 +129,10 @@ def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over: float = 1.0) -> float | None:
-    """The greatest logarithm of a likelihood whose density falls with the loss: exp(-loss / scale) / Z(scale).
+    """Returns the maximum log-likelihood of n points with density exp(-loss / scale) / Z(scale); None for an exact fit.
 
-    Least squares has a normal density; Huber's is normal in the middle with Laplace's tails, and nearly Laplace's where
-    delta is far below the residuals. The scale is chosen by maximum likelihood.
-
-    Args:
-        objective: which.
-        delta: as in the fit.
-        total: the sum of the losses.
-        n: points.
-        over: as in `loss`; above the law the density has so many times the scale.
-
-    Returns:
-        The logarithm; None where the fit is exact.
+    Least squares has a normal density. Huber's is normal in the middle with Laplace tails, and nearly Laplace where
+    delta is far below the residuals.
     """
     if total <= 0:
         return None
@@ -166,7 +147,7 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over
 
 
 def _ln_Z(objective: Objective, delta: float, ln_scale: float) -> float:
-    """The logarithm of the integral of exp(-loss / scale) over all residuals."""
+    """Logarithm of the integral of exp(-loss / scale) over all residuals."""
     scale = math.exp(ln_scale)
     if objective is Objective.least_squares:
         return math.log(math.pi * scale) / 2

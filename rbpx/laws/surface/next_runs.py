@@ -1,10 +1,9 @@
-"""Chooses runs to train next: by how much each narrows what is asked for, over forms, misfit and scatter.
+"""Chooses runs to train next, by how much each narrows a target under model averaging.
 
-What is asked for is a number of the surface: ln y at a point, or at the best size of a budget, or ln S of that size.
-Draws of the surface (`rbpx.laws.surface.averaged.draw_over_forms`) give it and ln y of all candidates together, so
-their covariance V knows what the forms disagree about. A run at m shows ln y with the scatter s of a run; the best
-linear use of it lowers the variance of a target t by V_tm^2 / (V_mm + s^2), which is what it narrows at least, and
-leaves V - V_m V_m' / (V_mm + s^2).
+A target is ln y at a point or at the best size of a budget, or ln S of that size. Joint draws of targets and ln y of
+all candidates (`rbpx.laws.surface.averaged.draw_averaged`) have a covariance V that includes the disagreement of the
+forms. A run at m shows ln y with the scatter s of a run. Its best linear use lowers the variance of target t by V_tm^2
+/ (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
 
 Shapes: K draws, M candidates, T targets, P of both.
 """
@@ -19,34 +18,33 @@ import numpy as np
 
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.averaged import draw_over_forms
-from rbpx.laws.surface.decision import least
+from rbpx.laws.surface.averaged import draw_averaged
+from rbpx.laws.surface.decision import parabola_minimum
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 
-LEAST: Final = 0.02  # of the standard deviation: a run that narrows by less does not inform
-TENFOLD: Final = 10  # times the most compute of the runs, where nothing else is asked for
+LEAST: Final = 0.02  # of the standard deviation; a run that narrows less does not inform
+TENFOLD: Final = 10  # times the most compute of the runs, the default budget
 _DRAWS: Final = 3000
 _PER_AXIS: Final = 14
-_BEYOND: Final = 4  # times the largest S and D of the runs; D / S may be as many times beyond theirs
+_BEYOND: Final = 4  # times the largest S and D of the runs, and beyond the range of D / S
 _SIZES: Final = 41  # along a budget
-_AROUND: Final = 30  # times the sizes of the runs, to either side, where the best of a budget is looked for
-_SPLITS: Final = (1, 2, 3, 4, 6, 8)  # into so many runs a budget may be divided, each of at most its share
-_MOST: Final = 8  # runs, where no number is asked for
+_AROUND: Final = 30  # factor around the sizes of the runs, for the best of a budget
+_SPLITS: Final = (1, 2, 3, 4, 6, 8)  # numbers of runs among which a budget may be divided
+_MOST: Final = 8  # default number of runs
 _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Runs in the order in which they were chosen.
 
     Attributes:
-        name: "per_flop", each the one that narrows most per FLOP, or "budget", the best use of all that may be spent.
-        runs: a record each, none where no candidate informs: its S, D and C; `sd_before` and `sd_after` it, the
-            standard deviations of what is asked for with all runs chosen before; by how much that is `narrowed`, and
-            `per_flop`, by how much the variance falls, over C.
-        sd: of what is asked for with all of them.
-        next_narrows: by how much one more run would narrow it; None where no more can be paid for.
+        name: "per_flop", each run narrowing most per FLOP, or "budget", the best use of all FLOPs.
+        runs: a record of each: S, D, C; `sd_before` and `sd_after` it, standard deviations of the target after all
+            earlier runs; `narrowed`, their relative decrease; `per_flop`, the decrease of the variance over C.
+        sd: of the target after all runs.
+        next_narrows: relative decrease by one more run; None where no FLOPs are left for one.
     """
 
     name: str
@@ -56,15 +54,8 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """What runs are to narrow.
-
-    Attributes:
-        S: sizes of the points that it depends on.
-        D: their tokens.
-        of: of draws of ln y at these points, [K, points], its numbers [K, T].
-        name: in words.
-    """
+class Targets:
+    """Targets of a plan: `of` maps draws of ln y at the points (S, D), [K, points], to draws of the targets, [K, T]."""
 
     S: Floats
     D: Floats
@@ -72,44 +63,39 @@ class Wanted:
     name: str
 
 
-def predictions(points: Sequence[tuple[float, float]]) -> Wanted:
-    """Ln y at points of size and tokens."""
+def predictions(points: Sequence[tuple[float, float]]) -> Targets:
+    """Targets ln y at points of size and tokens."""
     S, D = np.array(points, np.float64).T
     named = ", ".join(f"S = {at_S:.3g}, D = {at_D:.3g}" for at_S, at_D in points)
-    return Wanted(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
+    return Targets(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
 
 
-def best_sizes(runs: Runs, budgets: Sequence[float]) -> Wanted:
-    """Ln S of the best run of each budget, C = 6 S D."""
+def best_sizes(runs: Runs, budgets: Sequence[float]) -> Targets:
+    """Targets ln S of the best run of each budget, C = 6 S D."""
     return _bests(runs, budgets, 0, "ln S of the optimum")
 
 
-def best_values(runs: Runs, budgets: Sequence[float]) -> Wanted:
-    """Ln y of the best run of each budget, C = 6 S D."""
+def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
+    """Targets ln y of the best run of each budget, C = 6 S D."""
     return _bests(runs, budgets, 1, "ln y of the best run")
 
 
-def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Wanted:
-    """Of the best run of each budget, inside or at an end of the sizes that are looked at, ln S (0) or ln y (1)."""
+def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Targets:
     S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
     def of(ln_y_KP: Floats) -> Floats:
-        best = least(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
+        best = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
         return best[part].reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
-    return Wanted(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
+    return Targets(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
-    """S and D [M] of runs that could be trained.
+    """Returns S and D, [M], of runs that could be trained for at most `flops` each.
 
-    Up to four times the largest S and D of the runs, or as far as `flops` pay for; with as much compute as the least of
-    the runs or more, and a D / S that is at most four times beyond theirs.
-
-    Args:
-        runs: that there are.
-        flops: that one run may cost.
+    They have up to four times the largest S and D of the runs, or as far as `flops` suffice, at least their least
+    compute, and D / S at most four times beyond theirs.
     """
     C_N, ratio_N = runs.along(Axis.C), runs.D_N / runs.S_N
     times = _BEYOND if math.isinf(flops) else max(_BEYOND, math.sqrt(flops / float(C_N.max())))
@@ -122,28 +108,21 @@ def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
 
 
 def next_runs(
-    fits: Sequence[Surface], wanted: Wanted, n: int | None = None, flops: float = math.inf, seed: int = 0
-) -> list[Plan]:
-    """Choose runs that narrow what is wanted.
-
-    Args:
-        fits: of the forms to the runs that there are, at least one with a surface.
-        wanted: what is asked for.
-        n: how many runs at most.
-        flops: that all of them may cost.
-        seed: of the draws.
+    fits: Sequence[Surface], targets: Targets, n: int | None = None, flops: float = math.inf, seed: int = 0
+) -> list[RunPlan]:
+    """Chooses at most n runs, which cost at most `flops` together, that narrow the targets.
 
     Returns:
-        The plan per FLOP, and where `flops` are finite the best use of them: of one run of all, of two of half at most
-        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where no run is to be had.
+        The plan per FLOP and, for finite `flops`, the best of: that plan, one run of all FLOPs, two of at most half
+        each, and so on. Empty where there is no candidate.
     """
     S_M, D_M = candidates(fits[0].runs, flops)
-    at = Runs.of(np.append(wanted.S, S_M), np.append(wanted.D, D_M), np.ones(len(wanted.S) + len(S_M)))
+    at = Runs.of(np.append(targets.S, S_M), np.append(targets.D, D_M), np.ones(len(targets.S) + len(S_M)))
     if len(S_M) == 0:
         return []
-    ln_y_KP, scatter_K = draw_over_forms(fits, at, _DRAWS, seed)
-    target_KT = wanted.of(ln_y_KP[:, : len(wanted.S)])
-    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(wanted.S) :]]), rowvar=False))
+    ln_y_KP, scatter_K = draw_averaged(fits, at, _DRAWS, seed)
+    target_KT = targets.of(ln_y_KP[:, : len(targets.S)])
+    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(targets.S) :]]), rowvar=False))
     choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)
     most = n or _MOST
     per_flop = choose("per_flop", most, flops)
@@ -155,20 +134,8 @@ def next_runs(
 
 def _plan(
     V_PP: Floats, T: int, noise: float, S_M: Floats, D_M: Floats, left: float, name: str, most: int, each: float
-) -> Plan:
-    """Choose runs one after the other until none informs, most per FLOP or, in a split budget, most.
-
-    Args:
-        V_PP: covariance of the targets, which stand first, and of ln y at the candidates.
-        T: targets.
-        noise: variance of a run about the surface.
-        S_M: sizes of the candidates.
-        D_M: their tokens.
-        left: FLOPs of all runs.
-        name: of the plan.
-        most: runs.
-        each: FLOPs of one run at most.
-    """
+) -> RunPlan:
+    """Choose runs one by one until none informs; T targets come first in the covariance V_PP."""
     C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
     while True:
         before = float(np.trace(V_PP[:T, :T]))
@@ -179,7 +146,7 @@ def _plan(
         informs_M = affordable_M & (narrows_M >= LEAST)
         if len(runs) == most or not informs_M.any():
             most_M = narrows_M[affordable_M]
-            return Plan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
+            return RunPlan(name, tuple(runs), math.sqrt(before), float(most_M.max()) if len(most_M) else None)
         worth_M = gain_M / C_M if name == "per_flop" else gain_M
         best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
         V_m = V_PP[:, T + best]

@@ -1,24 +1,23 @@
-"""Runs that lie outside what the others allow: one that diverged, was not tuned, or is not what its table says.
+"""Finds runs that the others contradict: diverged, untuned, or with a wrong entry in their table.
 
-A run is tested by how far it lies from the law of the others, over the standard deviation that this law gives a new
-run: the deleted studentised residual, Student's t where all scatter alike. Several such runs hide each other and draw a
-law to themselves, so suspects leave first, the farthest from the robust law and those that least squares fits worst,
-the law is fitted again without them, and they return one by one, the nearest first. From the first that is too far on
-all that are still out are suspect; the level is divided among runs and steps (Sidak). What the law cannot follow is no
-fault of a run: it is named only where the prediction over forms, bends and misfit, made of the other runs, leaves it
-out at the same level.
+A run is tested by its deleted studentised residual: its distance from the law of the others, over the standard
+deviation of a new run. Several outliers mask each other and attract the law. So suspects are removed first, the
+farthest from the robust law and those with the worst least-squares residuals; the law is fitted without them, and they
+return one by one, the nearest first. From the first one that is too far, all that remain outside are suspects. The
+level is divided among runs and steps (Sidak). As the law may misfit, a run is named only if the prediction by the other
+runs under model averaging excludes it at the same level.
 
-The largest runs, whose schedules were cut short or were longer, err together, and the law of all follows them. So a
-shift that they share is one more constant of the law, tested by its t: of the two, three, ... runs of most compute, up
-to a third of all, and of the largest size. The likeliest counts where the prediction over forms, made of the others,
-leaves out the mean of these runs too.
+The largest runs, with schedules that were cut short or extended, may err together, and the law follows them. Their
+common shift is one more constant of the law, tested by its t, for the two, three, ... runs of most compute, up to a
+third of all, and for those of the largest size. The most significant set counts if the prediction by the others under
+model averaging also excludes its mean.
 
 Sources:
     A. Hadi and J. Simonoff, Procedures for the Identification of Multiple Outliers in Linear Models, Journal of the
     American Statistical Association 88 (1993) 1264, for the way back.
     Z. Sidak, Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, ibid. 62 (1967) 626.
 
-Shapes: N points, G runs, P numbers of theta. A run with several checkpoints counts by their mean.
+Shapes: N points, G runs (several checkpoints count by their mean), P numbers of theta.
 """
 
 import math
@@ -31,33 +30,33 @@ from scipy.special import ndtri, stdtr
 
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.calibration import in_sd
-from rbpx.laws.surface.averaged import draw_over_forms, forms_to_mix, predict_over_forms, thinned
-from rbpx.laws.surface.design import judge
+from rbpx.laws.prediction.calibration import error_in_sd
+from rbpx.laws.surface.averaged import draw_averaged, forms_to_mix, predict_averaged, thin_checkpoints
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceNumbers
+from rbpx.laws.surface.surface import SurfaceParameters
 
-LEVEL: Final = 0.01  # share of clean sets of runs in which any is named, at most; questions ask some five quantities
-_OF_SETS: Final = 0.05  # of clean sets have one that lies `farthest_of` off
-_TOGETHER: Final = 0.02  # of clean sets have largest runs that lie off together, at most
-_SAME: Final = 0.01  # of the logarithm of an axis: runs that are within it are as large
-_SHARE: Final = 3  # one run of so many may be among the largest that lie off together
-_DRAWS: Final = 4000  # of their mean
-_SUSPECT: Final = 8  # one run of so many leaves, by either rule
-_FEWEST: Final = 2  # degrees of freedom that are left without the suspects
-_DEPENDENT: Final = 1e-9  # of the largest singular value: what is below it is no freedom of the law
+LEVEL: Final = 0.01  # share of clean sets with a named run, at most; low, as questions ask some five quantities
+_OF_SETS: Final = 0.05  # share of clean sets with a run at `farthest_of`
+_TOGETHER: Final = 0.02  # share of clean sets with a common shift, at most
+_SAME: Final = 0.01  # of the logarithm of an axis; closer runs are equally large
+_SHARE: Final = 3  # at most one run in three has the common shift
+_DRAWS: Final = 4000  # of the mean of the largest
+_SUSPECT: Final = 8  # one run in eight leaves, by either rule
+_FEWEST: Final = 2  # degrees of freedom, without the suspects
+_DEPENDENT: Final = 1e-9  # of the largest singular value; smaller ones are 0
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """A run outside what the others allow.
+    """A run that the others contradict.
 
     Attributes:
         run: its number in `Runs.group_N`.
-        share: y over the median of its prediction by the others, less 1; of several checkpoints the median.
-        in_sd: how far that is, in standard deviations of a new run.
-        p: how often a clean set of as many runs has one that is as far out.
+        share: y over its predicted median, minus 1; the median over checkpoints.
+        in_sd: distance in standard deviations of a new run.
+        p: probability that a clean set of as many runs has one this far out.
     """
 
     run: int
@@ -67,14 +66,14 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class LargestOff:
-    """The largest runs, which lie off together what the others foretell.
+class CommonShift:
+    """The largest runs, which deviate together from the prediction of the others.
 
     Attributes:
         runs: their numbers in `Runs.group_N`.
-        share: the geometric mean of y over the median of its prediction by the others, less 1.
-        in_sd: how far ln of that is, in standard deviations of the prediction of the mean.
-        p: how often a clean set of as many runs has any that lie off as far together.
+        share: geometric mean of y over its predicted median, minus 1.
+        in_sd: distance in standard deviations of the predicted mean.
+        p: probability that a clean set of as many runs has a set this far off.
     """
 
     runs: tuple[int, ...]
@@ -84,12 +83,11 @@ class LargestOff:
 
 
 def outliers(runs: Runs) -> tuple[Outlier, ...]:
-    """The runs outside what the others allow; none where these leave too little freedom, or tell no size from tokens.
+    """Returns the runs that the others contradict.
 
-    Args:
-        runs: the points.
+    There are none where the others leave too few degrees of freedom, or are collinear.
     """
-    if not runs.n_groups or judge(runs.S_N, runs.D_N).is_collinear:
+    if not runs.n_groups or judge_design(runs.S_N, runs.D_N).is_collinear:
         return ()
     suspects = _suspects(runs)
     out_N = np.isin(runs.group_N, list(suspects))
@@ -99,9 +97,9 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
     points = list(zip(runs.S_N[at_T].tolist(), runs.D_N[at_T].tolist(), strict=True))
     of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
-    for at, answer in zip(at_T.tolist(), predict_over_forms(fits, points, ()), strict=True):
+    for at, answer in zip(at_T.tolist(), predict_averaged(fits, points, ()), strict=True):
         y, middle, mixture = float(runs.y_N[at]), answer.y.value, answer.mixture
-        away = in_sd(answer.y, y)
+        away = error_in_sd(answer.y, y)
         if middle is None or mixture is None or away is None:
             return ()
         below = float(mixture.below(math.log(y)))
@@ -114,12 +112,8 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
     return tuple(sorted(named, key=lambda each: -abs(each.in_sd)))
 
 
-def largest_off(runs: Runs) -> LargestOff | None:
-    """The largest runs, where they lie off together what the others foretell at a level of 2 %.
-
-    Args:
-        runs: the points, without runs that lie outside what the others allow.
-    """
+def common_shift(runs: Runs) -> CommonShift | None:
+    """Returns the largest runs if they deviate together from the others at a level of 2 %; call it without outliers."""
     sets = _largest_sets(runs)
     surface = fit_surface(runs, _form(runs), n_replicates=0).surface if sets else None
     if surface is None:
@@ -129,23 +123,23 @@ def largest_off(runs: Runs) -> LargestOff | None:
     if (p := _of_several(p, len(sets))) >= _TOGETHER:
         return None
     rest, there = (runs.only(in_G[runs.group_N]) for in_G in (~of_G, of_G))
-    there = there.only(thinned(there))
+    there = there.only(thin_checkpoints(there))
     fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
     if all(fit.surface is None for fit in fits):
         return None
     weight_T = 1 / np.bincount(there.group_N)[there.group_N] / there.n_groups
-    ln_y_KT, scatter_K = draw_over_forms(fits, there, _DRAWS)
+    ln_y_KT, scatter_K = draw_averaged(fits, there, _DRAWS)
     own_K = scatter_K * np.random.default_rng(0).standard_normal(_DRAWS) / math.sqrt(there.n_groups)
     off_K = np.log(there.y_N) @ weight_T - ln_y_KT @ weight_T - own_K
     p = max(p, 2 * min(float((off_K > 0).mean()), float((off_K < 0).mean())))
     if p >= _TOGETHER:
         return None
     numbers = tuple(np.flatnonzero(of_G).tolist())
-    return LargestOff(numbers, math.expm1(np.median(off_K)), float(off_K.mean() / off_K.std()), p)
+    return CommonShift(numbers, math.expm1(np.median(off_K)), float(off_K.mean() / off_K.std()), p)
 
 
 def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
-    """The runs that may lie off together, [G] each: those that leave size and tokens apart, and freedom."""
+    """Candidate sets of largest runs, masks [G], whose removal leaves a design that is not collinear."""
     G, sets = runs.n_groups, list[NDArray[np.bool_]]()
     ln_C_G, ln_S_G = (np.full(G, -np.inf) for _ in range(2))
     for ln_G, axis in ((ln_C_G, Axis.C), (ln_S_G, Axis.S)):
@@ -160,13 +154,12 @@ def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
 
     def leaves(of_G: NDArray[np.bool_]) -> bool:
         in_N = ~of_G[runs.group_N]
-        return 2 <= of_G.sum() <= G // _SHARE and not judge(runs.S_N[in_N], runs.D_N[in_N]).is_collinear
+        return 2 <= of_G.sum() <= G // _SHARE and not judge_design(runs.S_N[in_N], runs.D_N[in_N]).is_collinear
 
     return [of_G for of_G in sets if leaves(of_G)]
 
 
 def _p_of_shift(off_G: Floats, J_GP: Floats, of_G: NDArray[np.bool_]) -> float:
-    """The p of a constant that some runs share, beside those of the law; 1 where these leave it no freedom."""
     left_GK, singular_K, _ = np.linalg.svd(J_GP, full_matrices=False)
     left_GK = left_GK[:, singular_K > _DEPENDENT * singular_K[0]]
     rest_G, shift_G = (each_G - left_GK @ (left_GK.T @ each_G) for each_G in (off_G, of_G.astype(np.float64)))
@@ -179,12 +172,11 @@ def _p_of_shift(off_G: Floats, J_GP: Floats, of_G: NDArray[np.bool_]) -> float:
 
 
 def farthest_of(n: int) -> float:
-    """How many standard deviations off the farthest of n is in one of twenty clean sets, at least (Sidak)."""
+    """Returns the distance in standard deviations that the farthest of n reaches in one of twenty clean sets."""
     return float(-ndtri(-math.expm1(math.log1p(-_OF_SETS) / n) / 2))
 
 
 def _of_several(p: float, n: int) -> float:
-    """How often the least p of n true hypotheses is as small."""
     return -math.expm1(n * math.log1p(-min(p, 1 - 1e-16)))
 
 
@@ -193,7 +185,6 @@ def _form(runs: Runs) -> str:
 
 
 def _suspects(runs: Runs) -> dict[int, float]:
-    """The p of each run that lies too far from the law of the others."""
     form, G = _form(runs), runs.n_groups
     surface = fit_surface(runs, form, n_replicates=0).surface
     if surface is None:
@@ -217,11 +208,11 @@ def _suspects(runs: Runs) -> dict[int, float]:
         steps.append((nearest, _of_several(p, G * n_steps)))
         in_G[nearest] = True
     far = next((at for at, (_, p) in enumerate(steps) if p < LEVEL), n_steps)
-    return {run: steps[far][1] for run, _ in steps[far:]}  # those farther out are no likelier
+    return {run: steps[far][1] for run, _ in steps[far:]}  # those farther out have no larger p
 
 
-def _about(surface: SurfaceNumbers, runs: Runs) -> tuple[Floats, Floats]:
-    """Of each run the mean of ln y less that of the law, [G], and of its derivatives by the constants, each scaled."""
+def _about(surface: SurfaceParameters, runs: Runs) -> tuple[Floats, Floats]:
+    """By run, means of ln y minus the law, [G], and of its derivatives by the free constants, each scaled."""
     x = runs.places.about(surface.x.ln_S_ref, surface.x.ln_D_ref)
     ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])
     of_run_GN = np.equal.outer(np.arange(runs.n_groups), runs.group_N) * (
@@ -234,11 +225,7 @@ def _about(surface: SurfaceNumbers, runs: Runs) -> tuple[Floats, Floats]:
 
 
 def _deleted(off_G: Floats, J_GP: Floats, in_G: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The studentised residual of each run about the least-squares law of those that are in, but for itself.
-
-    Returns:
-        Student's t of each, 0 where the law goes through a run whatever it is, and its degrees of freedom.
-    """
+    """Deleted studentised residuals, 0 where any law goes through the run, and their degrees of freedom."""
     left_KP, singular_P, right_PP = np.linalg.svd(J_GP[in_G], full_matrices=False)
     free_P = singular_P > _DEPENDENT * singular_P[0]
     of_law_GP = (J_GP @ right_PP.T)[:, free_P] / singular_P[free_P]

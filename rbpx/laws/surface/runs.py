@@ -1,4 +1,4 @@
-"""The runs that a surface is fitted to: sizes, tokens, values, and which of them move together.
+"""The runs that a surface is fitted to: sizes, tokens, values, and the run of each point.
 
 Shapes: N points.
 """
@@ -15,20 +15,16 @@ from rbpx.laws.numeric import Floats
 
 
 def six_S(S: Floats) -> Floats:
-    """Training FLOPs of one token where the head and the context count little: C = 6 S D."""
+    """Returns training FLOPs per token, C = 6 S D, where head and context count little."""
     return 6.0 * S
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Where points lie, in logarithms about a reference, so that constants and exponents are hardly correlated.
+    """Logarithmic coordinates about a reference, where constants and exponents are hardly correlated.
 
     Attributes:
-        s_N: ln(S / S_ref).
-        d_N: ln(D / D_ref).
         u_N: ln(U / D_ref), U the unique tokens, at most D.
-        ln_S_ref: logarithm of the reference size.
-        ln_D_ref: logarithm of the reference number of tokens.
     """
 
     s_N: Floats
@@ -39,16 +35,16 @@ class Coordinates:
 
     @classmethod
     def of(cls, ln_S: Floats, ln_D: Floats, U: ArrayLike | None = None) -> "Coordinates":
-        """Points about S = 1 and D = 1; all tokens are unique where U is None."""
+        """Returns points about S = 1 and D = 1; all tokens are unique if U is None."""
         return cls(ln_S, ln_D, ln_D if U is None else np.minimum(np.log(np.asarray(U, np.float64)), ln_D))
 
     def about(self, ln_S_ref: float, ln_D_ref: float) -> "Coordinates":
-        """The same points about another reference."""
+        """Returns the points about another reference."""
         s, d = self.ln_S_ref - ln_S_ref, self.ln_D_ref - ln_D_ref
         return Coordinates(self.s_N + s, self.d_N + d, self.u_N + d, ln_S_ref, ln_D_ref)
 
     def only(self, keep_N: NDArray[Any]) -> "Coordinates":
-        """Some of the points about the same reference, by a mask or their indices."""
+        """Returns some of the points, by a mask or indices."""
         return replace(self, s_N=self.s_N[keep_N], d_N=self.d_N[keep_N], u_N=self.u_N[keep_N])
 
 
@@ -57,13 +53,12 @@ class Runs:
     """Points of trained models.
 
     Attributes:
-        S_N: size, any positive number of parameters.
+        S_N: sizes, any positive number of parameters.
         D_N: training tokens.
-        y_N: the quantity there, in any unit.
-        U_N: unique tokens among them; None where not known.
-        group_N: the run of each point, from 0 to n_groups - 1; the checkpoints of a run move together.
-        y_BN: the same quantity under resampled documents, the same ones for every point; None where not known.
-        weight_N: how much each point counts, 1 on average over those that were given; None where all are alike.
+        U_N: unique tokens; None if unknown.
+        group_N: run of each point, from 0 to n_groups - 1; the checkpoints of a run are resampled together.
+        y_BN: y under bootstrap replicates, of the same documents for every point; None if unknown.
+        weight_N: weights of the points; None if all are equal.
     """
 
     S_N: Floats
@@ -85,19 +80,13 @@ class Runs:
         y_replicates: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> "Runs":
-        """Check and collect points.
+        """Checks and collects N points; a y that is not positive and finite becomes a status of the fit.
 
-        Args:
-            S: size of each, shape [N], positive.
-            D: training tokens of each, shape [N], positive.
-            y: the quantity, shape [N]; what has no law (not positive and finite) is a status of the fit.
-            U: unique tokens, shape [N] or one number, positive; NaN stands for D.
-            groups: an id of the run of each point, shape [N], of any type; without it each point is a run.
-            y_replicates: y under B replicates of the documents, shape [B, N].
-            weights: how much each counts, shape [N], positive.
+        `U` may be one number, and NaN stands for D. Without `groups`, ids of the runs, each point is a run.
+        `y_replicates` has the shape [B, N].
 
         Raises:
-            ValueError: if shapes disagree, or an S, a D or a U is not positive and finite.
+            ValueError: shapes disagree, or an S, a D or a U is not positive and finite.
         """
         S_N, D_N, y_N = (np.asarray(each, np.float64) for each in (S, D, y))
         U_N = None if U is None else np.broadcast_to(np.asarray(U, np.float64), S_N.shape)
@@ -114,11 +103,11 @@ class Runs:
 
     @property
     def n_groups(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return int(self.group_N.max(initial=-1)) + 1
 
     def along(self, axis: Axis) -> Floats:
-        """Size, tokens or training FLOPs (6 S D) of each point."""
+        """Returns size, tokens or training FLOPs (6 S D) of each point."""
         return {Axis.S: self.S_N, Axis.D: self.D_N, Axis.C: self.D_N * six_S(self.S_N)}[axis]
 
     @property
@@ -137,7 +126,7 @@ class Runs:
         return self.places.about(float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean()))
 
     def only(self, keep_N: NDArray[Any]) -> "Runs":
-        """Some of the points, by a mask or their indices."""
+        """Returns some of the points, by a mask or indices."""
         U_N, y_BN, weight_N = (
             None if each is None else each[..., keep_N] for each in (self.U_N, self.y_BN, self.weight_N)
         )

@@ -1,6 +1,4 @@
-"""A fitted surface y(S, D): its values, intervals of anything that follows from it, and the optimum of a budget.
-
-The optimum is the size and the number of tokens that reach the least y under a budget of compute, by a search along it.
+"""A fitted surface y(S, D): values, intervals of functions of its constants, and the optimum of a compute budget.
 
 Shapes: N points, B replicates or sets of constants, P numbers of theta, G points of a grid.
 """
@@ -16,28 +14,24 @@ from scipy.optimize.elementwise import find_minimum
 
 from rbpx.laws.intervals.estimate import LEVEL, MIN_REPLICATES, MOST_LEFT_OUT, Estimate, from_stderr
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.equations import Form
+from rbpx.laws.surface.equations import SurfaceForm
 from rbpx.laws.surface.runs import Coordinates, six_S
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceNumbers:
-    """A surface with given constants, and the same of each replicate of the runs.
+class SurfaceParameters:
+    """The constants of a surface, and those of each replicate of the runs.
 
     Attributes:
-        form: its equation.
-        x: the coordinates of the points that it was fitted to.
-        theta_P: its constants as the search counts them.
-        theta_BP: those of the replicates; NaN where one could not be fitted.
-        n_runs: that were resampled.
-        n_free: constants that were fitted.
-        residual_N: ln y_fit - ln y of each point.
-        fixed_P: the numbers of theta that were not searched.
-        weight_N: how much each point counts; None where all are alike.
-        sd: standard deviation of well-tuned runs about it; None where runs that are not were not told apart.
+        theta_BP: constants of the replicates; NaN where one could not be fitted.
+        n_runs: number of resampled runs.
+        n_free: number of fitted constants.
+        residual_N: ln y_fit - ln y.
+        fixed_P: mask of the fixed numbers of theta.
+        sd: standard deviation of well-tuned runs about the surface; None if the fit does not distinguish these.
     """
 
-    form: Form
+    form: SurfaceForm
     x: Coordinates
     theta_P: Floats
     theta_BP: Floats
@@ -49,34 +43,23 @@ class SurfaceNumbers:
     sd: float | None = None
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Ln y of the fit [N] and of each replicate [B, N] at other points.
-
-        Args:
-            S: sizes, [N].
-            D: tokens, [N].
-            U: unique tokens among them; None where all are.
-        """
+        """Returns ln y of the fit, [N], and of each replicate, [B, N], at other points; U None means no repetition."""
         theta = np.vstack([self.theta_P, self.theta_BP])
-        with np.errstate(invalid="ignore"):  # replicates that were not fitted
+        with np.errstate(invalid="ignore"):  # replicates without a fit
             x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
             ln_y = self.form.evaluate(x, theta)[0] + math.log(self.form.y_ref)
         return ln_y[0], ln_y[1:]
 
     def constants(self) -> dict[str, tuple[float, Floats]]:
-        """Each constant of the fit, and of each replicate [B]."""
+        """Returns each constant of the fit, and of the replicates, [B]."""
         of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
         return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
 
     def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
-        """A number with its interval over runs: Student's t, with as many degrees of freedom as runs leave.
+        """Returns a number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
 
-        There is no interval where more than 5 % of the replicates do not have the number, or no freedom is left.
-
-        Args:
-            value: of the fit.
-            replicate_B: of each replicate; those that are not finite do not have it.
-            of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
-            p: how much the interval leaves out.
+        There is no interval where more than 5 % of the replicates lack the number, or no degree of freedom is left.
+        `of_run` is the standard deviation of a new run about the surface; the interval has level 1 - p.
         """
         if not math.isfinite(value):
             return Estimate()
@@ -84,17 +67,13 @@ class SurfaceNumbers:
         dof = self.n_runs - self.n_free
         if len(usable_B) < max(MIN_REPLICATES, (1 - MOST_LEFT_OUT) * len(replicate_B)) or dof < 1:
             return Estimate(value)
-        # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
-        with np.errstate(over="ignore"):  # a constant that no replicate determines has no end
+        # Under exponential weights the variance of a mean of n numbers is (n - 1) / (n + 1) of the unbiased one.
+        with np.errstate(over="ignore"):  # for constants that no replicate determines
             of_replicates = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
         return from_stderr(value, math.sqrt(of_replicates + of_run**2), dof, p)
 
     def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
-        """A function of the constants with its interval.
-
-        Args:
-            number: constants by name, each [B], in; the number of each set, [B], out; not finite where it has none.
-        """
+        """Returns a function of the constants, by name [B] in, [B] out, with its interval."""
         of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
         with np.errstate(all="ignore"):
             values = number(of_all)
@@ -103,41 +82,29 @@ class SurfaceNumbers:
     def predict(
         self, S: float, D: float, U: float | None = None, new_run: bool = False, p: float = 1 - LEVEL
     ) -> Estimate:
-        """The value at another point, with the interval of the surface there or that of one new run.
+        """Predicts y at another point, with the interval of the surface or, with `new_run`, of one new run.
 
-        Args:
-            S: size.
-            D: tokens.
-            U: unique tokens among them; None where all are.
-            new_run: whether the interval is that of a run to be trained, which scatters about the surface as others do.
-            p: how much it leaves out.
+        U are the unique tokens, None if all are unique; the interval has level 1 - p.
         """
         (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
         return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0, p).exp()
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of ln y of one run about the surface; NaN where runs leave no freedom."""
+        """Standard deviation of ln y of one run about the surface; NaN where no degree of freedom is left."""
         dof = self.n_runs - self.n_free
         if self.sd is not None or dof <= 0:
             return math.nan if self.sd is None else self.sd
         return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 
-_REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a minimum is looked for
+_REACH: Final = math.log(1e6)  # of ln S, around the sizes of the runs
 _PLACES: Final = 301
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best of a budget; None where there is no optimum, or none that was found.
-
-    Attributes:
-        C: training FLOPs.
-        S: size.
-        D: tokens.
-        y: the quantity there.
-    """
+    """The best run of C training FLOPs; None where there is no optimum, or none was found."""
 
     C: float
     S: Estimate
@@ -146,26 +113,25 @@ class Optimum:
 
 
 def optima(
-    surface: SurfaceNumbers,
+    surface: SurfaceParameters,
     budgets: Sequence[float],
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
 ) -> list[Optimum]:
-    """The optimum of each budget, with 95 % intervals over runs.
+    """Returns the optimum of each budget, with 95 % intervals over runs, by a search along the budget.
 
     Args:
-        surface: fitted.
+        surface: the fit.
         budgets: training FLOPs.
-        flops_per_token: of a size; 6 S unless the head counts, as in small models: then 6 times all parameters.
-        U: unique tokens that there are, for `data_constrained`; tokens beyond are repeated. None for no limit.
+        flops_per_token: of a size; in small models, where the head counts, 6 times all parameters.
+        U: available unique tokens, for `data_constrained`; further tokens are repeated. None for no limit.
 
     Returns:
-        An optimum for each budget. S, D and y are None where A, B, alpha or beta is at its bound, or no minimum lies
-        within a factor of 1e6 of the sizes of the runs; their ends are None where that holds for more than 5 % of
-        the replicates.
+        S, D and y of each, None where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of
+        the sizes of the runs; without ends where that holds for more than 5 % of the replicates.
 
     Raises:
-        ValueError: if a budget is not positive and finite.
+        ValueError: a budget is not positive and finite.
     """
     if not all(0 < C < math.inf for C in budgets):
         raise ValueError(f"a budget must be positive and finite, got {list(budgets)}")
@@ -173,7 +139,7 @@ def optima(
 
 
 def _optimum(
-    surface: SurfaceNumbers, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
+    surface: SurfaceParameters, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
 ) -> Optimum:
     theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
     ln_S_N = x.s_N + x.ln_S_ref
@@ -190,7 +156,7 @@ def _optimum(
     ln_y_BG = ln_y(ln_S_G, theta_BP)
     ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
     at_B, least_B = ln_y_BG.argmin(axis=1), ln_y_BG.min(axis=1)
-    # A y that has stopped to fall is no minimum: it has to rise again on both sides.
+    # A minimum has to rise on both sides; a y that levels off has none.
     inner = np.flatnonzero((least_B < ln_y_BG[:, 0]) & (least_B < ln_y_BG[:, -1]))
     before, here, after = (ln_S_G[at_B[inner] + step] for step in (-1, 0, 1))
     found = find_minimum(
@@ -204,8 +170,8 @@ def _optimum(
     return Optimum(C, S, D, y)
 
 
-def split(surface: SurfaceNumbers) -> tuple[Estimate, Estimate]:
-    """The exponents a and b of S ~ C^a and D ~ C^b at the optimum of chinchilla's form under C = 6 S D.
+def split(surface: SurfaceParameters) -> tuple[Estimate, Estimate]:
+    """Returns the exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum for C = 6 S D.
 
     a = beta / (alpha + beta); arXiv 2203.15556, eq. 4.
     """

@@ -15,10 +15,10 @@ from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Axis
-from rbpx.laws.prediction.calibration import in_sd
+from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
-from rbpx.laws.surface.decision import Best, best_of, irreducible, with_serving
+from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.outliers import farthest_of
@@ -162,12 +162,12 @@ def _answers(
     """The best of each budget, with serving too, and the run that was asked for."""
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
     T, within = request.inference_tokens, request.inference_within
-    found: list[tuple[str, Best | None]] = []
+    found: list[tuple[str, BestRun | None]] = []
     if Status.collinear_design not in reasons:
-        found += [("best", best_of(fits, C, foretold, seed)) for C in wanted]
+        found += [("best", best_run(fits, C, foretold, seed)) for C in wanted]
         if T:
             C = wanted[0]
-            served = best_of(fits, C, foretold, seed, T) if within else with_serving(fits, C, T, seed)
+            served = best_run(fits, C, foretold, seed, T) if within else best_run_with_serving(fits, C, T, seed)
             found.append(("served", served))
     for kind, best in found:
         if best is not None:
@@ -176,7 +176,7 @@ def _answers(
             none = Status.unreachable if serves and not within else Status.not_straddled
             doubts = [*_beyond(best.beyond, best.ratio_beyond if serves else 1.0), *([] if best.S.value else [none])]
             yield _row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **serves)
-    over, most = predict_over_forms(fits, points, foretold) if points else [], float(runs.along(Axis.C).max())
+    over, most = predict_averaged(fits, points, foretold) if points else [], float(runs.along(Axis.C).max())
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
         yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y)
@@ -197,7 +197,7 @@ def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
     """The runs of the largest budget that smaller ones foretold, and how many standard deviations each is off."""
     nearest = min(foretold, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
     for test in () if nearest is None else nearest.held_out:
-        off = in_sd(test.predicted, test.measured)
+        off = error_in_sd(test.predicted, test.measured)
         if off is not None:
             at: Record = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
             yield {"kind": "largest", **named, **at, **flat({"y": test.predicted})}

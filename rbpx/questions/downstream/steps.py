@@ -15,8 +15,8 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.predictor import outside
-from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.power.predictor import extrapolation_factor
+from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_all_forms
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.success.chain import (
     MINIMUM_SD,
@@ -30,8 +30,8 @@ from rbpx.laws.success.chain import (
     success,
 )
 from rbpx.laws.success.sigmoid import NAMES, Sigmoid, curves, fit_sigmoid
-from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_over_forms
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
@@ -96,8 +96,8 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
 
     def predicted(S: float, D: float | None, training: Training | None = None) -> Record:
         feature, reasons, own, right = step1(S, D), list(doubts), math.nan, math.nan
-        far = [outside(S, [each.S for each in fitted])] if fitted else []
-        far += [outside(D, tokens)] if D is not None and tokens else []
+        far = [extrapolation_factor(S, [each.S for each in fitted])] if fitted else []
+        far += [extrapolation_factor(D, tokens)] if D is not None and tokens else []
         reasons += [Status.beyond] if max(far, default=1.0) > FAR else []
         if training is not None:
             own, right = (averaged(training, of_R, request.n_averaged) for of_R in (values.y_N, task.success_R))
@@ -152,7 +152,7 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
                 return nothing(S, D)
             if len(forms) == 1 and alone is not None:
                 return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
-            (answer,) = predict_over_forms(surfaces, [(S, D)], budgets)
+            (answer,) = predict_averaged(surfaces, [(S, D)], budgets)
             return Feature(answer.y, None) if answer.mixture is None else of_mixture(answer.mixture, answer.y, seed)
 
         return surfaces[0].form if len(forms) == 1 else COMBINED, surfaces[0].reasons, on_surface
@@ -164,7 +164,7 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
     fits = None
     if not reasons:
         with suppress(np.linalg.LinAlgError):  # a form that bends away from features that rise with size
-            fits = fit_over_forms(S, x_T)
+            fits = fit_all_forms(S, x_T)
     if fits is None:
         return COMBINED, reasons or [Status.not_converged], nothing
 
@@ -181,7 +181,7 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
 def is_on_surface(trainings: Sequence[Training]) -> bool:
     """Whether step 1 of trainings is a surface in size and tokens."""
     S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
-    return len(D) == len(S) > 5 and not judge(S, D).is_collinear
+    return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear
 
 
 def _second(

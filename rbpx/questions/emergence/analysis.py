@@ -16,8 +16,8 @@ from rbpx.laws.intervals.estimate import Recipe, by_name, estimate
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.prediction import Reached, reach_over_forms
-from rbpx.laws.prediction.verdict import trend_doubts
+from rbpx.laws.prediction.prediction import Crossing, find_crossings
+from rbpx.laws.prediction.verdict import trend_warnings
 from rbpx.questions.emergence.laws import WindowsLaw, crossing, fit_joint, fit_windows, outside, over_forms, windows_law
 from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
@@ -111,8 +111,8 @@ def _emergence(
     S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.n_effective
 
     @cache
-    def reached(at: int) -> list[Reached] | None:
-        return reach_over_forms(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in SHARES])
+    def reached(at: int) -> list[Crossing] | None:
+        return find_crossings(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in SHARES])
 
     def crossings(law: WindowsLaw, at: int, extrapolates: bool = True) -> list[Record]:
         found = [crossing(law, lengths[at], level) for level in SHARES]
@@ -150,7 +150,7 @@ def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> Wind
     """A law that has numbers with every doubt about its exponent and the documents."""
     alpha, reasons = law.fit.alpha, [law.fit.status, *law.reasons]
     if alpha.value is not None:
-        reasons += [*more, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]
+        reasons += [*more, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
         reasons += [Status.one_document] if group.n_resampled == 1 else []
         if group.documents is not None and alpha.ends is not None and law.text_variance is not None:
             narrow = group.documents.leave_too_narrow((alpha.ends[1] - alpha.ends[0]) / 2, law.text_variance)

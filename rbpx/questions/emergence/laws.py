@@ -15,8 +15,8 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fieller, from_half_width, student_t
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
-from rbpx.laws.power.unequal import Unequal
-from rbpx.laws.prediction.prediction import COMBINED, Reached
+from rbpx.laws.power.unequal import RunWeights
+from rbpx.laws.prediction.prediction import COMBINED, Crossing
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.status import Status, first_of
 
@@ -106,8 +106,8 @@ def fit_joint(
     replicates = None
     if p_BMN is not None:
         replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_effective)
-    counts, y_M = Unequal(n_M[fitted_M].astype(np.float64)) if fitted_M.any() else None, np.exp(means(ln_y_MN))
-    fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, unequal=counts)
+    counts, y_M = RunWeights(n_M[fitted_M].astype(np.float64)) if fitted_M.any() else None, np.exp(means(ln_y_MN))
+    fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, run_weights=counts)
     status = fit.status or Status.ok
     if status is Status.too_few_sizes and len(set(S.tolist())) > 2:
         status = Status.not_positive
@@ -163,7 +163,7 @@ def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
     return _at(share, ln_S, status, outside(ln_S.value, law.fit.S) > math.log(FAR))
 
 
-def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Reached) -> dict[str, Any]:
+def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Crossing) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
     Within the sizes any form that fits the points reaches a level at about the same size. Outside them the form

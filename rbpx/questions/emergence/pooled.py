@@ -45,7 +45,7 @@ from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import holm
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.prediction.verdict import trend_doubts
+from rbpx.laws.prediction.verdict import trend_warnings
 from rbpx.questions.emergence.laws import WindowsLaw, listed
 from rbpx.status import Status, first_of, in_order
 
@@ -333,7 +333,7 @@ def fit_pooled(
     values, alpha = cells.values(theta_P, tau2), estimate(of_PP[-1])
     contrasts, growth = [each for each in (*values.bends(used), values.exponents(used)) if each], values.growth(used)
     bent = [name for each in contrasts for name in significant(each, len(contrasts))]
-    reasons = in_order([*trend_doubts(alpha.value, alpha.lo, alpha.hi), *([Status.bends] if bent else [])])
+    reasons = in_order([*trend_warnings(alpha.value, alpha.lo, alpha.hi), *([Status.bends] if bent else [])])
     S_ref, counts_MN = math.exp(float(np.log(S).mean())), np.full(p_MN.shape, np.nan)
     counts_MN[cells.size_C, at[cells.length_C]] = count_C
     ln_C_N = dict(zip(used, theta_P[:-1].tolist(), strict=True))

@@ -15,7 +15,7 @@ from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
-from rbpx.laws.prediction.verdict import Form
+from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
 from rbpx.questions.fit.experts import check_routed, routed
 from rbpx.questions.fit.figures import figures
@@ -106,7 +106,7 @@ def _name(row: Record) -> Cell:
 
 def _form(row: Record) -> str | None:
     choice = row["params"].get("choice")
-    return Form(choice["form"]).word if choice else None
+    return SupportedForm(choice["form"]).word if choice else None
 
 
 LAWS: Final = View[Record](

@@ -14,7 +14,7 @@ from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, headline, number
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import ALPHA
-from rbpx.laws.prediction.verdict import Form
+from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.gaps.figures import MOST_PAIRS, figures
 from rbpx.questions.gaps.law import EQUATION, REACH
 from rbpx.questions.gaps.pairs import LossGap, pairs_of
@@ -131,7 +131,7 @@ PAIRS: Final = View[Record](
     written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 3),
     written("p bend", "curvature_p", None, _p_value, "of a straight line against a parabola", 5),
     text(
-        "form", "form", lambda row: row["form"] and Form(row["form"]).word,
+        "form", "form", lambda row: row["form"] and SupportedForm(row["form"]).word,
         "power where both losses are power laws; offset where one has an irreducible part, so the ratio is no law", 7,
     ),
     decimal("R²", "r2", digits=3, spare=8),

@@ -35,7 +35,7 @@ from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.regression import Regression, jacobian, ln_law
 from rbpx.laws.power.uncertainty import uncertainty
-from rbpx.laws.prediction.verdict import Form, form_of, with_reasons
+from rbpx.laws.prediction.verdict import SupportedForm, form_of, with_reasons
 from rbpx.status import Status
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
@@ -78,7 +78,7 @@ class Gap:
     curvature: Estimate = NO_ESTIMATE
     curvature_p: float | None = None
     curvature_turns: bool | None = None
-    form: Form | None = None
+    form: SupportedForm | None = None
     E_a: Estimate = NO_ESTIMATE
     E_b: Estimate = NO_ESTIMATE
 
@@ -237,9 +237,9 @@ def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effec
     gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
     curved = _meeting(laws, changes, n_effective)
-    if gap.form is Form.offset or gap.bends:
+    if gap.form is SupportedForm.offset or gap.bends:
         closed = curved
-    elif gap.form is Form.either and straight.value is not None:
+    elif gap.form is SupportedForm.either and straight.value is not None:
         lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
         hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
         closed = Estimate(straight.value, lo, hi)

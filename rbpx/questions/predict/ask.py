@@ -13,7 +13,7 @@ from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, poin
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.view import Column, Table, View, error, magnitude, text
 from rbpx.display.vocabulary import headline, short, the_largest
-from rbpx.laws.forms.candidates import Shape
+from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import SHORT
@@ -90,11 +90,11 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> 
     """The predictions of a group, the same by each method, then the backtests, laws in order of their errors."""
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
-    shown = [row for row in rows if row["method"] not in [*Shape]]  # no form within the combined
+    shown = [row for row in rows if row["method"] not in [*LawForm]]  # no form within the combined
     nested = [row for row in shown if row["method"] != WITHOUT_LARGEST]
     laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
-    yield from prediction_tables("Predictions for new models", told, answers, group.title, [*Shape])
+    yield from prediction_tables("Predictions for new models", told, answers, group.title, [*LawForm])
     yield from given_table([row for row in shown if row["kind"] == "constant"], group.title)
     yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
 

@@ -17,8 +17,8 @@ from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_ou
 from rbpx.laws.losses.curve import fit_curve, rise_of
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.predictor import outside
-from rbpx.laws.prediction.calibration import widened
+from rbpx.laws.power.predictor import extrapolation_factor
+from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
 from rbpx.questions.losses import line_of, loss_figure, said_of_families
@@ -135,9 +135,9 @@ def _by(
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         scatter = pairs.scatter(calibration, family)
         for (run, x), y in zip(targets, calibration.at([x for _, x in targets]), strict=True):
-            beyond = outside(1 / x, (1 / x_N).tolist())
+            beyond = extrapolation_factor(1 / x, (1 / x_N).tolist())
             by = widening_at(tests, len(x_N), beyond)
-            y = pairs.as_y(widened(y, by), scatter)
+            y = pairs.as_y(widen(y, by), scatter)
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
             reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
             has_own = bool(own) if run is None else family_of(run) in own

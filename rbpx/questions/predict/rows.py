@@ -10,7 +10,7 @@ from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.parameters import FixedParameter
-from rbpx.laws.prediction.influence import Moved
+from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record
@@ -60,7 +60,7 @@ def value_in(row: Record) -> Estimate:
     return Estimate(*(row.get(name) for name in _VALUES))
 
 
-def moves(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
+def moves(moved: Influence | None, labels: Sequence[str], sign: int = 1) -> Record:
     """How far an answer moves at most with one run left out, and which run that is."""
     return {} if moved is None else {"moved": sign * moved.share, "moved_by": labels[moved.by]}
 

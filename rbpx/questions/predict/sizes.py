@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
-from rbpx.laws.power.fixed_parameters import values_of
+from rbpx.laws.power.fixed_parameters import value_combinations
 from rbpx.laws.power.predictor import Prediction
-from rbpx.laws.prediction.calibration import widened
-from rbpx.laws.prediction.influence import moved_most
+from rbpx.laws.prediction.calibration import widen
+from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
-from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
-from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, tokens_off
+from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_averaged, judge_averaged, widening_of
+from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import Given
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
@@ -92,12 +92,12 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
     Nothing where no forms can be averaged.
     """
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
-    given = values_of(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
+    given = value_combinations(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)
     if found is None:
         return None, []
     answers, combined, tests = found
-    moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
+    moved, labels = most_influential(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
@@ -123,7 +123,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
 
 def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int | None:
     """How many runs are smaller than the largest one or two sizes that a status is about; None where none is."""
-    n = abs(tokens_off(S, [run.training_tokens for run in law.runs]))
+    n = abs(n_unexpected_tokens(S, [run.training_tokens for run in law.runs]))
     if not n and Status.intervals_missed in reasons:
         n = n_largest_off(S, law.fit.y)
     return n_smaller(S, n) if n else None
@@ -140,13 +140,13 @@ def _combined(
     answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
     if answers is None:
         return None
-    tests, rows = backtest_over_forms(S, y, given), []
+    tests, rows = backtest_averaged(S, y, given), []
     by = widening_of(tests, m)
     for each in answers:
-        holds = judge_over_forms(law.fit.reasons or (), each, S, y, tests)
+        holds = judge_averaged(law.fit.reasons or (), each, S, y, tests)
         reasons, remarks = ([status for status in holds if (status in REMARKS) is said] for said in (False, True))
         own: Record = {"widened": by, "weights": each.weights, "remarks": remarks}
         own |= {"n_joint": len(targets)} if joint else {}
-        at = {"S": each.S, "beyond": each.beyond, **values(widened(each.estimate, by))}
+        at = {"S": each.S, "beyond": each.beyond, **values(widen(each.estimate, by))}
         rows.append(prediction(at, reasons, **own))
     return answers, rows, tests

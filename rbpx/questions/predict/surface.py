@@ -13,7 +13,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
-from rbpx.laws.power.predictor import outside
+from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.priors import Pin
@@ -21,12 +21,12 @@ from rbpx.laws.surface.averaged import (
     BudgetTest,
     backtest_budgets,
     forms_to_mix,
-    moved_most,
-    predict_over_forms,
+    most_influential,
+    predict_averaged,
 )
 from rbpx.laws.surface.checks import HeldOut, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.fixed_parameters import fit_given
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.questions.predict.register import registering, said_by
 from rbpx.questions.predict.rows import (
     constants,
@@ -142,8 +142,8 @@ def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quanti
     runs, pins, n, options = trained.runs, request.pins, min(request.resamples, MOST_REPLICATES), _options(request)
     forms, same = forms_to_mix(runs, pins), replace(runs, y_BN=None)
     with_constants(forms, pins)
-    fits = [fit_given(runs, form, pins, n, **options) for form in forms]
-    alone = fits if runs.y_BN is None else [fit_given(same, form, pins, n, **options) for form in forms]
+    fits = [fit_surface_with_priors(runs, form, pins, n, **options) for form in forms]
+    alone = fits if runs.y_BN is None else [fit_surface_with_priors(same, form, pins, n, **options) for form in forms]
     tests = [held_out(runs, form, n, pins, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, pins, **options)
     records = {
@@ -158,8 +158,10 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
-        others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone]
-        told = predict_over_forms(others, targets, of.budgets, p=left_out(len(targets), request.joint))
+        others = [
+            fit_surface_with_priors(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone
+        ]
+        told = predict_averaged(others, targets, of.budgets, p=left_out(len(targets), request.joint))
         return [values(answer.y.times(sign)) for answer in told]
 
     found = list(_predictions(group, of, targets, request.joint))
@@ -179,11 +181,15 @@ def _predictions(
     """At each point the combined answer, then that of each form, judged as the answer is."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
-    answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
+    told = predict_averaged(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
+    answers = zip(targets, told, most_influential(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
-        beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
+        beyond = (
+            max(extrapolation_factor(S, runs.S_N.tolist()), extrapolation_factor(D, runs.D_N.tolist()))
+            if len(runs.S_N)
+            else 1.0
+        )
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
         reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
         at = {"S": S, "D": D, "beyond": beyond} | ({"n_joint": len(targets)} if joint else {})
@@ -200,10 +206,10 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
     if without is None:
         return
     runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
-    fits = [fit_given(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
+    fits = [fit_surface_with_priors(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
     p = left_out(len(now), request.joint)
-    for row, answer in zip(now, predict_over_forms(fits, request.points_to_predict(), budgets, p=p), strict=True):
+    for row, answer in zip(now, predict_averaged(fits, request.points_to_predict(), budgets, p=p), strict=True):
         at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row}
         at |= values(answer.y.times(of.trained.sign))
         own = {name: getattr(answer, name) for name in ("widened", "weights")}

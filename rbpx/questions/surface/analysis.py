@@ -16,8 +16,8 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, flat
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.checks import against_axes, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
-from rbpx.laws.surface.fixed_parameters import fit_given
-from rbpx.laws.surface.isoflop import envelope, isoflop, lined_up, reached_budgets
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
+from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets, shared_budgets
 from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.runs.fits import naming
 from rbpx.runs.points.outliers import tested_quantities
@@ -111,7 +111,7 @@ def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
 
     def by_parabola(flops_per_token: PerToken, C_N: Floats, compute: str) -> Record:
         """Through the runs of the budgets that are asked for, else of those at which runs line up, if any."""
-        together = () if asked else lined_up(runs, C_N)
+        together = () if asked else shared_budgets(runs, C_N)
         found = isoflop(runs, asked or together or reached_budgets(runs, C_N=C_N), flops_per_token, C_N)
         budgets = [flat(vars(each)) | {"n_sizes": len(each.sizes)} for each in found.budgets]
         chosen = "asked" if asked else "lined_up" if together else "evenly_spaced"
@@ -130,7 +130,7 @@ def _form(
 ) -> FormFit:
     """One form with its row; the best of a budget has only so many unique tokens if they are asked for."""
     runs, members, n_replicates = trained.runs, trained.members, min(request.resamples, MOST_REPLICATES)
-    fit = fit_given(runs, form, request.pins, n_replicates, **options)
+    fit = fit_surface_with_priors(runs, form, request.pins, n_replicates, **options)
     tests = held_out(runs, form, n_replicates, request.pins, **options)
     surface, error = fit.surface, mean_error(tests)
     reasons = doubts_of_points(group, trained, fit)

@@ -29,7 +29,7 @@ from rbpx.display.view import View, magnitude, text, with_ends
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
-from rbpx.laws.power.predictor import outside
+from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.surface.surface import optima
 from rbpx.questions.surface.analysis import SurfaceLaw, compute
 from rbpx.runs.origin import from_fits
@@ -91,7 +91,11 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
     trained, lines = law.trained, _contour_lines(law)
     S, D, y = trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()
     rows = [{"size": run.size, "S": S, "D": D, "y": y} for run, S, D, y in zip(trained.members, S, D, y, strict=True)]
-    near = [at for at in best if at["D"] and max(outside(at["S"], S), outside(at["D"], D)) <= _BEYOND]
+    near = [
+        at
+        for at in best
+        if at["D"] and max(extrapolation_factor(at["S"], S), extrapolation_factor(at["D"], D)) <= _BEYOND
+    ]
     marks = (
         line(lines),
         line([{"S": at["S"], "D": at["D"]} for at in near], plain=True, look=_DOTS),

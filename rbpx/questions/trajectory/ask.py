@@ -19,7 +19,7 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.prediction import along
+from rbpx.laws.prediction.prediction import predictions_along
 from rbpx.laws.trajectory import fit_after_warm_up
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -192,7 +192,7 @@ def _figure(found: Sequence[Trajectory], origin: Origin) -> Figure:
         {"size": each.name, "D": at.S, "y": trained.sign * at.y}
         for each in found
         if each.law is not None and each.law.alpha.value is not None
-        for at in along(each.law, _STEPS)
+        for at in predictions_along(each.law, _STEPS)
     ]
     falls = [f"{each.name} from {short(each.rows[1]['y'])} to {short(each.rows[-1]['y'])}" for each in found]
     name = f"{trained.law}{trained.k or ''}"

@@ -14,7 +14,7 @@ from rbpx.config.options import Outliers
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import rough, spoken, the_largest
 from rbpx.errors import number_of
-from rbpx.laws.surface.outliers import largest_off, outliers
+from rbpx.laws.surface.outliers import common_shift, outliers
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.surfaces import Trained, trained_quantities
@@ -47,7 +47,7 @@ def tested(trained: Trained, request: Request) -> Trained:
         rows.append(row | {"in_sd": sign * each.in_sd, "p": each.p, "counts": keeps})
     in_N = ~np.isin(runs.group_N, [] if keeps else [each.run for each in found])
     rest = replace(trained, outside=tuple(rows)).only(in_N)
-    return replace(rest, largest_off=largest_off(rest.runs))
+    return replace(rest, largest_off=common_shift(rest.runs))
 
 
 def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:

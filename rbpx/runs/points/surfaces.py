@@ -19,8 +19,8 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.priors import Pin, Pins
 from rbpx.laws.surface.fit import FORMS, Surface
-from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
-from rbpx.laws.surface.outliers import LargestOff
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
+from rbpx.laws.surface.outliers import CommonShift
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import record_of
@@ -65,7 +65,7 @@ class Trained:
     doubt: Status | None
     cells: tuple[Cell, ...] = ()
     outside: tuple[Record, ...] = ()
-    largest_off: LargestOff | None = None
+    largest_off: CommonShift | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -295,7 +295,7 @@ def refitted(record: Record) -> dict[str, float | None] | None:
     how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
     how |= {"over": params["over"]} if "over" in params else {}
     pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
-    fit = fit_given(runs, record["form"], pins, n_replicates=0, **how)
+    fit = fit_surface_with_priors(runs, record["form"], pins, n_replicates=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 
 

@@ -13,7 +13,7 @@ from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
-from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.design import judge_design
 from rbpx.runs.group import Group
 from rbpx.runs.select.axis import select_along
 from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
@@ -120,4 +120,4 @@ def varies_in_both(group: Group) -> bool:
     """Whether the size and the tokens of runs vary apart, as a surface needs."""
     S = np.array([run.non_embedding_params for run in group.runs], np.float64)
     D = np.array([tokens_of(run) for run in group.runs], np.float64)
-    return bool(np.all(S > 0) and np.all(D > 0)) and not judge(S, D).is_collinear
+    return bool(np.all(S > 0) and np.all(D > 0)) and not judge_design(S, D).is_collinear

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import run_weights
+from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
@@ -44,7 +44,7 @@ def test_resamples_of_thousands_of_checkpoints_leave_where_they_start() -> None:
     runs = repeats.draw(repeats.NO_EXCESS, DESIGNS["few sizes"], seed=0, n_checkpoints=4_855)
     fit = fitted(runs, 20)
     assert (fit.n_points, fit.n_runs) == (4_855, 24)
-    counts = run_weights(24, 20, 0)[:, runs.group_N]
+    counts = bootstrap_weights(24, 20, 0)[:, runs.group_N]
     start = {name: each.value for name, each in fit.constants.items()}
     for b in range(20):
         at_start, at_end = (

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
-from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
+from rbpx.laws.surface.averaged import most_influential as moved_most_on_surface
+from rbpx.laws.surface.averaged import predict_averaged as predict_over_surface
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.coverage import both_forms

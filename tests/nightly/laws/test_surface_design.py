@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rbpx.laws.surface.averaged import predict_over_forms
+from rbpx.laws.surface.averaged import predict_averaged
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import best_values, candidates, next_runs
 from rbpx.laws.surface.runs import Runs
@@ -33,6 +33,6 @@ def test_chosen_runs_narrow_more_than_as_many_flops_at_random() -> None:
             y = np.append(runs.y_N, law(S, D) * np.exp(0.004 * rng.standard_normal(len(S))))
             after = Runs.of(np.append(runs.S_N, S), np.append(runs.D_N, D), y)
             size = true_optimum(1e22)
-            (answer,) = predict_over_forms(fits_of(after), [(size, 1e22 / 6 / size)], ())
+            (answer,) = predict_averaged(fits_of(after), [(size, 1e22 / 6 / size)], ())
             widths[name].append(math.log(answer.y.hi / answer.y.lo))
     assert np.mean(np.log(widths["plan"])) < np.mean(np.log(widths["random"])) - 0.03

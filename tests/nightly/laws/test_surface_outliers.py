@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.outliers import LEVEL, largest_off, outliers
+from rbpx.laws.surface.outliers import LEVEL, common_shift, outliers
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import grid, law, ratios
 
@@ -43,5 +43,5 @@ def test_clean_sets_have_largest_runs_that_lie_off_no_more_often_than_is_said(n:
     y = [
         law(S, D) * np.exp(SCATTER * np.random.default_rng([56, n, world]).standard_normal(n)) for world in range(sets)
     ]
-    found = sum(largest_off(Runs.of(S, D, each)) is not None for each in y)
+    found = sum(common_shift(Runs.of(S, D, each)) is not None for each in y)
     assert found <= 0.02 * sets + 3 * math.sqrt(0.02 * 0.98 * sets)

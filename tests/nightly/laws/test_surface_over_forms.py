@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
+from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import draw, grid
@@ -18,7 +18,7 @@ def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(check
         drawn = draw((seed, 9), grid(5, 4), 0.006, checkpoints)
         fits = [fit_surface(drawn.runs, form, n_replicates=0) for form in FORMS]
         budgets = backtest_budgets(drawn.runs, FORMS)
-        (answer,) = predict_over_forms(fits, [drawn.new], budgets)
+        (answer,) = predict_averaged(fits, [drawn.new], budgets)
         assert answer.y.ends is not None
         inside.append(answer.y.ends[0] <= drawn.new_y <= answer.y.ends[1])
     assert sum(inside) >= 17, "of 20: fewer by chance once in 60 where 95 % hold"
@@ -36,7 +36,7 @@ def test_a_surface_that_is_no_candidate_is_held_where_one_form_misses() -> None:
         runs = Runs.of(S[fitted], D[fitted], y[fitted])
         fits = [fit_surface(runs, form, n_replicates=50) for form in FORMS]
         budgets = backtest_budgets(runs, FORMS)
-        answers = predict_over_forms(fits, list(zip(S[held], D[held], strict=True)), budgets)
+        answers = predict_averaged(fits, list(zip(S[held], D[held], strict=True)), budgets)
         for answer, truth in zip(answers, y[held], strict=True):
             for found, into in ((answer.y, over), (answer.within["chinchilla"], alone)):
                 into.append(found.ends is not None and found.ends[0] <= truth <= found.ends[1])

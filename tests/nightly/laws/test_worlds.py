@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.warnings import tokens_off
+from rbpx.laws.prediction.warnings import n_unexpected_tokens
 from tests.support.judged import ROWS, ladders, share
 from tests.support.worlds import LEVEL, TRUE, World
 
@@ -42,7 +42,7 @@ def test_without_sizes_that_saw_other_tokens_a_prediction_holds_its_share(
     inside, draws, S = np.zeros(2), 40, np.geomspace(1e7, 3e9, 7)
     announced = 20 * S if power else np.full(7, 3e10)
     D = announced * np.r_[np.ones(5), times**0.5, times]
-    assert tokens_off(S.tolist(), D.tolist()) == (2 if times > 1 else -2)
+    assert n_unexpected_tokens(S.tolist(), D.tolist()) == (2 if times > 1 else -2)
     for draw in range(draws):
         noise = np.exp(0.003 * np.random.default_rng([57, power, draw]).standard_normal(8))
         at = np.append(S, 3e10), np.append(D, 20 * 3e10 if power else 3e10)
