@@ -1,7 +1,7 @@
-"""Constants of a law that are given beforehand: pinned to a value, or with a normal prior.
+"""Turns fixed parameters and normal priors of a law into values at which the law is fitted with them held.
 
-A prior becomes seven values at which the law is fitted with the constant held; each counts for its prior density times
-what the points say of it. They lie where both agree, so a wide prior is no coarse one.
+A prior becomes seven values, each weighted by its prior density times the likelihood of the points. They cover the
+overlap of prior and likelihood, so that a wide prior is not sampled coarsely.
 """
 
 import math
@@ -12,35 +12,33 @@ from statistics import NormalDist
 from typing import Final
 
 _VALUES: Final = 7
-_FAR: Final = 3.7  # standard deviations: a prior that lies farther from where the constant may be excludes it
+_FAR: Final = 3.7  # standard deviations: a prior whose mean is farther outside the bounds is rejected
 _REACH: Final = 2.8  # standard deviations to either side: values lie .8 apart
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A given constant.
+    """A fixed parameter, or a normal prior on it.
 
     Attributes:
-        value: of it.
-        sd: standard deviation of its prior; 0 where it is pinned.
+        value: the value, or the mean of the prior.
+        sd: standard deviation of the prior; 0 where the parameter is fixed.
     """
 
     value: float
     sd: float = 0.0
 
     def __str__(self) -> str:
-        """As typed."""
+        """The value as typed."""
         return f"{self.value:g}" + (f" +- {self.sd:g}" if self.sd else "")
 
     def values(
         self, lower: float = -math.inf, upper: float = math.inf, told: tuple[float, float] | None = None
     ) -> list[tuple[float, float]]:
-        """Values of the constant, each with its prior density; none where it cannot be what is given.
+        """Returns values of the parameter within its bounds (below `upper`), each with its prior density.
 
-        Args:
-            lower: the least that it may be.
-            upper: what it must be less than.
-            told: what the points say of it without the prior, and the standard deviation of that, where they do.
+        None are returned where the prior lies outside. `told` is the estimate from the points alone, with its standard
+        deviation.
         """
         if not self.sd:
             return [(self.value, 1.0)] if lower <= self.value < upper else []
@@ -56,14 +54,14 @@ class Pin:
 
 
 Pins = Mapping[str, Pin]
-"""Given constants by name, as sources print them: E, alpha, ..."""
+"""Fixed parameters and priors by name, as papers print them: E, alpha, ..."""
 
 NO_PINS: Final[Pins] = {}
 
 
 @dataclass(frozen=True)
 class Given:
-    """Values of all given constants.
+    """One value for each parameter that is fixed or has a prior.
 
     Attributes:
         values: by name.
@@ -75,21 +73,16 @@ class Given:
 
 
 class NotGiven(ValueError):
-    """A constant cannot be what is given."""
+    """A fixed parameter or prior lies outside the bounds of its parameter."""
 
 
 def given_values(
     pins: Pins, bounds: Mapping[str, tuple[float, float]], told: Mapping[str, tuple[float, float]]
 ) -> list[Given]:
-    """The values that given constants may have together.
-
-    Args:
-        pins: given.
-        bounds: the least that a constant may be and what it must be less than, where it is bounded.
-        told: as in `Pin.values`, by name.
+    """Returns every combination of the values of the fixed parameters and priors; bounds and `told` as in `Pin.values`.
 
     Raises:
-        NotGiven: a constant cannot be what is given.
+        NotGiven: a fixed parameter or prior is outside its bounds.
     """
     each = []
     for name, pin in pins.items():

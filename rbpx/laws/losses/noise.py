@@ -1,9 +1,8 @@
-"""How x and y of one model err together: what errors in variables takes for given, from seeds, documents, or assumed.
+"""Estimates the covariance of a model's errors in ln x and ln y: from seeds, from documents, or assumed.
 
-Only the shape of the covariance counts, the ratio of both variances and the correlation: how large the errors are is
-seen from the points themselves.
+Errors in variables need only its shape, the ratio of variances and the correlation; the points give the size.
 
-Shapes: N models, B replicates of the documents; the last axis of z has ln x and ln y.
+Shapes: N models, B bootstrap replicates of the documents; the last axis of z has ln x and ln y.
 """
 
 from collections.abc import Sequence
@@ -28,11 +27,11 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """The covariance of the errors of ln x and ln y of a model, but for a factor.
+    """The covariance of the errors of ln x and ln y of a model, up to a factor.
 
     Attributes:
         C_22: the covariance.
-        source: what it is from.
+        source: what it was estimated from.
     """
 
     C_22: Floats
@@ -40,7 +39,7 @@ class Noise:
 
     @property
     def correlation(self) -> float:
-        """Of both errors; 0 where one of them is none."""
+        """Of both errors; 0 where one of them is 0."""
         scale = float(np.sqrt(self.C_22[0, 0] * self.C_22[1, 1]))
         return float(self.C_22[0, 1]) / scale if scale > 0 else 0.0
 
@@ -51,20 +50,16 @@ class Noise:
 
 
 EQUAL: Final = Noise(np.eye(2), Source.assumed)
-"""Both are off by as many percent, each for itself."""
+"""Equal relative errors of both, independent."""
 NONE_IN_X: Final = Noise(np.diag([0.0, 1.0]), Source.assumed)
-"""x is exact, as a regression of y on x has it."""
+"""x is exact, as in a regression of y on x."""
 NONE_IN_Y: Final = Noise(np.diag([1.0, 0.0]), Source.assumed)
 
 
 def noise_of(z_N2: Floats, model_N: Sequence[object], z_BN2: Floats | None = None, is_same_text: bool = False) -> Noise:
-    """The covariance from seeds where at least three models were trained again, else from documents, else assumed.
+    """Estimates it from seeds where at least three models were trained again, else from documents, else assumes it.
 
-    Args:
-        z_N2: ln x and ln y of each run.
-        model_N: what the runs of one model, which differ in their seed, have in common.
-        z_BN2: the same under resampled documents; None where there are none.
-        is_same_text: whether both are of the same documents; those of two texts are independent.
+    Runs of one model, by `model_N`, differ in their seed. Errors on two texts, unlike on the same, are independent.
     """
     return _of_seeds(z_N2, model_N) or _of_documents(z_N2, z_BN2, is_same_text) or EQUAL
 
@@ -81,9 +76,9 @@ def _of_seeds(z_N2: Floats, model_N: Sequence[object]) -> Noise | None:
 
 
 def _of_documents(z_N2: Floats, z_BN2: Floats | None, is_same_text: bool) -> Noise | None:
-    """What documents do to one model and not to all alike: a replicate that moves all by a line in ln x moves the law.
+    """Covariance due to documents that differs between models.
 
-    Such a line is taken out of each replicate.
+    A replicate that moves all models by a line in ln x moves the law, so that line is removed from each replicate.
     """
     n, dof = len(z_N2), len(z_N2) - 2
     if z_BN2 is None or dof < _FEWEST or np.ptp(z_N2[:, 0]) == 0:
