@@ -26,7 +26,7 @@ _ROUNDING: Final = 1e-12  # of an objective: a sum of squares, small compared wi
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class LocalQuadratic:
     """The objective of each search and its derivatives at one point.
 
     Attributes:
@@ -43,20 +43,20 @@ class Local:
     scale_PPB: Floats
     rounding_B: Floats | None = None
 
-    def only(self, sets: Sets) -> "Local":
+    def only(self, sets: Sets) -> "LocalQuadratic":
         """Selects some of the searches."""
-        return Local(**{name: each[..., sets] for name, each in self._known()})
+        return LocalQuadratic(**{name: each[..., sets] for name, each in self._known()})
 
-    def where(self, holds_B: NDArray[np.bool_], other: "Local") -> "Local":
+    def where(self, holds_B: NDArray[np.bool_], other: "LocalQuadratic") -> "LocalQuadratic":
         """Takes this one where the condition holds, else the other."""
-        return Local(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
+        return LocalQuadratic(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
 
     def _known(self) -> list[tuple[str, Floats]]:
         return [(name, each) for name, each in vars(self).items() if each is not None]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Minima:
     """Results of the searches.
 
     Attributes:
@@ -76,7 +76,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class End:
+class StoppingRule:
     """When a search ends.
 
     Attributes:
@@ -96,15 +96,15 @@ class End:
     most_steps: int = 300
 
 
-Objective = Callable[[Floats, Sets], Local]
+ObjectiveFunction = Callable[[Floats, Sets], LocalQuadratic]
 """A function of parameters [P, B] of some data sets, and of the indices of these sets."""
 
 
-def squares(residual_NB: Floats, jacobian_PNB: Floats) -> Local:
+def squares(residual_NB: Floats, jacobian_PNB: Floats) -> LocalQuadratic:
     """Returns half the sum of squares with its gradient and the Gauss-Newton matrix J'J."""
     curve_PPB = np.einsum("pnb,qnb->pqb", jacobian_PNB, jacobian_PNB)
     slope_PB = np.einsum("pnb,nb->pb", jacobian_PNB, residual_NB)
-    return Local(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
+    return LocalQuadratic(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
 
 
 def diagonal(matrix_PPB: Floats) -> Floats:
@@ -117,15 +117,15 @@ def diagonal(matrix_PPB: Floats) -> Floats:
 
 
 def minimise(
-    objective: Objective,
+    objective: ObjectiveFunction,
     start_PB: Floats,
     lower_P: ArrayLike = -np.inf,
     upper_P: ArrayLike = np.inf,
-    end: End = End(),
+    end: StoppingRule = StoppingRule(),
     damping: float = 0.0,
     unit: float = 1e-3,
     at_once: int = 8192,
-) -> Found:
+) -> Minima:
     """Minimises the objective of each search, descending at every step.
 
     Args:
@@ -141,7 +141,7 @@ def minimise(
     n = start_PB.shape[1]
     lower_PB, upper_PB = (np.broadcast_to(np.asarray(each, float).T, start_PB.T.shape).T for each in (lower_P, upper_P))
     theta_PB = np.clip(start_PB, lower_PB, upper_PB)
-    found = Found(theta_PB, np.full(n, np.inf), np.zeros(n, dtype=bool))
+    found = Minima(theta_PB, np.full(n, np.inf), np.zeros(n, dtype=bool))
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         for first in range(0, n, at_once):
             of_B = np.arange(first, min(first + at_once, n))
@@ -164,10 +164,10 @@ def maximise(
     held_P = np.arange(P) == (-1 if held is None else held)
     nowhere = np.array([np.inf]), np.zeros((P, 1)), np.zeros((P, P, 1)), np.zeros((P, P, 1)), np.zeros(1)
 
-    def local(theta_PB: Floats, _: Sets) -> Local:
+    def local(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         theta_P = theta_PB[:, 0]
         if not allowed(theta_P):
-            return Local(*nowhere)
+            return LocalQuadratic(*nowhere)
         value, slope_P, hessian_PP = likelihood(theta_P)
         hessian_PP[held_P] = hessian_PP[:, held_P] = 0.0
         bends_P, axes_PP = np.linalg.eigh(hessian_PP) if np.isfinite(hessian_PP).all() else (np.zeros(P), np.eye(P))
@@ -176,20 +176,20 @@ def maximise(
         )  # also ascends where the curvature is positive
         curve_PPB = ((axes_PP * bends_P) @ axes_PP.T)[..., None]
         rounding_B = np.array([_ROUNDING / 10 * abs(value)])
-        return Local(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)
+        return LocalQuadratic(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)
 
     lower_P, upper_P = np.where(held_P, start_P, -np.inf), np.where(held_P, start_P, np.inf)
-    found = minimise(local, start_P[:, None], lower_P, upper_P, End(most_left=1e-9))
+    found = minimise(local, start_P[:, None], lower_P, upper_P, StoppingRule(most_left=1e-9))
     return found.theta_PB[:, 0], bool(found.converged_B[0])
 
 
 def _descend(
-    objective: Objective,
+    objective: ObjectiveFunction,
     of_B: Sets,
-    found: Found,
+    found: Minima,
     lower_PB: Floats,
     upper_PB: Floats,
-    end: End,
+    end: StoppingRule,
     damping: float,
     unit: float,
 ) -> None:
@@ -229,7 +229,9 @@ def _descend(
     _put(found, of_B, theta_PB, at.value_B, np.zeros(len(of_B), dtype=bool))
 
 
-def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, damping_B: Floats) -> tuple[Floats, Floats]:
+def _step(
+    at: LocalQuadratic, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, damping_B: Floats
+) -> tuple[Floats, Floats]:
     """The step to the least of each damped quadratic within the bounds (NaN if it has none) and its expected gain."""
     matrix_PPB = at.curve_PPB + damping_B * at.scale_PPB
     down_PB, up_PB = lower_PB - theta_PB, upper_PB - theta_PB
@@ -283,5 +285,5 @@ def _solve(matrix_PPB: Floats, right_PB: Floats, stopped_PB: NDArray[np.bool_], 
     return np.stack(solved)
 
 
-def _put(found: Found, of_B: Sets, theta_PB: Floats, value_B: Floats, converged_B: NDArray[np.bool_]) -> None:
+def _put(found: Minima, of_B: Sets, theta_PB: Floats, value_B: Floats, converged_B: NDArray[np.bool_]) -> None:
     found.theta_PB[:, of_B], found.value_B[of_B], found.converged_B[of_B] = theta_PB, value_B, converged_B

@@ -28,7 +28,7 @@ _DRAWS: Final = 2000
 _MOST_OPEN: Final = 0.05  # of the draws without a minimum, beyond which the best setting has no interval
 
 
-class How(StrEnum):
+class SweepMethod(StrEnum):
     """How the best of a cell was estimated."""
 
     quadratic = "quadratic"
@@ -38,7 +38,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class SweepMinimum:
     """The best of the runs of one cell.
 
     Attributes:
@@ -52,7 +52,7 @@ class Best:
 
     y: Estimate
     at: dict[str, Estimate]
-    how: How
+    how: SweepMethod
     least: int
     n_runs: int
     weight_N: Floats
@@ -64,7 +64,7 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class SweepCell:
     """The runs of one size and token count, and the best of them in one quantity.
 
     Attributes:
@@ -84,7 +84,7 @@ class Cell:
     S: float
     D: float | None
     C: float | None
-    best: Best
+    best: SweepMinimum
     y_least: float
 
     def row(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Cell:
         return told | by_name(y=self.best.y) | {"y_least": self.y_least} | by_name(**named)
 
 
-def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> Best:
+def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> SweepMinimum:
     """Estimates the best of runs of one size and token count, from a finite quantity that is better when lower.
 
     `knobs` are the varied settings by name, [N] each, NaN where unknown; positive ones enter by their logarithms.
@@ -114,15 +114,20 @@ def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, s
         found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled], seed)
         if found is not None:
             y, at, weight_N = found
-            return Best(
-                y, here | dict(zip(scaled, at, strict=True)), How.quadratic, least, n, _spread(weight_N, near_N, n)
+            return SweepMinimum(
+                y,
+                here | dict(zip(scaled, at, strict=True)),
+                SweepMethod.quadratic,
+                least,
+                n,
+                _spread(weight_N, near_N, n),
             )
     elif are_seeds and len(near_N) > 1:
         y_S = y_N[near_N]
         y = from_stderr(float(y_S.mean()), float(y_S.std(ddof=1)) / math.sqrt(len(y_S)), len(y_S) - 1)
-        return Best(y, here, How.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
-    how = How.least if n > 1 else How.only
-    return Best(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
+        return SweepMinimum(y, here, SweepMethod.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
+    how = SweepMethod.least if n > 1 else SweepMethod.only
+    return SweepMinimum(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
 
 
 def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:

@@ -28,7 +28,7 @@ _LN_SQRT_2PI: Final = math.log(2 * math.pi) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TunedLevel:
     """The level of well-tuned runs about a law, for each of B bootstrap replicates.
 
     Attributes:
@@ -49,7 +49,7 @@ class Tuned:
         return float(self.sd_B[0]) * math.sqrt(n / max(n - n_free - 1, 1.0))
 
 
-def tuned(left_BN: Floats, weight_BN: Floats) -> Tuned:
+def fit_tuned_level(left_BN: Floats, weight_BN: Floats) -> TunedLevel:
     """Estimates the level of well-tuned runs from ln y minus the law and the weight of each point."""
     weight_BN = weight_BN / weight_BN.sum(axis=1, keepdims=True)
     low_B, middle_B = _quantile(left_BN, weight_BN, 0.1), _quantile(left_BN, weight_BN, 0.4)
@@ -75,7 +75,7 @@ def tuned(left_BN: Floats, weight_BN: Floats) -> Tuned:
         share_B = np.clip(is_bad_BN.sum(axis=1), _NEVER, 1 - _NEVER)
         excess_B = np.maximum((is_bad_BN * (about_BN - noise_BN)).sum(axis=1) / share_B, _LEAST_EXCESS * sd_B)
         level_B = level_B + moved_B
-    return Tuned(level_B, sd_B, share_B, excess_B)
+    return TunedLevel(level_B, sd_B, share_B, excess_B)
 
 
 def _quantile(left_BN: Floats, weight_BN: Floats, share: float) -> Floats:

@@ -19,7 +19,7 @@ from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compar
 from rbpx.laws.priors import NO_PINS, NotGiven, Pins
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status
@@ -211,7 +211,7 @@ def alike(rows: Sequence[Record]) -> list[Record]:
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def with_cells(group: Group, rows: list[Record], cells: Sequence[Cell]) -> list[Record]:
+def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> list[Record]:
     """Rows for programs with one for each best of a sweep, of kind cell, after those of laws; the same without any."""
     if not cells:
         return rows

@@ -32,7 +32,7 @@ from rbpx.laws.surface.decision import Best, best_of
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.fixed_parameters import fit_given
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.sweeps import How
+from rbpx.laws.sweeps import SweepMethod
 from rbpx.laws.sweeps import best_of as best_of_sweep
 from tests.support import loss_pairs, surfaces
 from tests.support.draws import holds, inside
@@ -438,7 +438,7 @@ def of_sweep(n_draws: int) -> tuple[Held, Floats, Floats]:
     for seed in range(n_draws):
         y = sweep(seed)
         best = best_of_sweep(y, {"lr": LR, "batch": BATCH}, seed=seed)
-        assert best.how is How.quadratic
+        assert best.how is SweepMethod.quadratic
         off.append(best.y.value - BEST["y"])
         least.append(y.min() - BEST["y"])
         for name, estimate in (("y", best.y), *best.at.items()):

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, effective_number, from_influence
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, diagonal, minimise
 from rbpx.status import Status
 
 _ROUNDING: Final = 1e-15  # of the ln-likelihood
-_END: Final = End(step=1e-11, gain=_ROUNDING)
+_END: Final = StoppingRule(step=1e-11, gain=_ROUNDING)
 _WORST_CONDITION: Final = 1e14
 _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 
@@ -120,11 +120,13 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
         gram_FF, sum_F = sum(each @ each.T for each in flat_FT), sum(each.sum(axis=1) for each in flat_FT)
         start_F = np.linalg.lstsq(gram_FF, sum_F, rcond=None)[0] * np.log(share / (1 - share))
 
-    def objective(theta_FB: Floats, _: Sets) -> Local:
+    def objective(theta_FB: Floats, _: Sets) -> LocalQuadratic:
         value, score_F, information_FF = derivatives(blocks, theta_FB[:, 0])
         information_FFB = information_FF[..., None]
         rounding_B = np.array([_ROUNDING * abs(value)])
-        return Local(np.array([-value]), -score_F[:, None], information_FFB, diagonal(information_FFB), rounding_B)
+        return LocalQuadratic(
+            np.array([-value]), -score_F[:, None], information_FFB, diagonal(information_FFB), rounding_B
+        )
 
     found = minimise(objective, start_F[:, None], end=_END)
     theta_F = found.theta_PB[:, 0]

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, diagonal, minimise
 
 _AT_A_TIME: Final = 16384  # chances of single tokens, which fit in the cache of a core
 _ROUNDING: Final = 1e-14  # of a likelihood
-_END: Final = End(step=1e-9, most_steps=100)
+_END: Final = StoppingRule(step=1e-9, most_steps=100)
 _LARGEST_R: Final = 0.999
 
 
@@ -179,11 +179,13 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     of_B = np.flatnonzero(~separated(tally))
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         at = slopes(theta_PB.T, tally.of(of_B[sets]))
         information_PPB = np.moveaxis(at.information_BPP, 0, -1)
         rounding_B = _ROUNDING * np.abs(at.ln_likelihood_B)
-        return Local(-at.ln_likelihood_B, -at.score_BP.T, information_PPB, diagonal(information_PPB), rounding_B)
+        return LocalQuadratic(
+            -at.ln_likelihood_B, -at.score_BP.T, information_PPB, diagonal(information_PPB), rounding_B
+        )
 
     P = start_BP.shape[1]
     lower_P, upper_P = np.full(P, -np.inf), np.full(P, np.inf)

@@ -13,11 +13,11 @@ from scipy.optimize import brentq
 
 from rbpx.laws.intervals.lack_of_fit import Stacked
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _STEEPEST: Final = 4.0  # a larger exponent is a step between two sizes, not a power law
-_END: Final = End(step=1e-10, most_steps=1000)
+_END: Final = StoppingRule(step=1e-10, most_steps=1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def fit_series(
     for at, value in (kept or {}).items():
         lower_P[at] = upper_P[at] = value
 
-    def objective(theta_PB: Floats, _: Sets) -> Local:
+    def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         laws = [replace(line, theta_P=theta_P) for theta_P in theta_PB.T]
         residual_MB = np.stack([-law.residual_M for law in laws], axis=-1)
         return squares(residual_MB, np.stack([law.jacobian_MP.T for law in laws], axis=-1))

@@ -26,7 +26,7 @@ from rbpx.laws.intervals.estimate import Estimate, document_t, few_documents, st
 from rbpx.laws.intervals.lack_of_fit import coefficient
 from rbpx.laws.losses.noise import Noise
 from rbpx.laws.numeric import Floats, line
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 from rbpx.status import Status, in_order
 
 CONSTANTS: Final = ("K", "kappa", "E_x", "E_y")
@@ -35,7 +35,7 @@ _KAPPA: Final = (0.02, 50.0)  # bounds; a larger exponent is a step
 _LARGEST: Final = 0.999  # of the smallest x or y: what E may be
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of these, where the search starts
 _FEET: Final = 12  # steps to the nearest points
-_END: Final = End(step=1e-9, most_left=1e-9, most_steps=100)
+_END: Final = StoppingRule(step=1e-9, most_left=1e-9, most_steps=100)
 _ROUNDING: Final = 1e-15  # of the squares: the valley is flat
 _AT_BOUND: Final = 1e-6  # of the smallest x or y: below it E is 0
 _FARTHEST_K: Final = 1.0  # in ln K: the first step of the search for an end
@@ -123,7 +123,7 @@ def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
     start_PB = np.clip(start_PB, lower_PB, upper_PB)
     lower_PB[list(held)] = upper_PB[list(held)] = start_PB[list(held)]
 
-    def objective(theta_PB: Floats, _: Sets) -> Local:
+    def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         r_NB, J_PNB = _distances(points, theta_PB)[1:]
         at = squares(r_NB, -J_PNB)
         value_B = np.where(np.isfinite(at.value_B), at.value_B, np.inf)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Found, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Minima, Sets, StoppingRule, minimise, squares
 
 NAMES: Final = ("a", "x0", "h", "b")
 BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -23,7 +23,7 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "h": (0.0, math.inf),
     "b": (0.0, 1.0),
 }
-_END: Final = End(step=1e-11, most_steps=1000)
+_END: Final = StoppingRule(step=1e-11, most_steps=1000)
 
 Point = tuple[float, float]
 Ends = Mapping[str, tuple[float, float]]
@@ -80,12 +80,12 @@ def fit_sigmoid(
 
 def refit_sigmoid(
     x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Ends | None = None
-) -> Found:
+) -> Minima:
     """Fits many sets of points, from one start each, [P] or [B, P]; keys as in `fit_sigmoid`."""
     x_BN, y_BN = (_joined(each, anchor and anchor[at]) for at, each in enumerate((x_BN, y_BN)))
     lower_P, upper_P = np.array([(BOUNDS | dict(bounds or {}))[name] for name in NAMES], np.float64).T
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         a_B, x0_B, h_B, b_B = theta_PB
         about_NB = x_BN[sets].T - x0_B
         with np.errstate(over="ignore"):

@@ -23,7 +23,7 @@ from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan, bounded
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceNumbers, optima
-from rbpx.laws.tuning import Tuned, tuned
+from rbpx.laws.tuning import TunedLevel, fit_tuned_level
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -78,7 +78,7 @@ class Surface:
     surface: SurfaceNumbers | None = field(default=None, repr=False)
     pinned: tuple[FixedParameter, ...] = ()
     ways: tuple[tuple[SurfaceNumbers, float], ...] = field(default=(), repr=False)
-    tuned: Tuned | None = None
+    tuned: TunedLevel | None = None
 
     @property
     def n_points(self) -> int:
@@ -297,11 +297,11 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
     return theta_BP
 
 
-def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
+def _levelled(search: Loss, theta_BP: Floats) -> tuple[TunedLevel | None, Floats]:
     """What each replicate says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
     if search.over == 1:
         return None, theta_BP
-    about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
+    about = fit_tuned_level(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
     return about, search.form.raised(theta_BP, about.level_B)
 
 

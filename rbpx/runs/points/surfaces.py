@@ -22,7 +22,7 @@ from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
 from rbpx.laws.surface.outliers import LargestOff
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Run, grouped, labels_of
 from rbpx.runs.points.frontier import frontier
@@ -63,7 +63,7 @@ class Trained:
     runs: Runs
     sign: int
     doubt: Status | None
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[SweepCell, ...] = ()
     outside: tuple[Record, ...] = ()
     largest_off: LargestOff | None = None
 
@@ -159,7 +159,7 @@ def _averaged(points: Points) -> Points:
     return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
-def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
+def trained_of(points: Points, cells: tuple[SweepCell, ...] = ()) -> Trained:
     """The runs of points of one quantity, with the best of each cell where they are bests."""
     members, doubt, y_BN = points.runs, points.doubt, points.y_BN
     sign = -1 if set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist()) == {-1.0} else 1
