@@ -17,7 +17,7 @@ _REACH: Final = 2.8  # standard deviations to either side: values lie .8 apart
 
 
 @dataclass(frozen=True)
-class Pin:
+class Prior:
     """A fixed parameter, or a normal prior on it.
 
     Attributes:
@@ -33,11 +33,11 @@ class Pin:
         return f"{self.value:g}" + (f" +- {self.sd:g}" if self.sd else "")
 
     def values(
-        self, lower: float = -math.inf, upper: float = math.inf, told: tuple[float, float] | None = None
+        self, lower: float = -math.inf, upper: float = math.inf, estimate: tuple[float, float] | None = None
     ) -> list[tuple[float, float]]:
-        """Returns values of the parameter within its bounds (below `upper`), each with its prior density.
+        """Returns values of the parameter, from `lower` to below `upper`, each with its prior density.
 
-        None are returned where the prior lies outside. `told` is the estimate from the points alone, with its standard
+        The list is empty where the prior lies outside. `estimate` is that of the points alone, with its standard
         deviation.
         """
         if not self.sd:
@@ -45,22 +45,22 @@ class Pin:
         prior, mean, sd = NormalDist(self.value, self.sd), self.value, self.sd
         if max(lower - self.value, self.value - upper) > _FAR * self.sd:
             return []
-        if told is not None:
-            sd = 1 / math.hypot(1 / self.sd, 1 / told[1])
-            mean = sd**2 * (self.value / self.sd**2 + told[0] / told[1] ** 2)
+        if estimate is not None:
+            sd = 1 / math.hypot(1 / self.sd, 1 / estimate[1])
+            mean = sd**2 * (self.value / self.sd**2 + estimate[0] / estimate[1] ** 2)
         lo, hi = max(lower, mean - _REACH * sd), min(upper, mean + _REACH * sd)
         step = (hi - lo) / _VALUES
         return [(at, prior.pdf(at)) for at in (lo + (n + 0.5) * step for n in range(_VALUES))] if step > 0 else []
 
 
-Pins = Mapping[str, Pin]
+Priors = Mapping[str, Prior]
 """Fixed parameters and priors by name, as papers print them: E, alpha, ..."""
 
-NO_PINS: Final[Pins] = {}
+NO_PRIORS: Final[Priors] = {}
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedValues:
     """One value for each parameter that is fixed or has a prior.
 
     Attributes:
@@ -72,27 +72,29 @@ class Given:
     prior: float = 1.0
 
 
-class NotGiven(ValueError):
+class ImpossiblePrior(ValueError):
     """A fixed parameter or prior lies outside the bounds of its parameter."""
 
 
-def given_values(
-    pins: Pins, bounds: Mapping[str, tuple[float, float]], told: Mapping[str, tuple[float, float]]
-) -> list[Given]:
-    """Returns every combination of the values of the fixed parameters and priors; bounds and `told` as in `Pin.values`.
+def fixed_values(
+    pins: Priors, bounds: Mapping[str, tuple[float, float]], estimates: Mapping[str, tuple[float, float]]
+) -> list[FixedValues]:
+    """Returns every combination of the values of the fixed parameters and priors, within the bounds by name.
 
     Raises:
-        NotGiven: a fixed parameter or prior is outside its bounds.
+        ImpossiblePrior: a fixed parameter or prior is outside its bounds.
     """
     each = []
     for name, pin in pins.items():
         lower, upper = bounds.get(name, (-math.inf, math.inf))
-        each.append(pin.values(lower, upper, told.get(name)))
+        each.append(pin.values(lower, upper, estimates.get(name)))
         if not each[-1]:
             least = "above 0" if lower > 0 else f"at least {lower:g}"
             most = "" if math.isinf(upper) else f" and below {upper:.4g}" + (", the smallest value" * (name == "E"))
-            raise NotGiven(f"{name}={pin} is impossible: {name} is {least}{most}")
+            raise ImpossiblePrior(f"{name}={pin} is impossible: {name} is {least}{most}")
     return [
-        Given({name: at for name, (at, _) in zip(pins, chosen, strict=True)}, math.prod(prior for _, prior in chosen))
+        FixedValues(
+            {name: at for name, (at, _) in zip(pins, chosen, strict=True)}, math.prod(prior for _, prior in chosen)
+        )
         for chosen in product(*each)
     ]

@@ -23,7 +23,7 @@ from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import FORMS, Surface
@@ -318,9 +318,9 @@ def _known(name: str, value: str, known: Collection[str]) -> str:
     return value
 
 
-def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Pin]:
+def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Prior]:
     return {
-        _known("given", name, names): Pin(*each) if isinstance(each, tuple) else Pin(each)
+        _known("given", name, names): Prior(*each) if isinstance(each, tuple) else Prior(each)
         for name, each in given.items()
     }
 

@@ -25,7 +25,7 @@ from rbpx.laws.power.fixed_parameters import fit_pinned_law
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
-from rbpx.laws.priors import Given, Pin
+from rbpx.laws.priors import FixedValues, Prior
 from rbpx.laws.success.chain import of_mixture, plausible_curves, success
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, best_of
@@ -156,7 +156,7 @@ def of_given_offset(n_draws: int, E: float) -> Held:
     """Laws with this offset given, true or not."""
     held = Held()
     for seed in range(n_draws):
-        fit = fit_pinned_law(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
+        fit = fit_pinned_law(GIVEN_S, given_law(seed), None, Method.offset, {"E": Prior(E)}, backtests=False)
         held["alpha"] += inside(fit.alpha.lo, GIVEN["alpha"], fit.alpha.hi)
         held["doubted"] += fit.pinned[0].p < 0.05
     return held
@@ -164,13 +164,13 @@ def of_given_offset(n_draws: int, E: float) -> Held:
 
 def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
     """In how many draws a new model is held where E is of its prior, and how much narrower than without: the median."""
-    rng, held, narrower, prior = np.random.default_rng(0), 0, [], Pin(1.7, 0.05)
+    rng, held, narrower, prior = np.random.default_rng(0), 0, [], Prior(1.7, 0.05)
     for seed in range(n_draws):
         E = float(rng.normal(1.7, 0.05))
         law = np.asarray(E + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"])
         y = law[:5] * np.exp(0.003 * np.random.default_rng(seed).standard_normal(5))
         new = law[-1] * math.exp(0.003 * rng.standard_normal())
-        values = [Given({"E": at}, weight) for at, weight in prior.values(0.0, float(y.min()))]
+        values = [FixedValues({"E": at}, weight) for at, weight in prior.values(0.0, float(y.min()))]
         (given,), (free,) = (
             average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]], values),
             average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]]),
@@ -182,7 +182,7 @@ def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
 
 def p_of_given_surface(n_draws: int, E: float) -> Floats:
     """The p of a surface with this E given, true or not."""
-    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_replicates=20) for seed in range(n_draws))
+    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Prior(E)}, n_replicates=20) for seed in range(n_draws))
     return np.array([fit.pinned[0].p for fit in fits])
 
 

@@ -21,7 +21,7 @@ from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.fixed_parameters import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side
@@ -51,7 +51,7 @@ def fit_multiplier(
     y_replicates: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
     n_effective: float | None = None,
-    E: Pin | None = None,
+    E: Prior | None = None,
 ) -> tuple[Numbers, list[Numbers]]:
     """Fits both laws together by least squares of ln y and compares the x they need for the same loss.
 
@@ -77,7 +77,7 @@ def fit_multiplier(
         one side did not measure losses on either side of it, unreachable at or below the baseline's E.
 
     Raises:
-        NotGiven: the fixed E is not below every loss.
+        ImpossiblePrior: the fixed E is not below every loss.
 
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
@@ -93,7 +93,7 @@ def fit_multiplier(
     return _compared(fit_series(points, 2, n_E))
 
 
-def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
+def _with_given(points: Stacked, E: Prior) -> tuple[Numbers, list[Numbers]]:
     shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))

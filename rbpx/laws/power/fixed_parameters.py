@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.parameters import FixedParameter
-from rbpx.laws.priors import Given, Pins, given_values
+from rbpx.laws.priors import FixedValues, Priors, fixed_values
 
 _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
@@ -30,7 +30,7 @@ def fit_pinned_law(
     y: ArrayLike,
     y_replicates: Replicates | None,
     method: Method,
-    pins: Pins,
+    pins: Priors,
     backtests: bool = True,
     signed: bool = False,
 ) -> PowerLaw:
@@ -49,7 +49,7 @@ def fit_pinned_law(
         The law; where there is none without given constants, that one with its status.
 
     Raises:
-        NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
+        ImpossiblePrior: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
     """
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.regression is None:
@@ -82,7 +82,7 @@ def _squares(law: PowerLaw) -> float:
     return float(np.sum(np.square(law.residuals_ln)))
 
 
-def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
+def values_of(pins: Priors, y: ArrayLike, told: Mapping[str, Estimate]) -> list[FixedValues]:
     """The values that given constants of a law may have together.
 
     Args:
@@ -91,11 +91,11 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
         told: what the points say of each constant without.
 
     Raises:
-        NotGiven: as in `fit_pinned_law`.
+        ImpossiblePrior: as in `fit_pinned_law`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}
-    return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
+    return fixed_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
 def p_of_squares(free: float, given: float, dof: int) -> float | None:
@@ -136,7 +136,7 @@ def _spread(of: Estimate) -> tuple[float, float] | None:
     return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
 
 
-def weights_of(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
+def weights_of(squares: Sequence[float], dof: int, chosen: Sequence[FixedValues]) -> list[float]:
     """Prior * SSE^(-dof / 2) of each; of laws that are exact all that counts is that they are."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())

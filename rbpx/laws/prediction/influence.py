@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rbpx.laws.prediction.calibration import in_sd
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,11 @@ class Moved:
 
 
 def moved_most(
-    S: Sequence[float], y: Sequence[float], targets: Sequence[float], now: Sequence[float], given: Sequence[Given] = ()
+    S: Sequence[float],
+    y: Sequence[float],
+    targets: Sequence[float],
+    now: Sequence[float],
+    given: Sequence[FixedValues] = (),
 ) -> list[Moved | None]:
     """Of the prediction over forms at each target the largest move with one run left out; None where none is left.
 

@@ -28,7 +28,7 @@ from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.predictor import Prediction, outside
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 
 
 def along(fit: PowerLaw, n: int) -> list[Prediction]:
@@ -121,7 +121,7 @@ def average_forms(
     S: ArrayLike,
     y: ArrayLike,
     targets: Sequence[float],
-    given: Sequence[Given] = (),
+    given: Sequence[FixedValues] = (),
     each_form: bool = True,
     p: float = 1 - LEVEL,
 ) -> list[Prediction] | None:
@@ -166,7 +166,7 @@ def average_forms(
     ]
 
 
-def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
+def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ()) -> FormFits | None:
     """Every form fitted to |y| at sizes in any order; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
@@ -185,7 +185,7 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     return _ends(fit_batch(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
-def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
+def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ()) -> FormFits:
     """Every form fitted to B series [B, N] at the same sizes."""
     S_N, ln_y_BN, own_B = means_of_sizes(np.asarray(S, dtype=np.float64), np.log(np.asarray(y, dtype=np.float64)))
     departs = _DEPARTS if _FEWEST_TO_DEPART <= len(S_N) <= _MOST_TO_DEPART else ()

@@ -47,7 +47,7 @@ from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.warnings import departure_over_forms, tokens_off
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
@@ -156,7 +156,9 @@ def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Seq
     return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
 
-def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
+def backtest_over_forms(
+    S: Sequence[float], y: Sequence[float], given: Sequence[FixedValues] = ()
+) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.prediction.prediction`); none where the y have no law."""
     whole = _whole_sizes(S)
     return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)

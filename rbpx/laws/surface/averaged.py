@@ -26,7 +26,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import in_sd, widening
 from rbpx.laws.prediction.influence import Moved
 from rbpx.laws.prediction.prediction import average_forms, tails_of
-from rbpx.laws.priors import NO_PINS, Pins
+from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.checks import HeldOut, of_points
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import Surface
@@ -115,7 +115,7 @@ class BudgetTest:
     held_out: tuple[HeldOut, ...]
 
 
-def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
+def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
     """The forms that differ on these runs, and have all constants that are given.
 
     Without repeated tokens data_constrained is chinchilla.
@@ -124,7 +124,9 @@ def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
     return tuple(name for name in differ if has_constants(name, pins))
 
 
-def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **options: Any) -> tuple[BudgetTest, ...]:
+def backtest_budgets(
+    runs: Runs, forms: Sequence[str], pins: Priors = NO_PRIORS, **options: Any
+) -> tuple[BudgetTest, ...]:
     """Foretell the runs of each larger budget from smaller ones, over forms.
 
     A budget is a factor of 3 in C = 6 S D, counted down from the most compute.

@@ -17,7 +17,7 @@ from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.priors import Pin, Pins
+from rbpx.laws.priors import Prior, Priors
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_given, has_constants
 from rbpx.laws.surface.outliers import LargestOff
@@ -134,7 +134,7 @@ def refuse_routed(trained: Trained) -> None:
         raise RbpxError("runs cost 6 S D, and S counts experts that a token does not use; add size_by=active")
 
 
-def with_constants(forms: Sequence[str], pins: Pins) -> None:
+def with_constants(forms: Sequence[str], pins: Priors) -> None:
     """Check that a surface has the constants that are given.
 
     Raises:
@@ -294,7 +294,7 @@ def refitted(record: Record) -> dict[str, float | None] | None:
     runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"], weights=params.get("weights"))
     how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
     how |= {"over": params["over"]} if "over" in params else {}
-    pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
+    pins = {name: Prior(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
     fit = fit_given(runs, record["form"], pins, n_replicates=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 
