@@ -31,7 +31,7 @@ _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class HitModel:
     """A logistic model of hits.
 
     Attributes:
@@ -102,7 +102,7 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
 
 
-def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
+def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
     """Finds the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps use Fisher's information of the
@@ -112,7 +112,7 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
-        return Learned(np.full(F, np.nan), Status.one_outcome)
+        return HitModel(np.full(F, np.nan), Status.one_outcome)
     if start_F is None:
         share = (n_passed / n_sequences) ** (1 / N)
         flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]
@@ -131,8 +131,8 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     found = minimise(objective, start_F[:, None], end=_END)
     theta_F = found.theta_PB[:, 0]
     if not found.converged_B[0] or not np.linalg.cond(derivatives(blocks, theta_F)[2]) < _WORST_CONDITION:
-        return Learned(np.full(F, np.nan), Status.not_converged)
-    return Learned(theta_F, Status.ok)
+        return HitModel(np.full(F, np.nan), Status.not_converged)
+    return HitModel(theta_F, Status.ok)
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
@@ -156,7 +156,7 @@ def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats
     return value, score_F, information_FF
 
 
-Judgement = dict[str, Estimate]
+ChanceScores = dict[str, Estimate]
 """Scores of predictions, with intervals over documents (none for one document).
 
 auc: probability that a hit has a higher predicted chance than a miss; None where all tokens are hits or all misses.
@@ -164,20 +164,20 @@ log_loss_nats: mean of -ln of the chance predicted for the outcome.
 excess: mean predicted chance minus the share of hits.
 """
 
-UNJUDGED: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE)
+NO_SCORES: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE)
 
 
-def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
+def score_chances(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> ChanceScores:
     """Judges predicted chances 1 / (1 + exp(-z)) of a hit; documents are numbered from 0."""
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
-    document = numbered(document_T)
+    document = document_indices(document_T)
     loss_T = -ln_hit_chance(np.where(hit, z, -z))
     auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else NO_ESTIMATE
     excess = mean_over_documents(hit_chance(z) - hit, document)
     return {"auc": auc, "log_loss_nats": mean_over_documents(loss_T, document), "excess": excess}
 
 
-def numbered(document_T: ArrayLike) -> NDArray[np.intp]:
+def document_indices(document_T: ArrayLike) -> NDArray[np.intp]:
     """Renumbers the documents of tokens, leaving out those without any."""
     given = np.asarray(document_T)
     return np.asarray((np.cumsum(np.bincount(given) > 0) - 1)[given])

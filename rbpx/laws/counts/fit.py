@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.counts.passing import Scatter, Tally, climb, model_scatter, separated, slopes
+from rbpx.laws.counts.passing import PassCounts, Scatter, maximise_likelihood, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, NO_ESTIMATE, Estimate, around, by_name, moments
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, exp_or_none
@@ -75,7 +75,7 @@ class Outcomes:
         return {"S": self.S_C.tolist(), "N": self.N_C.astype(int).tolist()} | counts
 
 
-def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
+def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
     """Returns the status that prevents a fit, or None."""
     used_C = one.trials_C > 0
     if not used_C.any():
@@ -84,7 +84,7 @@ def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
         return Status.too_few_sizes
     if one.passed_C.sum() in (0, one.trials_C.sum()):
         return Status.one_outcome
-    if separated(tally_of(one, Correction.none, 0.0))[0]:
+    if separated(pass_counts(one, Correction.none, 0.0))[0]:
         return Status.separated
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
         return Status.one_length
@@ -100,7 +100,7 @@ def is_one_sided(one: Outcomes) -> bool:
     return len(sizes) > 2 and len(both) < 3
 
 
-def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float) -> Tally:
+def pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
     """Returns the counts, then those of the replicates, in the form of the likelihood."""
 
     def all_of(of_C: Any, of_BC: Floats | None) -> Floats:
@@ -110,7 +110,7 @@ def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float) -> Tally:
     if correction is Correction.measured:
         r_BC = all_of(one.r_C, one.r_BC)
     counts = all_of(one.passed_C, one.passed_BC), all_of(one.trials_C, one.trials_BC)
-    return Tally(np.log(one.S_C) - ln_S_ref, one.N_C, *counts, r_BC)
+    return PassCounts(np.log(one.S_C) - ln_S_ref, one.N_C, *counts, r_BC)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -194,7 +194,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     sizes, n_sequences = np.unique(one.S_C[one.trials_C > 0]), int(one.trials_C.sum())
     fit = OutcomeFit(
         n_points=len(sizes),
-        status=doubt_of(one, correction) or Status.not_converged,
+        status=reason_against_fit(one, correction) or Status.not_converged,
         correction=correction,
         n_sequences=n_sequences,
         n_passed=int(one.passed_C.sum()),
@@ -202,9 +202,9 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     if fit.status is not Status.not_converged:
         return fit
     ln_S_ref = float(np.log(sizes).mean())
-    counts = tally_of(one, correction, ln_S_ref)
+    counts = pass_counts(one, correction, ln_S_ref)
     tally, start_P = counts.of(np.arange(1)), _start(one, correction)
-    peak = climb(tally, start_P[None])
+    peak = maximise_likelihood(tally, start_P[None])
     theta_P, P = peak.theta_BP[0], len(start_P)
     if not np.isfinite(theta_P).all():
         return fit
@@ -216,7 +216,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     known_B: NDArray[np.bool_] = np.ones(0, bool)
     if one.passed_BC is not None:
         again, at_BP = counts.of(np.arange(1, len(counts.passed_BC))), np.tile(theta_P, (len(one.passed_BC), 1))
-        theta_BP, at_law, kind = climb(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
+        theta_BP, at_law, kind = maximise_likelihood(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
         # A correlation measured on few documents can be so negative that probabilities fall below 0.
         known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
         alpha_B = theta_BP[:, 1]

@@ -32,7 +32,7 @@ _LARGEST_R: Final = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class PassCounts:
     """Outcomes of many sequences.
 
     Attributes:
@@ -51,7 +51,7 @@ class Tally:
     r_BC: Floats | None
     constant_C: NDArray[np.intp] | None = None
 
-    def of(self, sets_B: NDArray[Any]) -> "Tally":
+    def of(self, sets_B: NDArray[Any]) -> "PassCounts":
         """Selects some of the sets of counts."""
         r_BC = None if self.r_BC is None else self.r_BC[sets_B]
         return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
@@ -64,7 +64,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Peak:
+class LikelihoodMaximum:
     """The maximum of the likelihood.
 
     Attributes:
@@ -134,7 +134,7 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, F
         return ln_p, ln_q_BC * by_q, by_r
 
 
-def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
+def slopes(theta_BP: Floats, tally: PassCounts) -> Slopes:
     """Evaluates the likelihood and its derivatives."""
     r_BC = np.broadcast_to(theta_BP[:, -1:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
     design_CP = tally.design_CP
@@ -153,7 +153,7 @@ def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.concatenate(by_theta, axis=-1), by_mu)
 
 
-def separated(tally: Tally) -> NDArray[np.bool_]:
+def separated(tally: PassCounts) -> NDArray[np.bool_]:
     """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size.
 
     A law that is ever steeper, or ever higher, then fits ever better or no worse. With several constants it has to
@@ -171,7 +171,7 @@ def separated(tally: Tally) -> NDArray[np.bool_]:
     return np.asarray(rising_B | falling_B | runaway_B)
 
 
-def climb(tally: Tally, start_BP: Floats) -> Peak:
+def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximum:
     """Maximises the likelihood by Fisher scoring, r kept within its limits; `separated` counts have no maximum.
 
     The likelihood of independent tokens is concave, so its maximum is unique.
@@ -194,7 +194,7 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     found = minimise(objective, start_BP[of_B].T, lower_P, upper_P, _END)
     ended_B = found.converged_B
     theta_BP[of_B[ended_B]], value_B[of_B[ended_B]] = found.theta_PB.T[ended_B], -found.value_B[ended_B]
-    return Peak(theta_BP, value_B)
+    return LikelihoodMaximum(theta_BP, value_B)
 
 
 def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rbpx.laws.counts.chances import mean_over_documents, numbered
+from rbpx.laws.counts.chances import document_indices, mean_over_documents
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
 from rbpx.laws.learning.times import times_of
@@ -98,7 +98,7 @@ def _pair(one: Learned, other: Learned) -> list[Record]:
     at_one, at_other = _shared((one, other))
     if len(at_one) < _FEWEST_TOKENS:
         return []
-    document_M, id_M = numbered(one.tokens.doc_M[at_one]), one.tokens.token_id_M[at_one]
+    document_M, id_M = document_indices(one.tokens.doc_M[at_one]), one.tokens.token_id_M[at_one]
     of_one, of_other = (
         [ranked(times_M[at_M]) for times_M in of.times] for of, at_M in ((one, at_one), (other, at_other))
     )
