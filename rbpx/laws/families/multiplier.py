@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
-from rbpx.laws.intervals.lack_of_fit import Stacked, stack
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_families
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.fixed_parameters import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import is_identified
@@ -87,13 +87,13 @@ def fit_multiplier(
         return _NOTHING | {"status": Status.too_few_sizes}, []
     if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
         return _NOTHING | {"status": Status.not_positive}, []
-    points = stack(x, y, y_replicates, n_effective)
+    points = stack_families(x, y, y_replicates, n_effective)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
     return _compared(fit_series(points, 2, n_E))
 
 
-def _with_given(points: Stacked, E: Prior) -> tuple[Numbers, list[Numbers]]:
+def _with_given(points: FamilyPoints, E: Prior) -> tuple[Numbers, list[Numbers]]:
     shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))

@@ -23,7 +23,7 @@ from rbpx.laws.intervals.lack_of_fit import (
     is_rounding,
     lack_of_fit_test,
     runs_p,
-    stack,
+    stack_families,
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import exp_or_none
@@ -79,7 +79,7 @@ def fit_pooled(
         status = Status.too_few_sizes
     if status is not Status.ok:
         return {"method": method, "status": status, "reasons": (status,)}
-    points, n = stack(sizes, values, y_replicates, n_effective), len(sizes)
+    points, n = stack_families(sizes, values, y_replicates, n_effective), len(sizes)
     law = line = fit_series(points)
     if method is Method.offset:
         searched = fit_series(points, n_E=1)

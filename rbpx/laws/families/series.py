@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.optimize import brentq
 
-from rbpx.laws.intervals.lack_of_fit import Stacked
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
@@ -31,7 +31,7 @@ class SeriesLaw:
         E: the fixed offset of all series, where none is a parameter.
     """
 
-    points: Stacked
+    points: FamilyPoints
     theta_P: Floats
     n_alpha: int = 1
     n_E: int = 0
@@ -87,7 +87,7 @@ class SeriesLaw:
 
 
 def fit_series(
-    points: Stacked,
+    points: FamilyPoints,
     n_alpha: int = 1,
     n_E: int = 0,
     E: float = 0.0,
@@ -120,7 +120,7 @@ def fit_series(
     return replace(line, theta_P=found.theta_PB[:, found.best], converged=bool(found.converged_B[found.best]))
 
 
-def _through(points: Stacked, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
+def _through(points: FamilyPoints, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
     """Fits ln(y - E) in closed form."""
     of_family, x_M1 = points.of_family_MF, points.x_M[:, None]
     J_MP = np.hstack([of_family, -x_M1 * (of_family if n_alpha > 1 else 1)])

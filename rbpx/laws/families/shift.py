@@ -54,7 +54,7 @@ _SLOPE: Final = -1  # index of the slope, after the places
 
 
 @dataclass(frozen=True)
-class At:
+class MultiplierAt:
     """The multiplier at one place.
 
     Attributes:
@@ -92,7 +92,7 @@ class Shift:
     common: Mapping[str, float] = field(default_factory=dict)
     multiplier: Estimate = NO_ESTIMATE
     slope: Estimate = NO_ESTIMATE
-    at: tuple[At, ...] = ()
+    at: tuple[MultiplierAt, ...] = ()
     apart: tuple[float, float] | None = None
     p: float | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -151,7 +151,9 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     C_T, (S_T, D_T) = np.exp(pair.ln_C_T), np.exp(pair.x_TA).T
     C_T[[_LEAST, _GREATEST]] = pair.common["C_from"], pair.common["C_to"]  # exact
     at = [
-        At(float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok)
+        MultiplierAt(
+            float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok
+        )
         for T in _NAMED
     ]
     apart = _apart(C_T[:_N], (np.sign(lo_T) * (lo_T * hi_T > 0))[:_N])

@@ -174,7 +174,7 @@ def from_half_width(value: float, half: float, stderr: float | None = None) -> E
     return Estimate(value, *around(value, half), stderr) if math.isfinite(half) else Estimate(value)
 
 
-def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+def extended_to(value: float, ends: tuple[float, float]) -> tuple[float, float]:
     """Extends an interval to the number shown with it, which a correction for bias may have left outside."""
     return min(*ends, value), max(*ends, value)
 

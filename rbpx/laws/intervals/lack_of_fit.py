@@ -23,7 +23,7 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked:
+class FamilyPoints:
     """Points of F families, one family after the other.
 
     Attributes:
@@ -63,20 +63,20 @@ class Stacked:
         return np.asarray(self.size_M[:, None] == self.size_M, np.float64)
 
 
-def stack_one(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> Stacked:
+def stack_family(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> FamilyPoints:
     """Returns one family, in which a size may recur, from ln S and ln y."""
     x_M = np.asarray(ln_S_M, np.float64)
     size_M = np.unique(x_M, return_inverse=True)[1].astype(np.int64)
     ln_S_ref, family_M = float(x_M.mean()), np.zeros(len(x_M), np.int64)
-    return Stacked(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
+    return FamilyPoints(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
 
 
-def stack(
+def stack_families(
     S_F: Sequence[ArrayLike],
     y_F: Sequence[ArrayLike],
     y_replicates_F: Sequence[ArrayLike | None] | None = None,
     n_effective: float | None = None,
-) -> Stacked:
+) -> FamilyPoints:
     """Concatenates families.
 
     Replicates are used where all families have them, [B, N_f] each, of the same documents; rows with a value that is
@@ -88,7 +88,7 @@ def stack(
     if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
         replicates = Replicates.of(np.concatenate(known, axis=1), n_effective)
         change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
-    points = stack_one(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
+    points = stack_family(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
     return replace(points, family_M=family_M, n_effective=n_effective)
 
 
@@ -210,7 +210,7 @@ class NestedTest:
     sd_rest: float
 
 
-def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+def lack_of_fit_test(points: FamilyPoints, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
     """Tests whether sizes have effects beyond the laws: F = lack of fit / pure error.
 
     Pure error is the difference of trainings of one size; `sd_rest` of the result is that of one model. `own_MQ` are
@@ -224,7 +224,7 @@ def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> Nes
     return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_size_MG]), residual_M)
 
 
-def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+def exponents_test(points: FamilyPoints, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
     """Tests whether the exponents of the families differ.
 
     Families are compared at the sizes that they share, so that an effect that a size has on all is neither difference
@@ -239,7 +239,7 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
     return _nested(points, shared_MP, own_MQ, residual_M)
 
 
-def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]]:
+def correlations(points: FamilyPoints, residual_M: Floats) -> list[list[float | None]]:
     """Returns correlations of the residuals of each two families over shared sizes; None for fewer than 4 of them.
 
     Models of one size and family are averaged. Residuals are about 0 already: sum r s / sqrt(sum r^2 sum s^2).
@@ -272,7 +272,7 @@ def _correlation(one_G: Floats, other_G: Floats) -> float | None:
     return float(np.clip(a @ b / length, -1, 1)) if length > 0 else None
 
 
-def _nested(points: Stacked, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+def _nested(points: FamilyPoints, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:
     n, n_small, n_large = len(residual_M), _rank(small_MP), _rank(large_MQ)
     if n_large == n_small or n_large >= n:
         return None

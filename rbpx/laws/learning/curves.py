@@ -108,7 +108,7 @@ def fit_powers(x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
     return _fit(_of_power, (np.log(np.geomspace(*_POWERS, 40) / (x_T[-1] - x_T[0])),), x_T, y_MT)
 
 
-def drawn_smooth(powers: Curves, x_T: Floats, seed: int) -> Floats:
+def simulate_power_laws(powers: Curves, x_T: Floats, seed: int) -> Floats:
     """Draws losses that follow each token's own power law, with noise of the size of its residuals, [M, T].
 
     Each token's residuals of the fit to all points are shuffled, with random signs; a loss below 0 is reflected.

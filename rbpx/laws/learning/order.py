@@ -20,12 +20,12 @@ from rbpx.laws.numeric import Floats
 _MOST: Final = 3  # factors
 
 
-def ranked(times_M: NDArray[Any]) -> Floats:
+def standardised_ranks(times_M: NDArray[Any]) -> Floats:
     """Returns ranks with mean 0 and variance 1, ties at their mean, [M]; NaN where all are equal."""
-    return without_mean_of(rankdata(times_M), np.zeros(len(times_M), np.int64))
+    return within_groups(rankdata(times_M), np.zeros(len(times_M), np.int64))
 
 
-def without_mean_of(value_M: Floats, group_M: NDArray[np.int64]) -> Floats:
+def within_groups(value_M: Floats, group_M: NDArray[np.int64]) -> Floats:
     """Returns values less the mean of their group, scaled to variance 1: the order within tokens of one id."""
     _, at_M = np.unique(group_M, return_inverse=True)
     left_M = value_M - (np.bincount(at_M, value_M) / np.bincount(at_M))[at_M]
@@ -33,7 +33,7 @@ def without_mean_of(value_M: Floats, group_M: NDArray[np.int64]) -> Floats:
     return np.full(len(left_M), np.nan) if not spread > 1e-12 else left_M / spread
 
 
-def stepped_up(r: float) -> float:
+def spearman_brown(r: float) -> float:
     """Returns the reliability of the whole from the correlation of its halves; NaN where that is not positive."""
     return 2 * r / (1 + r) if r > 0 else float("nan")
 

@@ -18,7 +18,7 @@ CURVES: Final = ("sigmoid", "power", "line")  # the line joins both neighbours
 _FOLDS: Final = 3
 
 
-def left_out(x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.float32]:
+def cross_validated_losses(x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.float32]:
     """Returns losses before, at and after each interior point, by curves fitted without it, [C, M, J, 3].
 
     The points ascend, at least eight; losses are in nats.
@@ -37,13 +37,13 @@ def left_out(x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.float32]:
     return around
 
 
-def slopes_beside(x_T: Floats, level_XJ3: Floats) -> Floats:
+def neighbour_slopes(x_T: Floats, level_XJ3: Floats) -> Floats:
     """Returns the slopes before and after each left-out point, [X, G], from levels before, at and after it."""
     gap_J2 = np.stack([x_T[1:-1] - x_T[:-2], x_T[2:] - x_T[1:-1]], axis=1)
     return (np.diff(level_XJ3, axis=-1) / gap_J2).reshape(len(level_XJ3), -1)
 
 
-def explained(measured_BG: Floats, rebuilt_BG: Floats) -> Floats:
+def r_squared(measured_BG: Floats, rebuilt_BG: Floats) -> Floats:
     """Returns R2 of slopes: 1 - sum (rebuilt - measured)^2 / sum (measured - mean)^2, [B]; NaN where all are equal."""
     about_B = ((measured_BG - measured_BG.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -36,7 +36,7 @@ class History(IntEnum):
     unstable = 4  # changed more than once
 
 
-class Times(NamedTuple):
+class HitTimes(NamedTuple):
     """When each token is a hit.
 
     Attributes:
@@ -52,7 +52,7 @@ class Times(NamedTuple):
     history_M: NDArray[np.int8]
 
 
-def times_of(hit_TM: NDArray[np.bool_]) -> Times:
+def times_of(hit_TM: NDArray[np.bool_]) -> HitTimes:
     """Returns the times of tokens from their hit states at the points."""
     T, last_M = len(hit_TM), hit_TM[-1]
     first_M = np.where(hit_TM.any(axis=0), hit_TM.argmax(axis=0), T)
@@ -64,7 +64,7 @@ def times_of(hit_TM: NDArray[np.bool_]) -> Times:
     of_changes = np.array(
         [[History.never, History.always], [History.forgotten, History.learned], [History.unstable] * 2]
     )
-    return Times(first_M, lasting_M, settled_M, of_changes[np.minimum(n_changes_M, 2), last_M.astype(int)])
+    return HitTimes(first_M, lasting_M, settled_M, of_changes[np.minimum(n_changes_M, 2), last_M.astype(int)])
 
 
 def turnbull(n_CC: Floats) -> Floats:

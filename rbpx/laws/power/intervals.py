@@ -14,7 +14,16 @@ from typing import Final
 import numpy as np
 from scipy.special import gammaincinv, ncfdtr
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
+from rbpx.laws.intervals.estimate import (
+    NO_ESTIMATE,
+    TAILS,
+    Estimate,
+    Moments,
+    Replicates,
+    extended_to,
+    moments,
+    student_t,
+)
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, halved
 from rbpx.laws.power.parameters import NOTHING
@@ -165,7 +174,7 @@ def numbers(
             ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
         for at in (1, 2):  # a valley may turn, so that an end of alpha is none of C
             if np.isfinite(ends_32[at]).all():
-                ends_32[at] = reaching(float(value_3[at]), tuple(ends_32[at].tolist()))
+                ends_32[at] = extended_to(float(value_3[at]), tuple(ends_32[at].tolist()))
     elif has_interval:
         for at in range(3 if P == 3 and free_PF is not None and np.any(free_PF[2]) else 2):
             ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P])
@@ -191,7 +200,7 @@ def quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estima
     ss_residual = float(w_N @ regression.residual_N**2)
     r2 = 1 - ss_residual / float(w_N @ (ln_y_N - np.average(ln_y_N, weights=w_N)) ** 2)
     has_ends = shows and regression.is_linear and regression.scale is None and 0 <= r2 < 1
-    of_r2 = Estimate(r2, *reaching(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
+    of_r2 = Estimate(r2, *extended_to(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
     if regression.scale is not None or ss_residual == 0:
         return of_r2, None, None
     fit, n_parameters = n * math.log(ss_residual / n) - float(np.log(w_N).sum()), n - regression.dof

@@ -24,12 +24,12 @@ from rbpx.laws.intervals.estimate import (
     Replicates,
     around,
     document_t,
+    extended_to,
     from_half_width,
     half_width,
-    reaching,
     student_t,
 )
-from rbpx.laws.intervals.lack_of_fit import Stacked, stack_one
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_family
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression
 
@@ -77,7 +77,7 @@ class SharedError:
         return from_half_width(value, self.half_width)
 
 
-def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
+def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
     """The error of one parameter of a least-squares fit of all points.
 
     With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the wanted
@@ -172,7 +172,9 @@ class Uncertainty:
             gradient_P: its derivatives.
             new_model: add the scatter of one model, for the value of a model that was not measured.
         """
-        return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
+        return extended_to(
+            value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
+        )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
         """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
@@ -203,7 +205,7 @@ class Uncertainty:
         _, shared = self._parts(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
         half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
-        return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
+        return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
         """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""
@@ -252,7 +254,7 @@ def uncertainty(
     if x_N is not None and len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
         changes = None if replicates is None or text is None else (replicates.ln_y_BN - replicates.mean_N) * root_N
-        points = stack_one(x_N, np.zeros(len(x_N)), changes)
+        points = stack_family(x_N, np.zeros(len(x_N)), changes)
         J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
         error = shared_error(points, J_MP, residual_M, at=1)
         scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof

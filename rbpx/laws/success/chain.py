@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
+from rbpx.laws.intervals.estimate import TAILS, Estimate, extended_to, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 
@@ -200,4 +200,4 @@ def success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, see
     y_J = curves(drawn_J6[:, :4], x_J) + drawn_J6[:, 4] * np.random.default_rng(seed).standard_t(drawn_J6[:, 5])
     lo, hi = np.quantile(np.clip(y_J, 0, 1), TAILS).tolist()
     # The value is of the least squares fit, which may lie outside the draws' interval.
-    return Estimate(value, *reaching(value, (lo, hi)))
+    return Estimate(value, *extended_to(value, (lo, hi)))
