@@ -67,7 +67,7 @@ class SizeBy(StrEnum):
         return {"total": "non-embedding parameters", "active": "active parameters"}.get(self, "all parameters")
 
 
-class Place(StrEnum):
+class SchedulePhase(StrEnum):
     """Part of the learning-rate schedule that a checkpoint lies in."""
 
     end = "end"

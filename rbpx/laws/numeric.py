@@ -32,7 +32,7 @@ def neg_ln(p: ArrayLike) -> Floats:
         return np.asarray(0.0 - np.log(share))
 
 
-def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
     """Returns where a condition that holds at `low` ceases to hold before `high`, by bisection to the last digit.
 
     Bisection here avoids importing scipy.optimize, which would take a tenth of a question's time.

@@ -26,7 +26,7 @@ from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.prediction.prediction import TAILS, average_forms, fit_over_forms, reach_over_forms
 from rbpx.laws.priors import FixedValues, Prior
-from rbpx.laws.success.chain import of_mixture, plausible_curves, success
+from rbpx.laws.success.chain import feature_from_mixture, plausible_curves, predict_success
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import Best, best_of
 from rbpx.laws.surface.fit import Surface, fit_surface
@@ -330,7 +330,7 @@ def of_success(n_draws: int, kind: str, n: int, far: float = 10.0) -> int:
         mixture = fits.at(np.log(S_M[-1:]))
         y = Estimate(*np.exp(mixture.quantiles(TAILS))[0, 0].tolist())
         of = plausible_curves(x_M[:-1], y_M[:-1], n, 0.25, (0.0, 1.0), 1000, seed)
-        answer = success(curve, of, of_mixture(mixture, y, seed), seed)
+        answer = predict_success(curve, of, feature_from_mixture(mixture, y, seed), seed)
         assert answer.ends is not None
         held += answer.ends[0] <= y_M[-1] <= answer.ends[1]
     return held

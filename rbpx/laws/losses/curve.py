@@ -65,7 +65,7 @@ class LossPoints:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class LossCurve:
     """A curve with the distances of points from it.
 
     Attributes:
@@ -116,7 +116,7 @@ def _distances(points: LossPoints, theta_PB: Floats) -> tuple[Floats, Floats, Fl
         return w_NB, off_NB / np.sqrt(variance_NB), J_PNB / np.sqrt(variance_NB)
 
 
-def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
+def _search(points: LossPoints, start_PB: Floats, *held: int) -> LossCurve:
     """The best curve of several searches, with the constants at the indices `held` fixed."""
     bound_2P = np.array([[-math.inf, _KAPPA[0], 0.0, 0.0], [math.inf, _KAPPA[1], *points.most]])
     lower_PB, upper_PB = (np.repeat(bound_P[:, None], start_PB.shape[1], axis=1) for bound_P in bound_2P)
@@ -132,10 +132,10 @@ def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
     found = minimise(objective, start_PB, lower_PB, upper_PB, _END)
     theta_P = found.theta_PB[:, found.best]
     w_NB, r_NB, J_PNB = _distances(points, theta_P[:, None])
-    return Curve(theta_P, w_NB[:, 0], r_NB[:, 0], J_PNB[..., 0])
+    return LossCurve(theta_P, w_NB[:, 0], r_NB[:, 0], J_PNB[..., 0])
 
 
-def fit_curve(points: LossPoints) -> Curve:
+def fit_curve(points: LossPoints) -> LossCurve:
     """Fits the curve, from several starts."""
     starts = [[*_through(points, *E), *E] for E in _offsets(points)]
     return _search(points, np.array(starts).T)
@@ -171,7 +171,7 @@ class LossFit:
     noise: Noise
     constants: Mapping[str, Estimate]
     slope: Estimate
-    curve: Curve | None
+    curve: LossCurve | None
     scatter: float | None
     at_bound: tuple[str, ...]
     reasons: tuple[Status, ...]
@@ -236,7 +236,9 @@ def _slope(points: LossPoints, z_BN2: Floats | None, n_effective: float | None) 
     return Estimate(kappa, kappa - half, kappa + half), [] if rises else [Status.no_trend]
 
 
-def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_effective: float | None) -> dict[str, Estimate]:
+def _intervals(
+    points: LossPoints, best: LossCurve, z_BN2: Floats | None, n_effective: float | None
+) -> dict[str, Estimate]:
     """Profile intervals, where the best curve with a constant held is t^2 times the scatter worse; then documents."""
     most_x, most_y = points.most
     bounds = [(-700.0, 700.0), _KAPPA, (0.0, most_x), (0.0, most_y)]
@@ -252,7 +254,7 @@ def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_effectiv
     return found | {"K": found["K"].exp()}
 
 
-def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) -> float | None:
+def _end(points: LossPoints, best: LossCurve, place: int, side: int, last: float) -> float | None:
     """Where the profile of a constant passes the limit; None where it stays below it up to the bound."""
     centre, dof = float(best.theta_P[place]), len(points.ln_x_N) - 4
     limit = best.squares * (1 + student_t(dof) ** 2 / dof)
@@ -277,7 +279,7 @@ def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) ->
     return None if step == 0 else crossing(over, centre, side * step, last)
 
 
-def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_effective: float | None) -> Floats:
+def _over_documents(curve: LossCurve, free: list[int], z_BN2: Floats | None, n_effective: float | None) -> Floats:
     """Half of the interval over documents of each constant, by linearised changes of each replicate."""
     half_P = np.zeros(4)
     if z_BN2 is None or len(z_BN2) < 2:

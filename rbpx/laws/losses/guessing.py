@@ -47,7 +47,7 @@ def scatter_of(calibration: Calibration, x_N: Floats, misses_N: Floats, chance: 
     return student_t(dof) * math.sqrt(float(left_N @ left_N) / dof)
 
 
-def compared_as_misses(test: Backtest, chance: float) -> Backtest:
+def backtest_of_misses(test: Backtest, chance: float) -> Backtest:
     """Converts a backtest of odds to one of the share of misses."""
     y = as_misses(test.predicted.estimate, chance)
     measured = misses_of(test.measured, chance)

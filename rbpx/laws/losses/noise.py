@@ -17,7 +17,7 @@ from rbpx.laws.numeric import Floats
 _FEWEST: Final = 3  # degrees of freedom of a covariance that is estimated
 
 
-class Source(StrEnum):
+class NoiseSource(StrEnum):
     """What a covariance was estimated from."""
 
     seeds = "seeds"
@@ -35,7 +35,7 @@ class Noise:
     """
 
     C_22: Floats
-    source: Source
+    source: NoiseSource
 
     @property
     def correlation(self) -> float:
@@ -49,11 +49,11 @@ class Noise:
         return float(np.sqrt(self.C_22[0, 0] / self.C_22[1, 1])) if self.C_22[1, 1] > 0 else np.inf
 
 
-EQUAL: Final = Noise(np.eye(2), Source.assumed)
+EQUAL: Final = Noise(np.eye(2), NoiseSource.assumed)
 """Equal relative errors of both, independent."""
-NONE_IN_X: Final = Noise(np.diag([0.0, 1.0]), Source.assumed)
+NONE_IN_X: Final = Noise(np.diag([0.0, 1.0]), NoiseSource.assumed)
 """x is exact, as in a regression of y on x."""
-NONE_IN_Y: Final = Noise(np.diag([1.0, 0.0]), Source.assumed)
+NONE_IN_Y: Final = Noise(np.diag([1.0, 0.0]), NoiseSource.assumed)
 
 
 def noise_of(z_N2: Floats, model_N: Sequence[object], z_BN2: Floats | None = None, is_same_text: bool = False) -> Noise:
@@ -72,7 +72,7 @@ def _of_seeds(z_N2: Floats, model_N: Sequence[object]) -> Noise | None:
         return None
     mean_M2 = np.stack([np.bincount(of_N, column) for column in z_N2.T], axis=1) / n_N[:, None]
     about_N2 = z_N2 - mean_M2[of_N]
-    return _where_both_vary(about_N2.T @ about_N2 / dof, Source.seeds)
+    return _where_both_vary(about_N2.T @ about_N2 / dof, NoiseSource.seeds)
 
 
 def _of_documents(z_N2: Floats, z_BN2: Floats | None, is_same_text: bool) -> Noise | None:
@@ -89,9 +89,9 @@ def _of_documents(z_N2: Floats, z_BN2: Floats | None, is_same_text: bool) -> Noi
     C_22 = np.einsum("bnc,bnd->cd", own_BN2, own_BN2) / (len(z_BN2) * dof)
     if not is_same_text:
         C_22 = np.diag(np.diag(C_22))
-    return _where_both_vary(C_22, Source.documents)
+    return _where_both_vary(C_22, NoiseSource.documents)
 
 
-def _where_both_vary(C_22: Floats, source: Source) -> Noise | None:
+def _where_both_vary(C_22: Floats, source: NoiseSource) -> Noise | None:
     known = np.all(np.isfinite(C_22)) and C_22[0, 0] > 0 and C_22[1, 1] > 0
     return Noise(C_22, source) if known else None

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.losses.curve import Curve, LossPoints
+from rbpx.laws.losses.curve import LossCurve, LossPoints
 from rbpx.laws.numeric import Floats
 
 _DRAWS: Final = 199
@@ -34,7 +34,7 @@ class SharedTest:
     p: float
 
 
-def share_one_curve(points: LossPoints, curve: Curve, family: Sequence[str], seed: int) -> SharedTest | None:
+def share_one_curve(points: LossPoints, curve: LossCurve, family: Sequence[str], seed: int) -> SharedTest | None:
     """Returns the test of the best curve through all families; None for one family, or too few models."""
     names, of_N = np.unique(family, return_inverse=True)
     n_N = np.bincount(of_N)

@@ -25,7 +25,7 @@ from rbpx.laws.intervals.estimate import (
     student_t,
 )
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, halved
+from rbpx.laws.numeric import Floats, bisect
 from rbpx.laws.power.parameters import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
@@ -118,7 +118,7 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
     high = max(F, 1.0)
     while ncfdtr(1, dof, high, F) > 1 - tail:
         high *= 2
-    return halved(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
+    return bisect(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
 
 
 def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
@@ -231,7 +231,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         return 0.0 if distance > 0 else 1.0
     if distance == 0:
         return 1.0
-    return math.exp(halved(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
+    return math.exp(bisect(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
 
 
 def holm(p_T: Sequence[float]) -> list[float]:

@@ -2,7 +2,7 @@
 
 One likelihood covers all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder.
 
-Shapes: N sizes, P parameters, M coefficients of each (1: the same at every size; 2: a line in ln S), Q places,
+Shapes: N sizes, P parameters, M coefficients of each (1: the same at every size; 2: a line in ln S), Q nodes,
 Y quantities (-ln RBP_k at each k, H(P), CE).
 """
 
@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.ranks.quadrature import Places
-from rbpx.laws.ranks.shapes import RankForm, derive, mixed
+from rbpx.laws.ranks.quadrature import RankNodes
+from rbpx.laws.ranks.shapes import RankForm, derive, ln_mixture
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
@@ -33,7 +33,7 @@ class FormFit:
     """
 
     form: RankForm
-    places: Places
+    nodes: RankNodes
     coefficient_MP: Floats
     ln_S_ref: float
     loglik: float
@@ -45,18 +45,18 @@ class FormFit:
 
     def derived(self, S: Floats) -> Floats:
         """Returns the derived quantities at some sizes, [N, Y]."""
-        return derive(self.form.shares(self.theta(S), self.places), self.places)
+        return derive(self.form.shares(self.theta(S), self.nodes), self.nodes)
 
     def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
         """Returns the log-likelihood of the tokens of each size, nats, [N]."""
-        return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
+        return np.asarray((seen_NQ * ln_mixture(self.form.shares(self.theta(S), self.nodes))).sum(axis=1))
 
 
-def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
+def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
     Uses damped Fisher scoring (Levenberg-Marquardt) with differenced slopes of ln p, started from the fit to all sizes
-    pooled. `seen_NQ` are tokens at the places (`Places.moved`); `near` is a fit to similar sizes, tried first as the
+    pooled. `seen_NQ` are tokens at the nodes (`Places.moved`); `near` is a fit to similar sizes, tried first as the
     start.
     """
     ln_S = np.log(S)
@@ -65,18 +65,18 @@ def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats, near: F
     with np.errstate(all="ignore"):  # steps that go too far are not finite, and are shortened
         if near is not None and near.converged:
             begin_MP = np.vstack([near.theta(np.exp([ln_S_ref])), near.coefficient_MP[1:]])[: design_NM.shape[1]]
-            begun = _climb(form, places, design_NM, seen_NQ, begin_MP)
+            begun = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
             if begun[2]:
-                return FormFit(form, places, begun[0], ln_S_ref, *begun[1:])
+                return FormFit(form, nodes, begun[0], ln_S_ref, *begun[1:])
         pooled = [
-            _climb(form, places, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
+            _climb(form, nodes, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
             for start in form.starts
         ]
         top_MP, value, converged = max(pooled, key=lambda end: (np.isfinite(end[1]), end[1]))
         if len(S) > 1:
             begin_MP = np.vstack([top_MP, np.zeros_like(top_MP)])
-            top_MP, value, converged = _climb(form, places, design_NM, seen_NQ, begin_MP)
-    return FormFit(form, places, top_MP, ln_S_ref, value, converged)
+            top_MP, value, converged = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
+    return FormFit(form, nodes, top_MP, ln_S_ref, value, converged)
 
 
 def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[float, int, float]:
@@ -102,7 +102,7 @@ def _design(x_N: Floats, n_coefficients: int) -> Floats:
 
 
 def _climb(
-    form: RankForm, places: Places, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
+    form: RankForm, nodes: RankNodes, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
 ) -> tuple[Floats, float, bool]:
     """The maximum, its log-likelihood, and whether the search converged."""
     occurs_NQ, n_N = seen_NQ != 0, seen_NQ.sum(axis=1)
@@ -112,7 +112,7 @@ def _climb(
         theta_NP = X_NM @ coefficient_MP
         if not np.all(np.abs(theta_NP) < _FARTHEST):
             return -np.inf, np.full(seen_NQ.shape, np.nan)
-        ln_p_NQ = mixed(form.shares(theta_NP, places))
+        ln_p_NQ = ln_mixture(form.shares(theta_NP, nodes))
         value = float(np.where(occurs_NQ, seen_NQ * ln_p_NQ, 0.0).sum())
         return (value if np.isfinite(value) else -np.inf), ln_p_NQ
 
@@ -122,9 +122,9 @@ def _climb(
     for _ in range(_ROUNDS):
         theta_NP = X_NM @ at_MP
         moved = np.stack([theta_NP[:, None] + step_PP, theta_NP[:, None] - step_PP])
-        ahead_NPQ, behind_NPQ = mixed(form.shares(moved, places))
+        ahead_NPQ, behind_NPQ = ln_mixture(form.shares(moved, nodes))
         slope_NPQ = (ahead_NPQ - behind_NPQ) / (2 * _STEP)
-        p_NQ = np.exp(ln_p_NQ + places.ln_ranks_Q) * n_N[:, None]
+        p_NQ = np.exp(ln_p_NQ + nodes.ln_ranks_Q) * n_N[:, None]
         slope_NPQ = np.where(np.isfinite(slope_NPQ), slope_NPQ, 0.0)
         score_NP = (slope_NPQ @ seen_NQ[:, :, None])[:, :, 0]
         information_NPP = (slope_NPQ * p_NQ[:, None]) @ slope_NPQ.transpose(0, 2, 1)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import FAMILIES, Family, Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.quadrature import Places, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import RankNodes, curve_of, every_rank, nodes_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
@@ -27,15 +27,15 @@ _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
 _SAME: Final = 1e-11  # relative: likelihoods at the nodes and at all ranks are the same up to rounding
 
 
-class Seen(NamedTuple):
+class RankCounts(NamedTuple):
     """Token counts by rank, [Q], at every rank or moved to the nodes."""
 
-    places: Places
+    nodes: RankNodes
     n_Q: Floats
 
     def ln_p(self, family: Family, theta: Floats) -> Floats:
-        """Returns ln p_x at each place."""
-        return self.places.normalised(family.ln_weight(theta, self.places.x_Q, self.places.V))
+        """Returns ln p_x at each node."""
+        return self.nodes.normalised(family.ln_weight(theta, self.nodes.x_Q, self.nodes.V))
 
     def total(self, ln_p_Q: Floats) -> float:
         """Returns the log-likelihood; ranks without tokens may have p = 0."""
@@ -60,16 +60,16 @@ class RankSample:
     k_grid: tuple[int, ...] = ()
 
     @cached_property
-    def few(self) -> Seen:
+    def few(self) -> RankCounts:
         """Counts at the nodes."""
-        places = places_of(self.V, self.k_grid)
-        return Seen(places, places.moved(self.rank_R, self.n_R))
+        nodes = nodes_of(self.V, self.k_grid)
+        return RankCounts(nodes, nodes.moved(self.rank_R, self.n_R))
 
     @cached_property
-    def every(self) -> Seen:
+    def every(self) -> RankCounts:
         """Counts at every rank."""
         n_V = np.bincount(self.rank_R.astype(np.int64) - 1, self.n_R, self.V).astype(np.float64, copy=False)
-        return Seen(every_place(self.V, self.k_grid), n_V)
+        return RankCounts(every_rank(self.V, self.k_grid), n_V)
 
     def holds_at_nodes(self, family: Family, theta: Floats) -> bool:
         """Whether the likelihood at the nodes equals that of all ranks; it does not where a family is too steep."""
@@ -78,18 +78,18 @@ class RankSample:
         return abs(few - every) <= _SAME * abs(every)
 
 
-def likelihood(family: Family, theta: Floats, seen: Seen) -> tuple[float, Floats, Floats]:
+def likelihood(family: Family, theta: Floats, seen: RankCounts) -> tuple[float, Floats, Floats]:
     """Returns the log-likelihood, its gradient [P] and Hessian [P, P]."""
-    places, n_Q = seen
-    ln_p_Q, slopes_PQ = seen.ln_p(family, theta), family.slopes(theta, places.x_Q, places.V)
-    p_Q, n = np.exp(ln_p_Q + places.ln_ranks_Q), n_Q.sum()
+    nodes, n_Q = seen
+    ln_p_Q, slopes_PQ = seen.ln_p(family, theta), family.slopes(theta, nodes.x_Q, nodes.V)
+    p_Q, n = np.exp(ln_p_Q + nodes.ln_ranks_Q), n_Q.sum()
     p_Q /= p_Q.sum()  # differs from 1 only by rounding of steep weights
     about_PQ = slopes_PQ - (slopes_PQ @ p_Q)[:, None]
     hessian_PP = -n * (about_PQ * p_Q) @ about_PQ.T
     if not family.is_linear:
         # sum_x (n_x - n p_x) d^2 ln w_x / d theta^2; it vanishes where the model fits and dominates where it does not
         for at, step_P in enumerate(_STEP * np.eye(len(theta))):
-            ahead_PQ, back_PQ = (family.slopes(theta + to_P, places.x_Q, places.V) for to_P in (step_P, -step_P))
+            ahead_PQ, back_PQ = (family.slopes(theta + to_P, nodes.x_Q, nodes.V) for to_P in (step_P, -step_P))
             hessian_PP[at] += (ahead_PQ - back_PQ) @ (n_Q - n * p_Q) / (2 * _STEP)
         hessian_PP = (hessian_PP + hessian_PP.T) / 2
     value = seen.total(ln_p_Q)
@@ -176,7 +176,7 @@ def _without_numbers(family: Family, given: Params, status: Status) -> RankFit:
     return RankFit(family.name, dict.fromkeys(names) | given, status=status)
 
 
-def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
+def _search(family: Family, seen: RankCounts) -> tuple[Floats | None, Status, Params, list[Floats]]:
     """The best maximum inside the family: theta or None, its status, the free maximum, and where the searches ended."""
 
     def climb(start: Floats, fixed: int | None = None) -> tuple[Floats, bool]:
@@ -189,7 +189,7 @@ def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, 
         return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
     with np.errstate(all="ignore"):  # far from the best
         theta = max(tops, key=lambda top: seen.total(seen.ln_p(family, top)))
-    free = family.params(theta, seen.places.V)
+    free = family.params(theta, seen.nodes.V)
     if family.edge is None or theta[family.edge[0]] > 0:
         return theta, Status.ok, free, [theta]
     edge, status = family.edge
@@ -226,9 +226,9 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     """
     family, V, theta = FAMILIES[fit.distribution], sample.V, np.array(fit.theta)
     seen = sample.few if sample.holds_at_nodes(family, theta) else sample.every
-    places, ln_p_Q = seen.places, seen.ln_p(family, theta)
-    p_Q, slopes_PQ = np.exp(ln_p_Q + places.ln_ranks_Q), family.slopes(theta, places.x_Q, V)
-    mean_P, curve, last_K = slopes_PQ @ p_Q, curve_of(ln_p_Q, places), places.upto_K - 1
+    nodes, ln_p_Q = seen.nodes, seen.ln_p(family, theta)
+    p_Q, slopes_PQ = np.exp(ln_p_Q + nodes.ln_ranks_Q), family.slopes(theta, nodes.x_Q, V)
+    mean_P, curve, last_K = slopes_PQ @ p_Q, curve_of(ln_p_Q, nodes), nodes.upto_K - 1
     moved_PQ = (slopes_PQ - mean_P[:, None]) * p_Q
     by_theta_PK = -np.cumsum(moved_PQ, axis=1)[:, last_K] / np.exp(-curve[:-1])
     _, _, hessian_PP = likelihood(family, theta, seen)
@@ -237,6 +237,6 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     free = [i for i in range(family.n_parameters) if i != held]
     influence_RP = np.zeros((len(sample.rank_R), family.n_parameters))
     influence_RP[:, free] = np.linalg.solve(-hessian_PP[np.ix_(free, free)], score_PR[free]).T
-    ln_z = family.ln_weight(theta, places.x_Q[:1], V)[0] - ln_p_Q[0]
+    ln_z = family.ln_weight(theta, nodes.x_Q[:1], V)[0] - ln_p_Q[0]
     by_theta = np.column_stack([by_theta_PK, -moved_PQ @ ln_p_Q])
     return RankCurve(curve, by_theta, influence_RP, family.ln_weight(theta, sample.rank_R, V) - ln_z)

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.quadrature import STEEPEST, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import STEEPEST, curve_of, every_rank, nodes_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
@@ -38,12 +38,12 @@ def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -
     curve_BK = np.full((len(theta_B2), len(k) + 1), np.nan)
     ends_2 = np.log([1.0, max(V, 2)])
     steepness_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1)  # NaN is neither
-    for which_B, places in ((steepness_B <= STEEPEST, places_of(V, k)), (steepness_B > STEEPEST, every_place(V, k))):
-        t_2Q = np.stack([places.ln_x_Q, places.ln_x_Q**2])
+    for which_B, nodes in ((steepness_B <= STEEPEST, nodes_of(V, k)), (steepness_B > STEEPEST, every_rank(V, k))):
+        t_2Q = np.stack([nodes.ln_x_Q, nodes.ln_x_Q**2])
         rows = max(1, _BLOCK_BYTES // t_2Q.nbytes)
         for begin in range(0, int(which_B.sum()), rows):
             block = np.flatnonzero(which_B)[begin : begin + rows]
-            curve_BK[block] = curve_of(places.normalised(-(theta_B2[block] @ t_2Q)), places)
+            curve_BK[block] = curve_of(nodes.normalised(-(theta_B2[block] @ t_2Q)), nodes)
     return curve_BK
 
 
@@ -88,7 +88,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] / [1 -
     Phi((ln 1.5 - mu)/sigma)]. As a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x this is an
     exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean and a
-    covariance, computed by Gauss-Legendre quadrature to rounding. Newton's method runs at the places of `places_of`
+    covariance, computed by Gauss-Legendre quadrature to rounding. Newton's method runs at the nodes of `nodes_of`
     where these give the likelihood to rounding, else at all ranks. The boundary gamma = 0 (a power law) is solved
     first; if the likelihood does not rise from it into gamma > 0, that is the fit.
 
@@ -113,8 +113,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
-    places = places_of(int(rank_R[-1]))
-    x_Q, n_Q = places.x_Q[1:], places.moved(rank_R, n_R)[1:]  # rank 1 is a place of its own
+    nodes = nodes_of(int(rank_R[-1]))
+    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
     theta, converged, status = _maximum(x_Q, n_Q)
     loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])

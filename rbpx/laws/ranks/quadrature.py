@@ -1,4 +1,4 @@
-"""Sums smooth functions of the rank over 1..V at a few hundred places, and derives curves from shares of ranks.
+"""Sums smooth functions of the rank over 1..V at a few hundred nodes, and derives curves from shares of ranks.
 
 Beyond the first few ranks a smooth function of the rank is, to rounding, a polynomial of degree 15 in a block whose
 last rank is at most 1.5 times its first. So a block is summed by Gaussian quadrature for the measure that counts its
@@ -33,15 +33,15 @@ Shares = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Where functions of the rank are evaluated to sum them over 1..V: at nodes, or at every rank.
+class RankNodes:
+    """Nodes at which functions of the rank are summed over 1..V: a few hundred, or every rank.
 
     Attributes:
         x_Q: ascending; ranks where a block has few, real numbers elsewhere.
         weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
         V: width of the vocabulary.
-        upto_K: number of places up to each k.
-        first_B: index of the first place of each block.
+        upto_K: number of nodes up to each k.
+        first_B: index of the first node of each block.
         last_rank_B: the last rank of each block.
     """
 
@@ -54,13 +54,13 @@ class Places:
 
     @cached_property
     def ln_x_Q(self) -> Floats:
-        """Logarithms of the places."""
+        """Logarithms of the nodes."""
         return np.log(self.x_Q)
 
     @cached_property
     def ln_ranks_Q(self) -> Floats:
         """Logarithms of the weights."""
-        with np.errstate(divide="ignore"):  # a place that is in no sum has weight 0
+        with np.errstate(divide="ignore"):  # a node that is in no sum has weight 0
             return np.log(self.weight_Q)
 
     def one(self, ln_weight_Q: Floats) -> Shares:
@@ -73,7 +73,7 @@ class Places:
         return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
 
     def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
-        """Moves counts to the places, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some become negative."""
+        """Moves counts to the nodes, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some become negative."""
         at_R = np.searchsorted(self.x_Q, rank_R).clip(max=len(self.x_Q) - 1)
         is_node_R = self.x_Q[at_R] == rank_R
         n_Q = np.bincount(at_R[is_node_R], n_R[is_node_R], len(self.x_Q)).astype(np.float64)
@@ -85,19 +85,21 @@ class Places:
         return n_Q
 
 
-def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
+def nodes_of(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
     """Returns the nodes of the ranks 1..V, with a block that ends at each k."""
     return _nodes(V, tuple(min(k, V) for k in k_grid))
 
 
-def every_place(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """Returns each rank as a place, for functions too steep for nodes."""
+def every_rank(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
+    """Returns every rank as a node, for functions too steep for nodes."""
     rank_V = np.arange(1, V + 1)
-    return Places(rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V)
+    return RankNodes(
+        rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V
+    )
 
 
 @lru_cache(maxsize=64)
-def _nodes(V: int, k_grid: tuple[int, ...]) -> Places:
+def _nodes(V: int, k_grid: tuple[int, ...]) -> RankNodes:
     ends = sorted({*k_grid, V})
     blocks, last, begin = list[tuple[Floats, Floats]](), list[int](), 1
     while begin <= V:
@@ -108,7 +110,9 @@ def _nodes(V: int, k_grid: tuple[int, ...]) -> Places:
     x_B, weight_B = zip(*blocks, strict=True)
     upto_B = np.cumsum([len(x_q) for x_q in x_B])
     upto_K = upto_B[np.searchsorted(last, k_grid)]
-    return Places(np.concatenate(x_B), np.concatenate(weight_B), V, upto_K, np.append(0, upto_B[:-1]), np.array(last))
+    return RankNodes(
+        np.concatenate(x_B), np.concatenate(weight_B), V, upto_K, np.append(0, upto_B[:-1]), np.array(last)
+    )
 
 
 def _block(begin: int, end: int) -> tuple[Floats, Floats]:
@@ -140,10 +144,10 @@ def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
     return np.asarray(terms_qr / terms_qr.sum(axis=0))
 
 
-def curve_of(ln_p_Q: Floats, places: Places) -> Floats:
-    """Returns -ln RBP_k at each k, then the entropy, nats, [..., K + 1], from ln of the shares at the places."""
-    ln_share_Q = ln_p_Q + places.ln_ranks_Q
-    curve_K = -np.minimum(np.logaddexp.accumulate(ln_share_Q, axis=-1), 0.0)[..., places.upto_K - 1]
+def curve_of(ln_p_Q: Floats, nodes: RankNodes) -> Floats:
+    """Returns -ln RBP_k at each k, then the entropy, nats, [..., K + 1], from ln of the shares at the nodes."""
+    ln_share_Q = ln_p_Q + nodes.ln_ranks_Q
+    curve_K = -np.minimum(np.logaddexp.accumulate(ln_share_Q, axis=-1), 0.0)[..., nodes.upto_K - 1]
     return np.concatenate([curve_K, entropy_of(ln_p_Q, np.exp(ln_share_Q))[..., None]], axis=-1)
 
 

@@ -162,7 +162,7 @@ class Feature:
     draws_J: Floats | None
 
 
-def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
+def feature_from_estimate(y: Estimate, dof: float, seed: int) -> Feature:
     """Draws the feature from an estimate whose logarithm has Student's t, such as that of a surface."""
     if y.value is None or y.ends is None or y.ends[0] <= 0:
         return Feature(y, None)
@@ -171,7 +171,7 @@ def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
     return Feature(y, _exponential(math.log(y.value) + scale * t_J))
 
 
-def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
+def feature_from_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
     """Draws the feature from a mixture of Student's t of its logarithm, such as that over the forms of a law."""
     rng = np.random.default_rng(seed)
     parts = np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
@@ -184,12 +184,12 @@ def _exponential(ln_J: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(ln_J, -_LARGEST_LN, _LARGEST_LN)))
 
 
-def known(x: float) -> Feature:
+def measured_feature(x: float) -> Feature:
     """Returns a measured feature."""
     return Feature(Estimate(x), np.full(_EACH * N_CURVES, x))
 
 
-def success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, seed: int) -> Estimate:
+def predict_success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, seed: int) -> Estimate:
     """Predicts the success of a new model with that feature, with its interval."""
     if feature.y.value is None:
         return Estimate()

@@ -26,7 +26,7 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
 _END: Final = StoppingRule(step=1e-11, most_steps=1000)
 
 Point = tuple[float, float]
-Ends = Mapping[str, tuple[float, float]]
+Bounds = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def fit_sigmoid(
     chance: float,
     anchor: Point | None = (0.0, 1.0),
     starts: Mapping[str, float] | None = None,
-    bounds: Ends | None = None,
+    bounds: Bounds | None = None,
 ) -> Sigmoid | None:
     """Fits y to x by least squares within bounds, from the published start and from a grid; None without spare points.
 
@@ -79,7 +79,7 @@ def fit_sigmoid(
 
 
 def refit_sigmoid(
-    x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Ends | None = None
+    x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Bounds | None = None
 ) -> Minima:
     """Fits many sets of points, from one start each, [P] or [B, P]; keys as in `fit_sigmoid`."""
     x_BN, y_BN = (_joined(each, anchor and anchor[at]) for at, each in enumerate((x_BN, y_BN)))
