@@ -38,12 +38,7 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True)
 class OnText:
-    """A quantity on a text, as the variable of a loss-to-loss law.
-
-    Attributes:
-        law: the quantity.
-        dataset: the text.
-    """
+    """A quantity on a text, as the variable of a loss-to-loss law."""
 
     law: str
     dataset: str

@@ -18,12 +18,7 @@ _REACH: Final = 2.8  # standard deviations to either side: values lie .8 apart
 
 @dataclass(frozen=True)
 class Prior:
-    """A fixed parameter, or a normal prior on it.
-
-    Attributes:
-        value: the value, or the mean of the prior.
-        sd: standard deviation of the prior; 0 where the parameter is fixed.
-    """
+    """A normal prior on a parameter, or its fixed value where sd is 0."""
 
     value: float
     sd: float = 0.0
@@ -61,12 +56,7 @@ NO_PRIORS: Final[Priors] = {}
 
 @dataclass(frozen=True)
 class FixedValues:
-    """One value for each parameter that is fixed or has a prior.
-
-    Attributes:
-        values: by name.
-        prior: their prior density; 1 without priors.
-    """
+    """One value, by name, for each parameter that is fixed or has a prior, and their joint prior density."""
 
     values: Mapping[str, float]
     prior: float = 1.0

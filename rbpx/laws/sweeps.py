@@ -44,9 +44,7 @@ class SweepMinimum:
     Attributes:
         y: the quantity at the best setting, with a 95 % interval where the noise is known.
         at: the best value of each fitted knob, with a 95 % interval; for other knobs that of the least run.
-        how: how it was estimated.
         least: index of the least run.
-        n_runs: of the cell.
         weight_N: the weight of each run in y; they sum to 1.
     """
 
@@ -68,13 +66,10 @@ class SweepCell:
     """The runs of one size and token count, and the best of them in one quantity.
 
     Attributes:
-        law: name of the quantity.
-        k: None where it has none.
+        k: None where the quantity has none.
         size: the label of S.
-        S: parameters.
         D: tokens; None where unknown.
         C: training FLOPs, as stated, else 6 S D.
-        best: the best of the runs.
         y_least: y of the least run as it is.
     """
 

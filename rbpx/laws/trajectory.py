@@ -27,7 +27,6 @@ class AfterWarmUp:
     """A law of the checkpoints from index `first` on, in the order of D.
 
     Attributes:
-        first: index of the first checkpoint that follows the law.
         law: method `offset`; its S is D, its C is B, its alpha is beta. Its intervals assume independent scatter, which
             the checkpoints of one training hardly have.
         p: of the F test of each candidate `first`, from 0; empty where the warm-up was given.

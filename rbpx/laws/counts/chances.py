@@ -34,9 +34,7 @@ _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 class HitModel:
     """A logistic model of hits.
 
-    Attributes:
-        theta_F: a coefficient for each feature; NaN where the status is not ok.
-        status: ok, one_outcome (all pass, or all fail), or not_converged.
+    It is NaN unless the status is ok; else that is one_outcome (all pass, or all fail) or not_converged.
     """
 
     theta_F: Floats

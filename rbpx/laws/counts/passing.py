@@ -38,7 +38,6 @@ class PassCounts:
     Attributes:
         x_C: ln(S / S_ref) of each cell.
         N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
-        passed_BC: sequences that passed.
         trials_BC: all sequences; a cell without any has no effect.
         r_BC: known correlation of the hits of a sequence (0: independent); None where it is fitted.
         constant_C: index of the constant of each cell; None where all have the same.
@@ -65,12 +64,7 @@ class PassCounts:
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodMaximum:
-    """The maximum of the likelihood.
-
-    Attributes:
-        theta_BP: the parameters; NaN where the search found no maximum.
-        ln_likelihood_B: of the passes and failures in their order.
-    """
+    """The parameters at the maximum, NaN without one, and the log-likelihood of passes and failures in their order."""
 
     theta_BP: Floats
     ln_likelihood_B: Floats

@@ -55,15 +55,7 @@ _SLOPE: Final = -1  # index of the slope, after the places
 
 @dataclass(frozen=True)
 class MultiplierAt:
-    """The multiplier at one place.
-
-    Attributes:
-        C: compute of the variant, 6 S D.
-        S: its size.
-        D: its tokens.
-        value: m there, with its 95 % interval.
-        status: beyond where no compared run has as much compute, else ok.
-    """
+    """The multiplier of the variant at compute C = 6 S D; beyond where no compared run has as much, else ok."""
 
     C: float
     S: float

@@ -288,12 +288,7 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Bias and covariance of the parameters of a law fitted to bootstrap replicates.
-
-    Attributes:
-        bias_P: mean over the replicates minus the fit.
-        covariance_PP: over the documents.
-    """
+    """Bias (mean over the replicates minus the fit) and covariance over documents of the parameters of a law."""
 
     bias_P: Floats
     covariance_PP: Floats

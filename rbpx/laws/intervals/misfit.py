@@ -46,8 +46,7 @@ class Covariance:
     """The covariance of the scatter under one departure.
 
     Attributes:
-        kind: the departure.
-        prior: its weight; those of all sum to 1.
+        prior: weight of the departure; those of all sum to 1.
         R_NN: covariance, with variance 1 for an undisturbed model.
         grows: sd of the scatter at the largest size over that at the smallest.
     """

@@ -43,7 +43,6 @@ class HitTimes(NamedTuple):
         first_M: the cell that ends at the first hit; T where there is none.
         lasting_M: the cell between the last miss and the first hit that stays; T where the last point is a miss.
         settled_M: the point from which on the state never changes.
-        history_M: by the values of `History`.
     """
 
     first_M: NDArray[np.int64]

@@ -27,12 +27,7 @@ class NoiseSource(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """The covariance of the errors of ln x and ln y of a model, up to a factor.
-
-    Attributes:
-        C_22: the covariance.
-        source: what it was estimated from.
-    """
+    """The covariance of the errors of ln x and ln y of a model, up to a factor."""
 
     C_22: Floats
     source: NoiseSource

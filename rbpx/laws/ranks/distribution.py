@@ -45,14 +45,7 @@ class RankCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankSample:
-    """Tokens of each rank, for fits over 1..V.
-
-    Attributes:
-        rank_R: the ranks that occur, ascending whole numbers.
-        n_R: tokens of each.
-        V: the last rank.
-        k_grid: ranks up to which sums are taken, each the end of a block of nodes.
-    """
+    """Tokens of each rank that occurs, ascending whole numbers up to V; sums are taken up to each rank of `k_grid`."""
 
     rank_R: Floats
     n_R: Floats
@@ -202,7 +195,6 @@ class RankCurve:
     """The curve of a fit: -ln RBP_k at each k, then the entropy of the ranks, nats, [K + 1].
 
     Attributes:
-        curve: of the fit.
         slopes: d curve / d theta, [P, K + 1].
         influence: change of theta with one more token of each rank, to first order, [R, P].
         ln_share: ln p_x of the ranks that occur, [R].
