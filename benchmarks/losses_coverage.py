@@ -23,7 +23,7 @@ from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_losses
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
-from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, Source
+from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, NoiseSource
 from rbpx.laws.prediction.calibration import widen
 from tests.support.loss_pairs import TRUE, covariance, drawn, losses, success
 
@@ -33,7 +33,7 @@ ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.
 def cell(errors: tuple[float, float, float], S: np.ndarray, draws: int) -> str:
     """The shares of draws in which intervals hold, and the median width of the prediction beyond, in ln y."""
     C_22, n, rng = covariance(*errors), len(S), np.random.default_rng(1)
-    noises = {"right": Noise(C_22, Source.seeds), "assumed": EQUAL, "none in x": NONE_IN_X}
+    noises = {"right": Noise(C_22, NoiseSource.seeds), "assumed": EQUAL, "none in x": NONE_IN_X}
     held = {name: dict.fromkeys(CONSTANTS, 0) for name in noises}
     inside, widths = np.zeros(2), []
     for _ in range(draws):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from rbpx.display.view import Table, View, decimal, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.errors import number_of
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 
 _HOW: Final = (
     "quadratic: the minimum of one in what runs vary; seeds: their mean; least: the least of several runs as it is, "
@@ -15,7 +15,7 @@ _HOW: Final = (
 )
 
 
-def frontier_table(cells: Sequence[Cell], about: str) -> Table:
+def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
     """The best of each cell."""
     rows = [cell.row() for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
@@ -39,7 +39,7 @@ def _knob(value: float | None) -> str:
     return significant(value, 3) if value is None or abs(value) < 1 else short(value)
 
 
-def said_of_frontier(cells: Sequence[Cell]) -> Iterator[str]:
+def said_of_frontier(cells: Sequence[SweepCell]) -> Iterator[str]:
     """What the points of a frontier are, and how they were found."""
     first = [cell for cell in cells if (cell.law, cell.k) == (cells[0].law, cells[0].k)]
     n_runs = sum(cell.best.n_runs for cell in first)

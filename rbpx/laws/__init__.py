@@ -1,6 +1,6 @@
-"""Fits, intervals and distributions, from numbers alone: no framework is imported.
+"""Fits, intervals and distributions from arrays; imports no deep-learning framework.
 
-What people import stands in `rbpx.laws.public`, which is loaded when a name of it is first used.
+The public functions are in `rbpx.laws.public`, imported when one of them is first used.
 """
 
 from importlib import import_module
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the interface when one of its names is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'rbpx.laws' has no attribute {name!r}; it has {', '.join(__all__)}")
         return getattr(import_module("rbpx.laws.public"), name)

@@ -1,4 +1,4 @@
-"""What a tenfold k is worth in size: from laws in k and in S of one quantity, or of one like it.
+"""What a tenfold k is worth in model size, from the law in k and the law in S of one quantity.
 
 At constant y, dS/S = -(alpha_k / alpha_S) dk/k. Source: RBP paper (arXiv 2510.20387), appendix B.
 """
@@ -24,11 +24,10 @@ class Exchange:
 
     Attributes:
         rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
-        factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
-        lo: lower end of the factor's 95 % interval; None where there is none.
-        hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
-        is_local: whether the law in k bends. The rate is then that from k = 1 to 10, if the grid has both, and
-            differs elsewhere.
+        factor: how many times larger a model scores at k = 1 what this one scores at k = 10.
+        lo: lower end of the factor's 95 % interval, or None.
+        hi: upper end; None also where alpha_S is not significantly above 0.
+        is_local: whether the law in k bends; the rate is then that from k = 1 to 10, if the grid has both.
     """
 
     rate: float
@@ -52,19 +51,11 @@ def exchange_of(
     n_effective: float | None,
     is_local: bool = False,
 ) -> Exchange | None:
-    """The exchange rate at one model; both exponents are fitted to the same replicates, whose noise they share.
+    """Returns the exchange rate at one model; None without a law in k, or where y does not fall with S.
 
-    Args:
-        k_grid: the k of that model.
-        y_K: its values.
-        alpha_k: the exponent of its law in k; None where there is none.
-        of_S: the law in S at k = 1.
-        replicates: of the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where not known.
-        n_effective: of those resampled.
-        is_local: whether the law in k bends.
-
-    Returns:
-        The rate; None without a law in k, or where none falls with S.
+    `alpha_k` is the model's exponent in k, `of_S` the law in S at k = 1. `replicates` are that model's values, [B, K],
+    and those of all sizes at k = 1, [B, N], under the same bootstrap replicates, so that both exponents share their
+    noise.
     """
     if alpha_k is None or of_S.alpha.value is None or of_S.alpha.value <= 0:
         return None

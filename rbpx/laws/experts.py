@@ -1,13 +1,13 @@
-"""Laws of models with experts in three sizes: the parameters that a token uses, all of them, and both.
+"""Compares power laws of mixture-of-experts models in active parameters N, in all parameters S, and in both.
 
-With N the parameters that a token uses, S all of them and E how many times more experts there are than a token uses,
+With E how many times more experts there are than a token uses,
 
     active:   ln y = a + b ln N
     total:    ln y = a + b ln S
     bilinear: ln y = a + b ln N + c ln E + d ln N ln E
 
-by least squares. The last is the law of arXiv 2202.01169 without its saturation in E: where d is above 0, c below it,
-experts help less the larger a model is. All models saw equally many tokens. Models within 5 % of one N are one size.
+by least squares. The last is the law of arXiv 2202.01169 without its saturation in E; where d > 0 and c < 0, experts
+help less the larger a model is. All models saw equally many tokens. Models within 5 % of one N count as one size.
 
 Shapes: R models, H of them held out, B replicates, P constants.
 """
@@ -25,7 +25,7 @@ _FEWEST: Final = 3  # sizes that laws are fitted to
 
 
 def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
-    """[R], the number of the size of each model, from the smallest."""
+    """Returns the index of each model's size, from the smallest, [R]."""
     N_R = np.asarray(N, np.float64)
     order = np.argsort(N_R, kind="stable")
     is_new_R = np.concatenate([[False], N_R[order][1:] > _ONE_SIZE * N_R[order][:-1]])
@@ -37,31 +37,22 @@ def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
 def compare_sizes(
     N: ArrayLike, S: ArrayLike, E: ArrayLike, y: ArrayLike, n_held_out: int = 2, n_replicates: int = 1000, seed: int = 0
 ) -> dict[str, Any] | None:
-    """Fit each form to the models of the smaller sizes, and foretell those of the largest.
+    """Fits each form to the models of the smaller sizes and predicts those of the `n_held_out` largest.
 
-    Intervals are over replicates of E, each power of two with its models of all sizes, fitted and held out alike:
-    models of one E share what a law leaves out. The sizes stay, so they say nothing about sizes beyond those held out.
-
-    Args:
-        N: parameters that a token uses, shape [R], positive.
-        S: all parameters, shape [R].
-        E: how many times more experts there are than a token uses, shape [R]; 1 of a dense model.
-        y: the loss of each model, positive.
-        n_held_out: how many of the largest sizes are held out.
-        n_replicates: B.
-        seed: of the replicates.
+    N, S, E (1 for a dense model) and the loss y are of each model, shape [R]. Intervals are over bootstrap replicates
+    of E, each power of two with its models of all sizes; sizes are not resampled.
 
     Returns:
-        laws: each form, active, total and bilinear, with its `error`, the mean of |ln y - prediction| over the models
-            that are held out, and its `constants` a, b and so on, fitted to all models.
+        laws: each form, active, total and bilinear, with its `error`, the mean of |ln y - prediction| over the held-out
+            models, and its `constants` a, b and so on, fitted to all models.
         held_out: the sizes N that are held out.
-        n_fitted: models that the forms are fitted to.
-        n_held_out: models whose y they foretell.
-        difference: error of the law in S minus that of the law in N; above 0, N foretells better.
-        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
-        better: `active` or `total`, whichever foretells better; None where the interval of the difference holds 0.
+        n_fitted: number of models fitted.
+        n_held_out: number of models predicted.
+        difference: error of the law in S minus that of the law in N; above 0, N predicts better.
+        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, over all models.
+        better: `active` or `total`, whichever predicts better; None where the interval of the difference contains 0.
 
-        None where fewer than three sizes are left to fit, or the models all have one E.
+        None where fewer than three sizes are left to fit, or all models have one E.
     """
     N_R, size_R = np.asarray(N, np.float64), sizes_of(N)
     ln_N_R, ln_S_R, ln_E_R, ln_y_R = (np.log(np.asarray(each, np.float64)) for each in (N, S, E, y))
@@ -96,7 +87,7 @@ def compare_sizes(
 
 
 def _fits(X_RP: Floats, ln_y_R: Floats, weights_BR: Floats) -> Floats:
-    """[B, P], the constants by weighted least squares, of least norm where a replicate leaves some open."""
+    """Weighted least squares, of least norm where a replicate leaves constants undetermined, [B, P]."""
     return np.array([np.linalg.lstsq(X_RP * root[:, None], ln_y_R * root)[0] for root in np.sqrt(weights_BR)])
 
 

@@ -1,18 +1,17 @@
-"""Laws of RBP_k in k: of one model, and of all sizes at once, -ln RBP_k = C k^-kappa S^-alpha.
+"""Fits laws of RBP_k in k: for one model, and jointly for all sizes, -ln RBP_k = C k^-kappa S^-alpha.
 
-The hits at k are among those at every larger k, so the values of one model err together, and their residuals from a
-line say little about its slope. The line of one model is least squares, as in the paper (arXiv 2510.20387, appendix B,
-table 1); its error is that of the documents, resampled at all k at once. Where no documents are known, nested counts
-have a known covariance up to its scale, which the residuals give.
+The hits at k are among those at every larger k, so the values of one model are correlated and residuals from its line
+underestimate the error of its slope. The line is least squares, as in the paper (arXiv 2510.20387, appendix B,
+table 1); its error comes from documents resampled at all k at once or, without documents, from the covariance of nested
+counts, scaled by the residuals.
 
-The joint law is tested with the size as the unit, since a model that is better than its size is so at every k. Each
-size gives a level, an exponent in k and a bend in ln k; the law holds where that exponent does not change with S (that
-is, alpha does not change with ln k) and the bend is 0 on average, with intervals over models and over documents,
-resampled at all k and sizes together. Its rivals are compared by a likelihood whose residuals are independent between
-sizes and, within a size, correlated as exp(-|ln k - ln l| / reach), with the reach fitted. What the documents do to all
-sizes alike is not modelled, and may make one law look like `levels`.
+The joint law is tested with the size as the unit: each size gives a level, an exponent in k and a bend in ln k, and the
+law holds where that exponent does not change with S and the mean bend is 0, with intervals over models and documents.
+Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a size, correlated as
+exp(-|ln k - ln l| / reach), with the reach fitted. Document errors common to all sizes are not modelled, and may make
+one law look like `levels`.
 
-Shapes: N sizes, K values of k, P parameters, B replicates of the documents.
+Shapes: N sizes, K values of k, P parameters, B bootstrap replicates of the documents.
 """
 
 import math
@@ -42,9 +41,9 @@ from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
 from rbpx.status import Status
 
-MIN_K: Final = 4  # of a range: fewer have no bend to test
+MIN_K: Final = 4  # in a range: fewer cannot show a bend
 _REACHES: Final = np.geomspace(0.05, 200.0, 25)  # of the correlation, in ln k
-_BOTH: Final = 2  # tests of a range, each at a level that makes both together right
+_BOTH: Final = 2  # tests of a range, each at half the level (Bonferroni)
 
 
 def fit_k_law(
@@ -54,20 +53,12 @@ def fit_k_law(
     method: Method = Method.ols,
     n_effective: float | None = None,
 ) -> PowerLaw:
-    """Fit -ln RBP_k = C k^(-alpha) at one size; the interval holds the documents, at all k together.
-
-    Args:
-        k_grid: ranks, increasing.
-        y_K: -ln RBP_k.
-        y_BK: the same under replicates of the documents, the same documents at every k; None where they are unknown.
-        method: how ln y is regressed on ln k.
-        n_effective: of those resampled; None where they are not counted.
+    """Fits -ln RBP_k = C k^(-alpha) for one model; the interval is over documents, resampled at all k together.
 
     Returns:
-        The fit of `fit_power_law`, with k in the place of S. Errors and intervals are of what the same
-        regression would find over other documents (the interval is "documents"), or, where none are known, of nested
-        counts as variable as the residuals show ("nested counts"). The status is bends where the curvature of `bend` is
-        significant. The slope is then that of the best line over this grid.
+        The fit of `fit_power_law`, with k in the place of S. The interval is over "documents" or, without replicates
+        `y_BK`, of "nested counts" as variable as the residuals show. The status is bends where the curvature of `bend`
+        is significant.
 
     Raises:
         ValueError: as in `fit_power_law`.
@@ -94,7 +85,7 @@ def fit_k_law(
 
 
 def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None) -> Estimate | None:
-    """The coefficient of the square of ln k in ln y, by least squares, with its interval; None below 4 ranks."""
+    """Returns the coefficient of (ln k)^2 in ln y, by least squares, with its interval; None below 4 ranks."""
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
         return None
@@ -111,12 +102,10 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
 
 
 def nested_covariance(y_K: Floats) -> Floats:
-    """Covariance of ln(-ln RBP_k) over samples of one token, to first order: that of nested counts.
+    """Returns the covariance of ln(-ln RBP_k) over samples of one token, to first order, [K, K].
 
-    The hits at j are among those at k > j, so cov(RBP_j, RBP_k) = RBP_j (1 - RBP_k), over the derivatives RBP ln RBP.
-
-    Args:
-        y_K: -ln RBP_k, falling.
+    The hits at j are among those at k > j, so cov(RBP_j, RBP_k) = RBP_j (1 - RBP_k), divided by the derivatives
+    RBP ln RBP.
     """
     larger_KK = np.exp(-np.minimum(y_K[:, None], y_K))
     return np.asarray((1 - larger_KK) / (larger_KK * y_K[:, None] * y_K))
@@ -125,7 +114,7 @@ def nested_covariance(y_K: Floats) -> Floats:
 def _standard_deviations(
     fit: PowerLaw, about: Uncertainty, k_grid: Sequence[int], knows_text: bool
 ) -> tuple[Floats, str | None]:
-    """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (where there is one), and what they are of."""
+    """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (if fitted), and the kind of interval."""
     n, ln_ref = len(about.bias_P), math.log(fit.S_ref)
     if knows_text:
         covariance_PP, kind = about.text_PP, "documents"
@@ -145,7 +134,7 @@ def _standard_deviations(
 
 
 def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
-    """The covariance of nested counts at the scale of the residuals of generalised least squares, and its freedom."""
+    """Covariance of nested counts, scaled by the residuals of generalised least squares, and its degrees of freedom."""
     covariance_KK = nested_covariance(y_K)
     inverse_KK = np.linalg.pinv(covariance_KK, hermitian=True)  # the same RBP at two k is one observation
     dof = int(np.linalg.matrix_rank(covariance_KK, hermitian=True)) - J_KP.shape[1]
@@ -158,14 +147,13 @@ def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
 
 
 def _autocorrelation(residual_K: Floats) -> float | None:
-    """Correlation of the residuals of neighbours in k; None where they do not vary."""
     before_K, after_K = residual_K[:-1], residual_K[1:]
     squares = float(before_K @ before_K) * float(after_K @ after_K)
     return float(before_K @ after_K) / math.sqrt(squares) if squares > 0 else None
 
 
 class KForm(StrEnum):
-    """What -ln RBP_k may be as a function of k and S.
+    """Forms of -ln RBP_k as a function of k and S.
 
     `joint`: C k^-kappa S^-alpha. `drifting`: alpha changes with ln k. `levels`: one alpha, a constant at each k.
     `separate`: a law for each k.
@@ -182,9 +170,8 @@ class FormInK:
     """One form, fitted to all sizes and k.
 
     Attributes:
-        form: which.
         n_parameters: of its mean.
-        aic: of the correlated likelihood, so that k as independent points do not count as many.
+        aic: of the correlated likelihood, in which neighbouring k are not independent points.
         bic: the same, with the number of points.
         reach: of the correlation, in ln k.
         backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
@@ -204,15 +191,15 @@ class JointLaw:
 
     Attributes:
         k_grid: all k that were tried.
-        range: the widest range of them over which the law is not rejected; None where it is over every one.
+        range: the widest range of k over which the law is not rejected; None where every range rejects it.
         n_ranges: ranges tried.
-        of_range: the k of the numbers below: those of `range`, or all.
-        alpha: exponent in S, the mean of those of the k; its fit has the constant at the mean of ln k.
-        kappa: exponent in k at the mean of ln S, and its interval.
-        drift: change of alpha for each ln k, which is that of kappa for each ln S; 0 where one law holds.
-        bend: coefficient of the square of ln k in ln y, mean over sizes; 0 where one law holds. None below 4 k.
-        forms: the rivals over these k.
-        C: at k = 1 and S = 1; None where it is too large for a number.
+        of_range: the k that the numbers below cover: those of `range`, or all.
+        alpha: exponent in S, the mean over k; its C is that at the mean of ln k.
+        kappa: exponent in k at the mean of ln S.
+        drift: change of alpha per ln k, equal to that of kappa per ln S; 0 where one law holds.
+        bend: coefficient of (ln k)^2 in ln y, mean over sizes; 0 where one law holds. None below 4 k.
+        forms: the rivals.
+        C: at k = 1 and S = 1; None where it exceeds the range of a float.
     """
 
     k_grid: tuple[int, ...]
@@ -228,7 +215,7 @@ class JointLaw:
 
     @property
     def holds(self) -> bool:
-        """Whether one law stands over all k that were tried."""
+        """Whether one law holds over all k that were tried."""
         return self.range == (self.k_grid[0], self.k_grid[-1])
 
 
@@ -239,17 +226,10 @@ def fit_joint_law(
     y_NBK: Floats | None,
     n_effective: float | None = None,
 ) -> JointLaw | None:
-    """Fit one law to all k, find the range over which it is not rejected, and compare the forms over that range.
+    """Fits one law to all k, finds the widest range over which it is not rejected, and compares the forms there.
 
-    Args:
-        S: sizes, shape [N], increasing.
-        k_grid: increasing.
-        y_NK: -ln RBP_k.
-        y_NBK: under replicates of the documents, the same for all sizes and k; None where they are unknown.
-        n_effective: of those resampled; None where they are not counted.
-
-    Returns:
-        The law; None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
+    S and `k_grid` increase; y is -ln RBP_k, and its replicates are of the same documents for all sizes and k. None
+    below 3 different sizes or 3 values of k, or where a share is 0 or 1.
     """
     if len(set(S)) < 3 or len(k_grid) < 3 or not np.all((y_NK > 0) & np.isfinite(y_NK)):
         return None
@@ -298,7 +278,7 @@ def _fits(
     n_effective: float | None,
     at: slice,
 ) -> list[PowerLaw]:
-    """Level, exponent in k and, from 4 k on, bend of each size, on lines in ln S: power laws of their exponentials."""
+    """Fits lines in ln S to the level, exponent in k and, from 4 k on, bend of each size (as laws of their exp)."""
     about_K = x_K[at] - x_K[at].mean()
     design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
     line_PK = np.linalg.pinv(design_KP[:, :2])
@@ -315,7 +295,7 @@ def _fits(
 
 
 def _level_of(fit: PowerLaw) -> Estimate:
-    """The quantity itself at the mean of ln S, with its interval over documents and models."""
+    """The fitted quantity at the mean of ln S, with its interval over documents and models."""
     if fit.theta_P is None:
         return Estimate()
     value = float(fit.theta_P[0])
@@ -323,7 +303,7 @@ def _level_of(fit: PowerLaw) -> Estimate:
 
 
 def _rejects(estimate: Estimate, n_sizes: int) -> bool:
-    """Whether an interval, widened for two tests at once (Bonferroni), leaves out 0."""
+    """Whether an interval, widened for two tests at once (Bonferroni), excludes 0."""
     if estimate.ends is None:
         return False
     (lo, hi), dof = estimate.ends, n_sizes - 2
@@ -333,7 +313,7 @@ def _rejects(estimate: Estimate, n_sizes: int) -> bool:
 
 
 def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...]:
-    """Every form by its correlated likelihood, and by what the smaller sizes say of the largest."""
+    """Fits every form; scores each by its correlated likelihood and by its error at the largest size."""
     smaller = ln_S_N < ln_S_N.max()
     forms = []
     for form in KForm:
@@ -354,7 +334,7 @@ def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...
 
 
 def _design(form: KForm, ln_S_N: Floats, x_K: Floats) -> Floats:
-    """The derivatives of ln y by the parameters of a form, [N, K, P]."""
+    """Derivatives of ln y by the parameters of a form, [N, K, P]."""
     x_NK, s_NK = np.broadcast_arrays(x_K - x_K.mean(), ln_S_N[:, None])
     if form in (KForm.joint, KForm.drifting):
         drift = [-x_NK * s_NK] if form is KForm.drifting else []

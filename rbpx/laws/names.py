@@ -1,4 +1,4 @@
-"""Names of laws, of the forms of a surface and of the methods that fit them, as people type them."""
+"""Names of laws, surface forms and fit methods, as typed on the command line."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 from typing import Final
 
 QUANTITIES = tuple(sorted(module.name for module in iter_modules([str(Path(__file__).with_name("quantities"))])))
-"""Laws in S that are a module of `rbpx.laws.quantities` each, by the name of their file: a new file is a new law."""
+"""Laws in S that each have a module in `rbpx.laws.quantities`, by file name: a new file is a new law."""
 
 LAWS = (
     "rbp",
@@ -24,11 +24,11 @@ LAWS = (
 IMPORTED = ("bits_per_byte", "accuracy")
 """Quantities that are imported, not measured; the law of accuracy is that of the share of misses."""
 
-MLE = "mle"  # method of a law recovered from outcomes, in `fits`; no request can ask for it
+MLE = "mle"  # method, in `fits`, of a law recovered from outcomes; it cannot be requested
 
 
 class Axis(StrEnum):
-    """What a law of one variable is in: size, training tokens, training FLOPs, or steps of the optimizer."""
+    """The variable of a law of one variable: size, training tokens, training FLOPs, or optimizer steps."""
 
     S = "S"
     D = "D"
@@ -38,24 +38,19 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True)
 class OnText:
-    """A quantity on a text, which laws may be in too: loss to loss.
-
-    Attributes:
-        law: the quantity.
-        dataset: the text.
-    """
+    """A quantity on a text, as the variable of a loss-to-loss law."""
 
     law: str
     dataset: str
 
     @property
     def value(self) -> str:
-        """As it is typed, and stored."""
+        """The name as typed and stored."""
         return f"{self.law}@{self.dataset}"
 
 
 class SizeBy(StrEnum):
-    """Which parameters S counts: all but embeddings and head, of these the ones that one token uses, or simply all."""
+    """Which parameters S counts: all but embeddings and head, those of them that one token uses, or all."""
 
     total = "total"
     active = "active"
@@ -67,8 +62,8 @@ class SizeBy(StrEnum):
         return {"total": "non-embedding parameters", "active": "active parameters"}.get(self, "all parameters")
 
 
-class Place(StrEnum):
-    """Where in the schedule of its learning rate a state of a training lies."""
+class SchedulePhase(StrEnum):
+    """Part of the learning-rate schedule that a checkpoint lies in."""
 
     end = "end"
     constant = "constant"
@@ -76,7 +71,7 @@ class Place(StrEnum):
 
 
 class Method(StrEnum):
-    """How a law is fitted: each minimises the squares of ln y - ln law, with weights or Huber's loss as it says."""
+    """How a law is fitted; each minimises the squares of ln y - ln law, weighted or under Huber's loss as named."""
 
     ols = "ols"
     weighted = "weighted"
@@ -89,7 +84,7 @@ DELTA: Final = 1e-3
 
 
 class Objective(StrEnum):
-    """The loss of one point, r its residual.
+    """The loss of one point with residual r.
 
     `log_huber` is Huber's loss of r = ln y_fit - ln y: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond.
     `huber` is the same of r = y_fit - y. `least_squares` is r^2 of r = y_fit - y.

@@ -1,4 +1,4 @@
-"""Mathematics that several laws need: lines and logarithms.
+"""Least-squares lines, roots and safe logarithms that several laws use.
 
 Names of arrays end in a letter for each axis (`y_BN`).
 """
@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 
 def line(x_N: ArrayLike, z: ArrayLike) -> Floats:
-    """Least squares of z = level - alpha (x - mean x): (level, alpha), shape [2], or [B, 2] for z of shape [B, N]."""
+    """Returns the least-squares (level, alpha) of z = level - alpha (x - mean x); [B, 2] for z of shape [B, N]."""
     about_N, z_N = np.asarray(x_N, dtype=np.float64), np.asarray(z, dtype=np.float64)
     about_N = about_N - about_N.mean()
     return np.stack([z_N.mean(axis=-1), -(z_N @ about_N) / (about_N @ about_N)], axis=-1)
 
 
 def neg_ln(p: ArrayLike) -> Floats:
-    """-ln p, nats: infinite at p = 0, 0 at p = 1, NaN at NaN.
+    """Returns -ln p in nats: infinite at p = 0, 0 at p = 1, NaN at NaN.
 
     Raises:
         ValueError: if a p is below 0 or above 1.
@@ -32,10 +32,10 @@ def neg_ln(p: ArrayLike) -> Floats:
         return np.asarray(0.0 - np.log(share))
 
 
-def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where what holds at `low` ceases before `high`, to the last digit.
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Returns where a condition that holds at `low` ceases to hold before `high`, by bisection to the last digit.
 
-    By halves, as to import scipy.optimize takes a tenth of the time of a question.
+    Bisection here avoids importing scipy.optimize, which would take a tenth of a question's time.
     """
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -43,14 +43,14 @@ def halved(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def exp_or_none(exponent: float | None) -> float | None:
-    """A constant or a size from its logarithm; None where that is unknown, or outside the range of a float."""
+    """Returns exp(exponent), or None where the exponent is None or the result exceeds the range of a float."""
     return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)
 
 
 def ln_sum_exp(exponent: Floats, axis: int) -> Floats:
-    """Ln sum exp(exponent) along an axis, which is kept with the length 1; -inf for a sum of nothing but zeros.
+    """Returns ln sum exp(exponent) along an axis, kept with length 1; -inf for a sum of zeros.
 
-    SciPy's takes fifty times as long for a few hundred numbers, and is asked thousands of times.
+    SciPy's version takes fifty times as long for a few hundred numbers; this one is called thousands of times.
     """
     top = exponent.max(axis=axis, keepdims=True)
     top[np.isinf(top)] = 0.0

@@ -1,8 +1,8 @@
-"""The interface of `rbpx.laws`: arrays, or columns of a DataFrame, in; fitted laws as frozen records out.
+"""The public functions of `rbpx.laws`: arrays or columns of a DataFrame in, fitted laws as frozen records out.
 
-Where an argument is a column, give its values (a list, a numpy array, a Series) or, with `data=`, its name: `data` is
-a DataFrame of pandas or polars, or a mapping of names to values. Mistakes of the caller raise `ValueError`; data that
-have no such law are a status of the fit, and its numbers are None.
+An argument that is a column takes its values (a list, a numpy array, a Series) or, with `data=`, its name: `data` is
+a DataFrame of pandas or polars, or a mapping of names to values. A caller's mistake raises `ValueError`; data without
+such a law give a fit with a status whose numbers are None.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import FORMS, Surface
@@ -49,20 +49,21 @@ def fit_power_law(
     """Fit y = C S^-alpha, or y = E + C S^-alpha, by least squares of ln y on ln S.
 
     Args:
-        S: parameters of each model, shape [N], positive; models of one size may repeat it.
-        y: loss in nats, -ln RBP_k, or any quantity that is positive, shape [N].
+        S: parameters of each model, shape [N], positive; several models may have one size.
+        y: loss in nats, -ln RBP_k, or any positive quantity, shape [N].
         data: a table; S, y and weights may then be names of its columns.
         weights: how much each model counts, shape [N], positive, with ols.
-        y_replicates: y under B replicates of the documents, shape [B, N], the same documents for every size.
-        n_effective: of those resampled.
-        method: ols; offset, which adds an irreducible E >= 0; weighted, by the variances of ln y over the replicates;
-            robust, by Huber's loss.
-        given: C, alpha or, with offset, E, where known: a value, or value and standard deviation of a normal prior.
+        y_replicates: y under B bootstrap replicates of the documents, shape [B, N], the same documents for every size.
+        n_effective: effective sample size of the documents.
+        method: ols; offset, which adds an irreducible loss E >= 0; weighted, by the variances of ln y over the
+            replicates; robust, by Huber's loss.
+        given: fixed parameters or priors by name (C, alpha or, with offset, E): a value, or value and standard
+            deviation of a normal prior.
 
     Returns:
         A law with `alpha`, `C` (y at S = 1), `E` and `r2`, each with `value`, `lo`, `hi` and `stderr`; its 95 %
-        intervals are over models, and over documents where there are replicates. `status` is None unless the points
-        have no such law (too_few_sizes, not_positive, ...), or E is at_bound; `record()`.
+        intervals are over models and, with replicates, over documents. `status` is None unless the points
+        have no such law (too_few_sizes, not_positive, ...), or E is at_bound; `record()` gives it as a dictionary.
 
     Raises:
         ValueError: shapes disagree, a size or a weight is not positive, or a name is unknown.
@@ -110,7 +111,7 @@ def fit_surface(
     n_replicates: int = 200,
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
 ) -> Surface:
-    """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's surface of loss over size and tokens, or another form.
+    """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's loss surface over size and tokens, or another form.
 
     kaplan is y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D; data_constrained is chinchilla's with the effective
     S and D of repeated tokens. The 95 % intervals of the constants are over runs, resampled with exponential weights.
@@ -118,21 +119,21 @@ def fit_surface(
     Args:
         S: parameters of each model, shape [N], positive.
         D: training tokens, shape [N], positive.
-        y: loss in nats, or any quantity that is positive, shape [N].
-        data: a table; the columns of this function may then be names in it.
-        runs: what run each point is of, shape [N]: checkpoints of a run are resampled together. Without it each point
+        y: loss in nats, or any positive quantity, shape [N].
+        data: a table; column arguments may then be names of its columns.
+        runs: the run of each point, shape [N]; checkpoints of a run are resampled together. Without it each point
             is a run of its own.
         U: unique tokens, shape [N], for data_constrained.
         form: chinchilla, kaplan or data_constrained.
         objective: what is minimised, summed over the points. log_huber: Huber's loss of ln y_fit - ln y. huber: the
             same of y_fit - y. least_squares: (y_fit - y)^2.
         delta: where Huber's loss becomes linear, in ln y or, for huber, in the unit of y.
-        n_replicates: of the runs; without them (0) there are no intervals.
-        given: constants by name that are known: a value, or value and standard deviation of a normal prior.
+        n_replicates: bootstrap replicates of the runs; 0 for no intervals.
+        given: fixed parameters or priors by name: a value, or value and standard deviation of a normal prior.
 
     Returns:
-        A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`; `predict(S, D)`, what
-        a new run would show; `optimum(C)`, the size and tokens that are best for C = 6 S D training FLOPs; `record()`.
+        A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`; `predict(S, D)`, the
+        loss of a new run; `optimum(C)`, the best size and tokens for C = 6 S D training FLOPs; `record()`.
 
     Raises:
         ValueError: shapes disagree, S or D is not positive, or a name is unknown.
@@ -233,14 +234,14 @@ def fit_k_law(
         k: how many guesses, shape [K], increasing.
         rbp: RBP_k, the share of tokens whose rank is at most k, shape [K], between 0 and 1.
         data: a table; k and rbp may then be names of its columns.
-        rbp_replicates: the same under B replicates of the documents, shape [B, K], the same documents at every k.
-        n_effective: of those resampled.
+        rbp_replicates: rbp under B bootstrap replicates, shape [B, K], the same documents at every k.
+        n_effective: effective sample size of the documents.
         method: ols is the paper's; offset adds an E >= 0.
 
     Returns:
-        A power law in k that was judged. Its status is ok, bends where ln(-ln RBP_k) is no line in ln k, or another.
-        Its interval is over documents; without replicates it is that of nested counts, as variable as the residuals
-        show, since a token that is among the 10 best is also among the 100 best.
+        A power law in k. Its status is ok, bends where ln(-ln RBP_k) is not linear in ln k, or another. Its interval is
+        over documents; without replicates it is that of nested counts, scaled by the residuals, since a token that is
+        among the 10 best is also among the 100 best.
 
     Raises:
         ValueError: shapes disagree, a share is not between 0 and 1, or the method is unknown.
@@ -292,7 +293,7 @@ def rank_distributions(
         names: which distributions.
 
     Returns:
-        Fits by rising AIC, then those that have none. Each has `distribution`, `params` by name, `loglik` in nats,
+        Fits by rising AIC, then those without one. Each has `distribution`, `params` by name, `loglik` in nats,
         `aic`, `bic`, `distance` (Kolmogorov's) and `status`.
 
     Raises:
@@ -319,15 +320,15 @@ def _known(name: str, value: str, known: Collection[str]) -> str:
     return value
 
 
-def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Pin]:
+def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Prior]:
     return {
-        _known("given", name, names): Pin(*each) if isinstance(each, tuple) else Pin(each)
+        _known("given", name, names): Prior(*each) if isinstance(each, tuple) else Prior(each)
         for name, each in given.items()
     }
 
 
 def _column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
-    """The values of an argument that may be the name of a column."""
+    """Returns the values of an argument that may be the name of a column."""
     if not isinstance(values, str):
         return np.asarray(values)
     known = [] if data is None else list(getattr(data, "columns", data))
@@ -337,7 +338,7 @@ def _column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
 
 
 def _numbers(data: Any, **columns: ArrayLike) -> list[Floats]:
-    """Arguments as numbers of one shape."""
+    """Converts arguments to numbers of one shape."""
     found = {name: _column(name, values, data) for name, values in columns.items()}
     for name, each in found.items():
         try:

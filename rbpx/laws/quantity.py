@@ -1,6 +1,6 @@
-"""Quantities of a run that have a law in S, computed from the counts of its ranks and looked up by the name of the law.
+"""Quantities computed from the rank counts of a run, each with a law in S, looked up by the name of the law.
 
-Shapes: B is the number of replicates of the documents (1 for what was measured), R of different ranks.
+Shapes: B bootstrap replicates of the documents (1 for the measured counts), R different ranks.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from rbpx.laws.numeric import Floats
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each rank occurs in a run, and in each of its replicates.
+    """How often each rank occurs in a run, or in each of its bootstrap replicates.
 
     Attributes:
-        rank_R: the ranks that occur, from the smallest; multiples of 1/2 under ties=mid.
+        rank_R: the ranks that occur, ascending; multiples of 1/2 under ties=mid.
         tokens_BR: tokens of each rank.
         sum_logprob_BR: sum of their log-probabilities, nats.
-        vocab_size: V, the largest rank that there could be.
+        vocab_size: V, the largest possible rank.
     """
 
     rank_R: Floats
@@ -30,14 +30,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a module of `rbpx.laws.quantities` gives under the name QUANTITY.
+    """What a module of `rbpx.laws.quantities` defines as QUANTITY.
 
     Attributes:
         label: its name in tables, at most 16 characters.
         equation: how it follows from the ranks.
         source: the publication it is taken from.
-        value: of the counts, shape [B]; NaN where it is not known.
-        signed: whether it may be negative; the law is then fitted to its absolute value, and a change of sign is a
+        value: function of the counts, shape [B]; NaN where it is undefined.
+        signed: whether it may be negative; the law is then fitted to its absolute value, and a change of sign becomes a
             status.
     """
 
@@ -49,7 +49,7 @@ class Quantity:
 
 
 def quantity(law: str) -> Quantity | None:
-    """The quantity of a law that is a module of its own; None for the laws that are built in."""
+    """Returns the quantity of a law that has a module of its own; None for built-in laws."""
     if law not in QUANTITIES:
         return None
     module_quantity: Quantity = import_module(f"rbpx.laws.quantities.{law}").QUANTITY

@@ -1,11 +1,10 @@
-"""Minimises an objective for many sets of points at once: damped Newton's steps within bounds.
+"""Minimises an objective for many data sets at once by damped Newton steps within bounds (Levenberg-Marquardt).
 
-Each search moves by the step that solves (H + damping M) step = -g, with H the second derivatives (or what stands in
-for them, as J'J in least squares) and M their scale. A step that does not descend, or a matrix that is not positive
-definite, is tried again with a larger damping (Levenberg and Marquardt). A parameter that meets a bound stops there
-and the others move on with it.
+A step solves (H + damping M) step = -g, with H the second derivatives (J'J in least squares) and M their scale. It is
+retried with a larger damping where it does not descend or the matrix is not positive definite. A parameter that meets
+a bound stops there while the others move on.
 
-Shapes: B searches, P parameters, N points. B is the last axis, so that the algebra of small matrices is that of rows.
+Shapes: B searches, P parameters, N points. B is the last axis, so that small matrices are processed as rows.
 
 Source: J. J. Moré, The Levenberg-Marquardt algorithm, Lecture Notes in Mathematics 630 (1978) 105.
 """
@@ -23,19 +22,19 @@ Sets = NDArray[np.intp]
 _FREE: Final = 1e-2  # damping that hardly shortens a step
 _LEAST_PIVOT: Final = 1e-14  # of a diagonal element: below it a matrix counts as singular
 _MOST_DAMPING: Final = 1e12
-_ROUNDING: Final = 1e-12  # of an objective, a sum of squares that are small beside the values
+_ROUNDING: Final = 1e-12  # of an objective: a sum of squares, small compared with the values
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
-    """The objective of each search near a place.
+class LocalQuadratic:
+    """The objective of each search and its derivatives at one point.
 
     Attributes:
         value_B: the objective; not finite where it does not exist, and no step leads there.
-        slope_PB: its derivatives.
-        curve_PPB: its second derivatives, or what stands in for them.
+        slope_PB: its gradient.
+        curve_PPB: its second derivatives, or their approximation.
         scale_PPB: what damping adds to these: positive definite.
-        rounding_B: what of a value is rounding; None for a 10^-12 of it.
+        rounding_B: rounding error of a value; None for 10^-12 of it.
     """
 
     value_B: Floats
@@ -44,26 +43,26 @@ class Local:
     scale_PPB: Floats
     rounding_B: Floats | None = None
 
-    def only(self, sets: Sets) -> "Local":
-        """Of some of the searches."""
-        return Local(**{name: each[..., sets] for name, each in self._known()})
+    def only(self, sets: Sets) -> "LocalQuadratic":
+        """Selects some of the searches."""
+        return LocalQuadratic(**{name: each[..., sets] for name, each in self._known()})
 
-    def where(self, holds_B: NDArray[np.bool_], other: "Local") -> "Local":
-        """This one where that holds, else the other."""
-        return Local(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
+    def where(self, holds_B: NDArray[np.bool_], other: "LocalQuadratic") -> "LocalQuadratic":
+        """Takes this one where the condition holds, else the other."""
+        return LocalQuadratic(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
 
     def _known(self) -> list[tuple[str, Floats]]:
         return [(name, each) for name, each in vars(self).items() if each is not None]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Where searches ended.
+class Minima:
+    """Results of the searches.
 
     Attributes:
         theta_PB: the parameters.
         value_B: the objective there.
-        converged_B: whether a step would gain next to nothing more.
+        converged_B: whether a further step would gain next to nothing.
     """
 
     theta_PB: Floats
@@ -72,20 +71,20 @@ class Found:
 
     @property
     def best(self) -> int:
-        """The search with the least objective."""
+        """Index of the search with the least objective."""
         return int(np.argmin(self.value_B))
 
 
 @dataclass(frozen=True)
-class End:
-    """When a search has ended.
+class StoppingRule:
+    """When a search ends.
 
     Attributes:
-        step: share of each parameter: a free step that is shorter ends it.
-        gain: share of the objective: a free step that promises less ends it.
-        idle: share of the objective: a step that gains less gains nothing.
-        most_idle: steps in a row that gain nothing, which end it.
-        most_left: share of the objective: it has converged if no more is left to gain where it ends.
+        step: a free step shorter than this share of each parameter ends it.
+        gain: a free step that promises less than this share of the objective ends it.
+        idle: a step that gains less than this share of the objective is idle.
+        most_idle: more idle steps in a row than this end it.
+        most_left: it has converged if no more than this share of the objective is left to gain.
         most_steps: of all.
     """
 
@@ -97,19 +96,19 @@ class End:
     most_steps: int = 300
 
 
-Objective = Callable[[Floats, Sets], Local]
-"""Parameters [P, B] of some sets, and which sets these are, in."""
+ObjectiveFunction = Callable[[Floats, Sets], LocalQuadratic]
+"""A function of parameters [P, B] of some data sets, and of the indices of these sets."""
 
 
-def squares(residual_NB: Floats, jacobian_PNB: Floats) -> Local:
-    """Half the sum of squares, by Gauss's and Newton's matrix J'J."""
+def squares(residual_NB: Floats, jacobian_PNB: Floats) -> LocalQuadratic:
+    """Returns half the sum of squares with its gradient and the Gauss-Newton matrix J'J."""
     curve_PPB = np.einsum("pnb,qnb->pqb", jacobian_PNB, jacobian_PNB)
     slope_PB = np.einsum("pnb,nb->pb", jacobian_PNB, residual_NB)
-    return Local(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
+    return LocalQuadratic(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
 
 
 def diagonal(matrix_PPB: Floats) -> Floats:
-    """The diagonal of matrices alone; where it is 0, a trifle of the largest of each."""
+    """Returns the diagonals as matrices; zeros become a trifle of the largest element of each."""
     P = len(matrix_PPB)
     on_PB = matrix_PPB[range(P), range(P)]
     scale_PPB = np.zeros_like(matrix_PPB)
@@ -118,31 +117,31 @@ def diagonal(matrix_PPB: Floats) -> Floats:
 
 
 def minimise(
-    objective: Objective,
+    objective: ObjectiveFunction,
     start_PB: Floats,
     lower_P: ArrayLike = -np.inf,
     upper_P: ArrayLike = np.inf,
-    end: End = End(),
+    end: StoppingRule = StoppingRule(),
     damping: float = 0.0,
     unit: float = 1e-3,
     at_once: int = 8192,
-) -> Found:
-    """Minimise the objective of each search, downhill at every step.
+) -> Minima:
+    """Minimises the objective of each search, descending at every step.
 
     Args:
         objective: of some of the sets.
         start_PB: where each search starts.
-        lower_P: bounds from below, [P] or [P, B].
-        upper_P: bounds from above; a parameter whose bounds are equal is held.
-        end: when a search has ended.
+        lower_P: lower bounds, [P] or [P, B].
+        upper_P: upper bounds; a parameter with equal bounds is held fixed.
+        end: when a search ends.
         damping: of the first step.
-        unit: a parameter below it counts as that in the length of a step.
-        at_once: searches whose points are in memory at once.
+        unit: least magnitude of a parameter in the relative length of a step.
+        at_once: searches in memory at once.
     """
     n = start_PB.shape[1]
     lower_PB, upper_PB = (np.broadcast_to(np.asarray(each, float).T, start_PB.T.shape).T for each in (lower_P, upper_P))
     theta_PB = np.clip(start_PB, lower_PB, upper_PB)
-    found = Found(theta_PB, np.full(n, np.inf), np.zeros(n, dtype=bool))
+    found = Minima(theta_PB, np.full(n, np.inf), np.zeros(n, dtype=bool))
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         for first in range(0, n, at_once):
             of_B = np.arange(first, min(first + at_once, n))
@@ -156,46 +155,45 @@ def maximise(
     allowed: Callable[[Floats], bool],
     held: int | None = None,
 ) -> tuple[Floats, bool]:
-    """Where one likelihood is largest, and whether it is: from its value, gradient [P] and Hessian [P, P].
+    """Returns the parameters at which a likelihood is largest, and whether the search converged.
 
-    Args:
-        likelihood: of some parameters.
-        start_P: where to start.
-        allowed: where it exists; no step leads elsewhere.
-        held: the parameter that stays as it is.
+    `likelihood` returns its value, gradient [P] and Hessian [P, P], and exists where `allowed`; parameter `held` is
+    fixed.
     """
     P = len(start_P)
     held_P = np.arange(P) == (-1 if held is None else held)
     nowhere = np.array([np.inf]), np.zeros((P, 1)), np.zeros((P, P, 1)), np.zeros((P, P, 1)), np.zeros(1)
 
-    def local(theta_PB: Floats, _: Sets) -> Local:
+    def local(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         theta_P = theta_PB[:, 0]
         if not allowed(theta_P):
-            return Local(*nowhere)
+            return LocalQuadratic(*nowhere)
         value, slope_P, hessian_PP = likelihood(theta_P)
         hessian_PP[held_P] = hessian_PP[:, held_P] = 0.0
         bends_P, axes_PP = np.linalg.eigh(hessian_PP) if np.isfinite(hessian_PP).all() else (np.zeros(P), np.eye(P))
-        bends_P = np.maximum(np.abs(bends_P), 1e-13 * np.abs(bends_P).max())  # up is climbed as if it were down
+        bends_P = np.maximum(
+            np.abs(bends_P), 1e-13 * np.abs(bends_P).max()
+        )  # also ascends where the curvature is positive
         curve_PPB = ((axes_PP * bends_P) @ axes_PP.T)[..., None]
         rounding_B = np.array([_ROUNDING / 10 * abs(value)])
-        return Local(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)
+        return LocalQuadratic(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)
 
     lower_P, upper_P = np.where(held_P, start_P, -np.inf), np.where(held_P, start_P, np.inf)
-    found = minimise(local, start_P[:, None], lower_P, upper_P, End(most_left=1e-9))
+    found = minimise(local, start_P[:, None], lower_P, upper_P, StoppingRule(most_left=1e-9))
     return found.theta_PB[:, 0], bool(found.converged_B[0])
 
 
 def _descend(
-    objective: Objective,
+    objective: ObjectiveFunction,
     of_B: Sets,
-    found: Found,
+    found: Minima,
     lower_PB: Floats,
     upper_PB: Floats,
-    end: End,
+    end: StoppingRule,
     damping: float,
     unit: float,
 ) -> None:
-    """Move some searches to their ends, and put these down."""
+    """Runs some searches to their ends and stores the results."""
     theta_PB, lower_PB, upper_PB = found.theta_PB[:, of_B], lower_PB[:, of_B], upper_PB[:, of_B]
     at = objective(theta_PB, of_B)
     damping_B, idle_B = np.full(len(of_B), damping), np.zeros(len(of_B), dtype=np.intp)
@@ -209,7 +207,7 @@ def _descend(
         gained_B = at.value_B - new.value_B
         better_B = gained_B >= -rounding_B
         idle_B = np.where(gained_B > end.idle * np.abs(at.value_B), 0, idle_B + 1)
-        # A damped step is shorter than one to the end; one that does not descend says nothing.
+        # A damped step falls short of the minimum; one that does not descend bounds nothing.
         left_B = np.where(gain_B >= 0, gain_B * (1 + damping_B / _FREE), np.inf)
         near_B = is_free_B & ((length_B <= end.step) | (better_B & (gained_B <= rounding_B)))
         near_B |= left_B <= end.gain * np.abs(at.value_B)
@@ -231,8 +229,10 @@ def _descend(
     _put(found, of_B, theta_PB, at.value_B, np.zeros(len(of_B), dtype=bool))
 
 
-def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, damping_B: Floats) -> tuple[Floats, Floats]:
-    """The step to the least of each damped quadratic within the bounds, NaN where there is none, and what it gains."""
+def _step(
+    at: LocalQuadratic, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, damping_B: Floats
+) -> tuple[Floats, Floats]:
+    """The step to the least of each damped quadratic within the bounds (NaN if it has none) and its expected gain."""
     matrix_PPB = at.curve_PPB + damping_B * at.scale_PPB
     down_PB, up_PB = lower_PB - theta_PB, upper_PB - theta_PB
     stopped_PB = ((down_PB >= 0) & (at.slope_PB >= 0)) | ((up_PB <= 0) & (at.slope_PB <= 0)) | (lower_PB == upper_PB)
@@ -242,7 +242,7 @@ def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, dampi
         out_PB = (step_PB < down_PB) | (step_PB > up_PB)
         if not out_PB.any():
             break
-        # The first bound on the way stops its parameter; to stop all that are out would lead uphill along a valley.
+        # Only the first bound on the way stops its parameter: stopping all could lead uphill along a valley.
         bound_PB = np.clip(step_PB, down_PB, up_PB)
         share_PB = np.where(out_PB, bound_PB / np.where(out_PB, step_PB, 1.0), np.inf)
         first_PB = out_PB & (share_PB <= share_PB.min(axis=0))
@@ -253,7 +253,7 @@ def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, dampi
 
 
 def _solve(matrix_PPB: Floats, right_PB: Floats, stopped_PB: NDArray[np.bool_], step_PB: Floats) -> Floats:
-    """The steps of those that are not stopped, by L D L'; NaN where a matrix is not positive definite."""
+    """Solves for the steps of the free parameters, by L D L'; NaN where a matrix is not positive definite."""
     P = len(right_PB)
     if stopped_PB.any():
         free_PB = ~stopped_PB
@@ -285,5 +285,5 @@ def _solve(matrix_PPB: Floats, right_PB: Floats, stopped_PB: NDArray[np.bool_], 
     return np.stack(solved)
 
 
-def _put(found: Found, of_B: Sets, theta_PB: Floats, value_B: Floats, converged_B: NDArray[np.bool_]) -> None:
+def _put(found: Minima, of_B: Sets, theta_PB: Floats, value_B: Floats, converged_B: NDArray[np.bool_]) -> None:
     found.theta_PB[:, of_B], found.value_B[of_B], found.converged_B[of_B] = theta_PB, value_B, converged_B

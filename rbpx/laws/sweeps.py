@@ -1,9 +1,9 @@
-"""The best of a sweep: the least of a quantity over what runs of one size and as many tokens vary, with intervals.
+"""Estimates the best of a sweep: the least loss over the runs of one size and token count, with intervals.
 
-The least of n noisy runs is biased low. So a quadratic is fitted to the runs nearest to its own minimum, y against the
-logarithm of each knob (learning rate, batch size), and its minimum is what the best setting gives; noise is what the
-runs scatter about it. The minimum of a fitted quadratic lies below that of the true one by half of tr(H Cov(z)), which
-is added. Runs that differ in their seed alone have a mean. Where neither can be had, the least stands as it is.
+The least of n noisy runs is biased low. So a quadratic in the logarithm of each knob (learning rate, batch size) is
+fitted to the runs nearest to its own minimum, with the scatter about it as noise. Its minimum lies below the true one
+by half of tr(H Cov(z)), which is added. Runs that differ only in their seed are averaged. Where neither is possible,
+the least run is taken as it is.
 
 Shapes: N runs, V knobs that vary, P coefficients, B draws.
 """
@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate, from_stderr
 from rbpx.laws.numeric import Floats
 
-# Of a quadratic: the nearest so many; more where these have no minimum, or do not say where it is.
+# Nearest runs taken for each coefficient of a quadratic; more where these give no minimum, or no interval of it.
 _RUNS_A_COEFFICIENT: Final = (4, 8)
-_FEWEST_VALUES: Final = 3  # of a knob, for a quadratic in it
-_MOST_MOVES: Final = 20  # of the runs that are nearest to the minimum
+_FEWEST_VALUES: Final = 3  # different values of a knob that a quadratic in it needs
+_MOST_MOVES: Final = 20  # of the centre, about which the nearest runs are taken
 _DRAWS: Final = 2000
 _MOST_OPEN: Final = 0.05  # of the draws without a minimum, beyond which the best setting has no interval
 
 
-class How(StrEnum):
-    """How the best of a cell was found."""
+class SweepMethod(StrEnum):
+    """How the best of a cell was estimated."""
 
     quadratic = "quadratic"
     seeds = "mean of seeds"
@@ -38,44 +38,39 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class SweepMinimum:
     """The best of the runs of one cell.
 
     Attributes:
-        y: the quantity at the best setting, with a 95 % interval; without one where noise is not known.
-        at: the best value of each knob that was fitted, with a 95 % interval; of the others that of the least run.
-        how: how it was found.
-        least: the place of the least run.
-        n_runs: of the cell.
-        weight_N: what each run adds to y; they sum to 1, and are 0 of those that do not stand behind it.
+        y: the quantity at the best setting, with a 95 % interval where the noise is known.
+        at: the best value of each fitted knob, with a 95 % interval; for other knobs that of the least run.
+        least: index of the least run.
+        weight_N: the weight of each run in y; they sum to 1.
     """
 
     y: Estimate
     at: dict[str, Estimate]
-    how: How
+    how: SweepMethod
     least: int
     n_runs: int
     weight_N: Floats
 
     @property
     def n_used(self) -> int:
-        """Runs that stand behind y."""
+        """Number of runs that y is estimated from."""
         return int((self.weight_N != 0).sum())
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """The runs of one size that were trained on as many tokens, and the best of them in one quantity.
+class SweepCell:
+    """The runs of one size and token count, and the best of them in one quantity.
 
     Attributes:
-        law: name of the quantity.
-        k: None where it has none.
+        k: None where the quantity has none.
         size: the label of S.
-        S: size.
-        D: tokens; None where they are not known.
+        D: tokens; None where unknown.
         C: training FLOPs, as stated, else 6 S D.
-        best: what the runs show.
-        y_least: the least of them as it is.
+        y_least: y of the least run as it is.
     """
 
     law: str
@@ -84,30 +79,27 @@ class Cell:
     S: float
     D: float | None
     C: float | None
-    best: Best
+    best: SweepMinimum
     y_least: float
 
     def row(self) -> dict[str, Any]:
-        """What programs are told of it."""
+        """Returns the cell as a JSON record."""
         named = {name: each for name, each in self.best.at.items()}
         told = {"law": self.law, "k": self.k, "size": self.size, "S": self.S, "D": self.D, "C": self.C}
         told |= {"n_runs": self.best.n_runs, "n_used": self.best.n_used, "how": self.best.how.value}
         return told | by_name(y=self.best.y) | {"y_least": self.y_least} | by_name(**named)
 
 
-def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> Best:
-    """The best of runs of one size, trained on as many tokens.
+def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> SweepMinimum:
+    """Estimates the best of runs of one size and token count, from a finite quantity that is better when lower.
 
-    Args:
-        y_N: the quantity, less being better; finite.
-        knobs: what they vary, by name, each [N]; NaN where it is not known. Positive ones count by their logarithms.
-        are_seeds: whether runs with the same knobs differ in nothing but their seed.
-        seed: of the draws behind the intervals of knobs.
+    `knobs` are the varied settings by name, [N] each, NaN where unknown; positive ones enter by their logarithms.
+    `are_seeds` says that runs with the same knobs differ only in their seed.
     """
     least, n = int(np.argmin(y_N)), len(y_N)
     varied = {name: value_N for name, value_N in knobs.items() if np.isfinite(value_N).all() and np.ptp(value_N) > 0}
     scaled = [name for name, value_N in varied.items() if len(np.unique(value_N)) >= _FEWEST_VALUES]
-    alike_N = np.full(n, True)  # runs with the setting of the least one in all that takes no quadratic
+    alike_N = np.full(n, True)  # runs that share the least one's setting of every knob without a quadratic
     for name, value_N in knobs.items():
         if name not in scaled:
             alike_N &= (value_N == value_N[least]) | (np.isnan(value_N) & np.isnan(value_N[least]))
@@ -117,15 +109,20 @@ def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, s
         found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled], seed)
         if found is not None:
             y, at, weight_N = found
-            return Best(
-                y, here | dict(zip(scaled, at, strict=True)), How.quadratic, least, n, _spread(weight_N, near_N, n)
+            return SweepMinimum(
+                y,
+                here | dict(zip(scaled, at, strict=True)),
+                SweepMethod.quadratic,
+                least,
+                n,
+                _spread(weight_N, near_N, n),
             )
     elif are_seeds and len(near_N) > 1:
         y_S = y_N[near_N]
         y = from_stderr(float(y_S.mean()), float(y_S.std(ddof=1)) / math.sqrt(len(y_S)), len(y_S) - 1)
-        return Best(y, here, How.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
-    how = How.least if n > 1 else How.only
-    return Best(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
+        return SweepMinimum(y, here, SweepMethod.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
+    how = SweepMethod.least if n > 1 else SweepMethod.only
+    return SweepMinimum(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
 
 
 def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:
@@ -135,7 +132,7 @@ def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:
 
 
 def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimate, list[Estimate], Floats] | None:
-    """The minimum, where it is, and what each run adds to it; None where the runs have no minimum among them."""
+    """The minimum, its place, and the weight of each run in it; None where the runs do not enclose a minimum."""
     in_ln = [bool((value_N > 0).all()) for value_N in knobs]
     x_NV = np.column_stack([np.log(each) if ln else each for each, ln in zip(knobs, in_ln, strict=True)])
     known = None
@@ -154,7 +151,7 @@ def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimat
 def _minimum(
     y_N: Floats, x_NV: Floats, a_coefficient: int, seed: int
 ) -> tuple[Estimate, list[Estimate], Floats] | None:
-    """The same in the coordinates of the quadratic, from the runs that are nearest to its minimum."""
+    """The same in the coordinates of the quadratic, from the runs nearest to its minimum."""
     V, unit_V = x_NV.shape[1], x_NV.std(axis=0)
     P = (V + 1) * (V + 2) // 2
     centre_V, before_N = x_NV[np.argmin(y_N)], np.zeros(len(y_N), bool)
@@ -195,14 +192,14 @@ def _minimum(
 
 
 def _terms(z_KV: Floats) -> Floats:
-    """1, z, and half of each square, then each product of two."""
+    """Columns 1, z, half of each square, then the products of two."""
     K, V = z_KV.shape
     products = [z_KV[:, a] * z_KV[:, b] for a in range(V) for b in range(a)]
     return np.column_stack([np.ones(K), z_KV, z_KV**2 / 2, *products])
 
 
 def _curvature(theta_P: Floats, V: int) -> Floats:
-    """The matrix of second derivatives, [V, V]; of many sets of coefficients [..., V, V]."""
+    """The matrix of second derivatives, [..., V, V]."""
     H_VV = np.zeros((*theta_P.shape[:-1], V, V))
     H_VV[..., np.arange(V), np.arange(V)] = theta_P[..., V + 1 : 2 * V + 1]
     rows, columns = np.tril_indices(V, -1)  # in the order of the products
@@ -217,7 +214,7 @@ def _curvature_and_slope(theta_P: Floats, z_V: Floats) -> Floats:
 
 
 def _drawn(theta_P: Floats, covariance_PP: Floats, dof: int, V: int, seed: int) -> Floats:
-    """The minimum of each of many quadratics drawn about the fitted one, [B, V]; of none where too many have none."""
+    """The minima of quadratics drawn about the fitted one, [B, V]; empty where too many have none."""
     draws = np.random.default_rng(seed)
     root_PP = np.linalg.cholesky(covariance_PP + 1e-14 * np.diag(np.diag(covariance_PP)))
     wide_B1 = np.sqrt(dof / draws.chisquare(dof, (_DRAWS, 1)))

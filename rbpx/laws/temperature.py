@@ -1,7 +1,7 @@
-"""The minimum of a convex loss that is known at a few nodes with its slope and curvature.
+"""Finds the minimum of a convex loss from its value, slope and curvature at a few nodes.
 
-Between two nodes the loss is the polynomial of degree 5 that has its value, slope and curvature at both; with h the
-distance of the nodes it is exact to h^6 / 46080 times the sixth derivative.
+Between two nodes the loss is the polynomial of degree 5 with the value, slope and curvature of both; with h the
+distance of the nodes its error is at most h^6 / 46080 times the sixth derivative.
 
 Shapes: B losses, J nodes, 3 for loss, slope and curvature.
 """
@@ -15,14 +15,10 @@ from rbpx.laws.numeric import Floats
 
 
 def minimum(loss_B3J: ArrayLike, beta_J: ArrayLike) -> tuple[Floats, Floats]:
-    """Where each loss is least, and its value there; at the first or last node if it falls towards it.
+    """Returns beta and loss at each minimum, [B] each; at the first or last node where a loss falls towards it.
 
-    Args:
-        loss_B3J: convex losses with slope and curvature at the nodes; NaN where a loss is not known.
-        beta_J: the nodes, rising.
-
-    Returns:
-        beta and loss, shape [B] each; NaN where a slope is.
+    `loss_B3J` has convex losses with slope and curvature at the rising nodes `beta_J`; where a slope is NaN, so is the
+    result.
     """
     beta, slope_BJ = np.asarray(beta_J, dtype=np.float64), np.asarray(loss_B3J)[:, 1]
     cell_B = np.clip((slope_BJ < 0).sum(axis=1) - 1, 0, len(beta) - 2)  # slopes rise
@@ -35,7 +31,7 @@ def minimum(loss_B3J: ArrayLike, beta_J: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def loss_at(beta: float | Floats, loss_B3J: ArrayLike, beta_J: Floats) -> Floats:
-    """Losses, one or many, at any points between the first and the last node."""
+    """Returns one or many losses at points between the first and the last node."""
     return np.asarray(_between(loss_B3J, beta_J)(beta))
 
 

@@ -1,4 +1,4 @@
-"""The law y = E + B D^-beta along training, after a warm-up.
+"""Fits the law y = E + B D^-beta to the checkpoints of a training after its warm-up.
 
 Shapes: T checkpoints in order, K candidates for the end of the warm-up.
 """
@@ -24,14 +24,12 @@ _ROUNDING: Final = 1e-12  # of ln y
 
 @dataclass(frozen=True)
 class AfterWarmUp:
-    """A law of the checkpoints from `first` on.
+    """A law of the checkpoints from index `first` on, in the order of D.
 
     Attributes:
-        first: index of the first checkpoint that follows the law, in the order of D.
-        law: of these checkpoints (method `offset`; its S is D, its C is B, its alpha is beta). Its intervals take the
-            checkpoints to scatter independently, which those of one training hardly do.
-        p: of each candidate for `first`, from 0: the probability of so large an F or a larger one if the law holds from
-            there on; empty where `first` was given.
+        law: method `offset`; its S is D, its C is B, its alpha is beta. Its intervals assume independent scatter, which
+            the checkpoints of one training hardly have.
+        p: of the F test of each candidate `first`, from 0; empty where the warm-up was given.
     """
 
     first: int
@@ -40,16 +38,12 @@ class AfterWarmUp:
 
 
 def fit_after_warm_up(D_T: Floats, y_T: Floats, warm_up: float | None = None) -> AfterWarmUp | None:
-    """Fit the law to the checkpoints after a warm-up that is given, or found; None where fewer than 5 are left.
+    """Fits the law to the checkpoints after a given or detected warm-up; None where fewer than 5 are left.
 
-    It is found by F tests of nested models. With k checkpoints described by a number of their own, and the law fitted
-    to the rest, SS_k is the sum of squares of ln y about it; K is half of the checkpoints. The warm-up ends at the
-    first k that is not rejected at 1 %: F = (SS_k - SS_K) / (K - k) over SS_K / (T - K - 3).
-
-    Args:
-        D_T: tokens of each checkpoint, ascending.
-        y_T: the quantity there, positive.
-        warm_up: tokens up to which (exclusive) checkpoints are left out; None to find it.
+    Checkpoints with D below `warm_up` are left out. Without it, F tests of nested models detect the warm-up: with k
+    checkpoints described by a number each and the law fitted to the rest, SS_k is the sum of squares of ln y about it;
+    K is half of the checkpoints. The warm-up ends at the first k that is not rejected at 1 %: F = (SS_k - SS_K) / (K -
+    k) over SS_K / (T - K - 3).
     """
     p_K = _p(np.log(D_T), np.log(y_T)) if warm_up is None else np.empty(0)
     first = int(np.argmax(p_K >= _REJECTED)) if len(p_K) else int(np.searchsorted(D_T, warm_up or 0.0))
@@ -66,7 +60,7 @@ def _p(x_T: Floats, ln_y_T: Floats) -> Floats:
     if K < 1:
         return np.empty(0)
     laws = [regress(x_T[k:] - x_T[k:].mean(), ln_y_T[k:], Method.offset) for k in range(K)]
-    # A law from a later checkpoint is never worse; what rounding misses of that is taken off.
+    # A law from a later checkpoint never fits worse; this removes violations by rounding.
     squares_K = np.maximum.accumulate([law.residual_N @ law.residual_N for law in laws][::-1])[::-1]
     squares_K = np.maximum(squares_K, T * _ROUNDING**2)
     n_more_K, dof = np.maximum(K - 1 - np.arange(K), 1), T - (K - 1) - _N_CONSTANTS

@@ -13,7 +13,7 @@ from rbpx.display.chart.laws import series_figure
 from rbpx.display.view import Value
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
-from rbpx.laws.losses.curve import Curve
+from rbpx.laws.losses.curve import LossCurve
 from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.runs.points.losses import Pairs
 
@@ -25,7 +25,11 @@ def said_of_families(pairs: Pairs, p: float) -> str:
 
 
 def line_of(
-    pairs: Pairs, family: str | None, calibration: Calibration | None, x: Sequence[float], curve: Curve | None = None
+    pairs: Pairs,
+    family: str | None,
+    calibration: Calibration | None,
+    x: Sequence[float],
+    curve: LossCurve | None = None,
 ) -> Rows:
     """What is fitted by x as measured, with the band of new models, or a curve in that band; empty where nothing is."""
     if calibration is None:

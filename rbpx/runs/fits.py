@@ -16,10 +16,10 @@ from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.parameters import PINNABLE
 from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
-from rbpx.laws.priors import NO_PINS, NotGiven, Pins
+from rbpx.laws.priors import NO_PRIORS, ImpossiblePrior, Priors
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status
@@ -54,7 +54,7 @@ class Law:
     backtests: tuple[Backtest, ...] = ()
 
 
-def fit_points(points: Points, method: Method, pins: Pins = NO_PINS) -> Law:
+def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:
     """Fit one law to its points and judge it by `rbpx.laws.prediction.verdict`.
 
     A doubt known beforehand is one of its reasons, or prevents the fit.
@@ -64,7 +64,7 @@ def fit_points(points: Points, method: Method, pins: Pins = NO_PINS) -> Law:
 
 
 def fit_all(
-    series: Sequence[Points], method: Method, compares: bool = True, pins: Pins = NO_PINS, over: float = 1.0
+    series: Sequence[Points], method: Method, compares: bool = True, pins: Priors = NO_PRIORS, over: float = 1.0
 ) -> list[Law]:
     """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares.
 
@@ -81,7 +81,7 @@ def fit_all(
         return [_fit(points, method, pins, over, compares) for points in series]
 
 
-def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool) -> Law:
+def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bool) -> Law:
     """One law, judged."""
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
@@ -120,7 +120,7 @@ def _replicates(points: Points, signed: bool) -> Replicates | None:
     return Replicates.of(sign * points.y_BN, points.n_effective)
 
 
-def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: float) -> None:
+def _check_unequal(series: Sequence[Points], method: Method, pins: Priors, over: float) -> None:
     what = f"over={over:g}" if over != 1 else ""
     what = what or ("a column weight" if any(points.weight_N is not None for points in series) else "")
     beside = next((f"{name}={pin}" for name, pin in pins.items()), "" if method is Method.ols else f"method={method}")
@@ -137,11 +137,11 @@ def naming(title: str) -> Iterator[None]:
     """
     try:
         yield
-    except NotGiven as error:
+    except ImpossiblePrior as error:
         raise RbpxError(f"{title}: {error}") from error
 
 
-def pinning(method: Method, pins: Pins) -> Method:
+def pinning(method: Method, pins: Priors) -> Method:
     """How a law with given constants is fitted: with an E by `offset`.
 
     Raises:
@@ -211,7 +211,7 @@ def alike(rows: Sequence[Record]) -> list[Record]:
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def with_cells(group: Group, rows: list[Record], cells: Sequence[Cell]) -> list[Record]:
+def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> list[Record]:
     """Rows for programs with one for each best of a sweep, of kind cell, after those of laws; the same without any."""
     if not cells:
         return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis, Place, SizeBy
+from rbpx.laws.names import Axis, SchedulePhase, SizeBy
 from rbpx.status import Status
 from rbpx.ties import Ties
 
@@ -81,7 +81,7 @@ class Run:
     schedule: str | None = None
     schedule_tokens: int | None = None
     lr: float | None = None
-    place: Place | None = None
+    place: SchedulePhase | None = None
     axis: Axis = Axis.S
     size_by: SizeBy = SizeBy.total
 

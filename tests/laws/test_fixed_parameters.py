@@ -12,7 +12,7 @@ from rbpx.laws.names import Method, Objective
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors, posterior_weights
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Given, NotGiven, Pin
+from rbpx.laws.priors import FixedValues, ImpossiblePrior, Prior
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
@@ -64,7 +64,7 @@ CASES = (
 @pytest.mark.parametrize(("given", "method"), CASES, ids=str)
 def test_the_rest_of_a_law_is_that_of_least_squares(given: dict[str, float], method: Method) -> None:
     y = given_law(0)
-    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Pin(value) for name, value in given.items()})
+    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Prior(value) for name, value in given.items()})
     least, free = squares(y, given, method)
     now = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value}
     for name, value in {**given, **free}.items():
@@ -79,7 +79,7 @@ def test_the_rest_of_a_law_is_that_of_least_squares(given: dict[str, float], met
 def test_a_value_is_tested_by_the_squares_with_it_and_without(given: dict[str, float], method: Method) -> None:
     y = given_law(0)
     ((name, value),) = given.items()
-    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Pin(value)})
+    fit = fit_law_with_priors(GIVEN_S, y, None, method, {name: Prior(value)})
     free, held = squares(y, {}, method)[0], squares(y, given, method)[0]
     dof = len(GIVEN_S) - (3 if method is Method.offset else 2)
     (about,) = fit.pinned
@@ -90,7 +90,7 @@ def test_a_value_is_tested_by_the_squares_with_it_and_without(given: dict[str, f
 @pytest.mark.parametrize("sd", [0.002, 0.02, 1.0])
 def test_a_prior_is_weighed_by_the_points(sd: float) -> None:
     """The posterior of E on a fine grid: the density of the prior times SSE^(-dof / 2)."""
-    y, prior = given_law(1), Pin(1.69, sd)
+    y, prior = given_law(1), Prior(1.69, sd)
     fit = fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": prior})
     grid = np.linspace(max(0.0, 1.69 - 6 * sd), min(1.69 + 6 * sd, y.min() * 0.999), 4001)
     grid = grid[np.abs(grid - 1.7) < 0.1]
@@ -112,10 +112,10 @@ def test_a_prior_is_weighed_by_the_points(sd: float) -> None:
 def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
     y = given_law(2)
     pinned, free = (
-        fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7)}),
+        fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Prior(1.7)}),
         fit_power_law(GIVEN_S, y, method=Method.offset),
     )
-    narrow, wide = (fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Pin(1.7, sd)}) for sd in (1e-6, 1e9))
+    narrow, wide = (fit_law_with_priors(GIVEN_S, y, None, Method.offset, {"E": Prior(1.7, sd)}) for sd in (1e-6, 1e9))
     assert narrow.alpha.value == pytest.approx(pinned.alpha.value, rel=1e-4)
     assert narrow.alpha.hi == pytest.approx(pinned.alpha.hi, rel=1e-3)
     assert wide.alpha.value == pytest.approx(free.alpha.value, rel=0.01)
@@ -124,14 +124,14 @@ def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
 @pytest.mark.parametrize(
     ("pins", "said"),
     [
-        ({"E": Pin(3.0)}, r"^E=3 is impossible: E is at least 0 and below .*, the smallest value$"),
-        ({"E": Pin(-1.0)}, "^E=-1 is impossible"),
-        ({"E": Pin(9.0, 0.1)}, r"^E=9 \+- 0.1 is impossible"),
-        ({"C": Pin(0.0)}, "^C=0 is impossible: C is above 0$"),
+        ({"E": Prior(3.0)}, r"^E=3 is impossible: E is at least 0 and below .*, the smallest value$"),
+        ({"E": Prior(-1.0)}, "^E=-1 is impossible"),
+        ({"E": Prior(9.0, 0.1)}, r"^E=9 \+- 0.1 is impossible"),
+        ({"C": Prior(0.0)}, "^C=0 is impossible: C is above 0$"),
     ],
 )
-def test_a_constant_that_cannot_be_is_refused_by_its_own_bounds(pins: dict[str, Pin], said: str) -> None:
-    with pytest.raises(NotGiven, match=said):
+def test_a_constant_that_cannot_be_is_refused_by_its_own_bounds(pins: dict[str, Prior], said: str) -> None:
+    with pytest.raises(ImpossiblePrior, match=said):
         fit_law_with_priors(GIVEN_S, given_law(0), None, Method.offset, pins)
 
 
@@ -157,15 +157,15 @@ def test_predictions_hold_where_the_truth_is_of_the_prior() -> None:
 @pytest.mark.parametrize("values", [{"E": 1.7}, {"alpha": 0.34, "E": 1.7}, {"C": 400.0, "E": 1.7}], ids=str)
 def test_an_exact_law_with_its_constants_given_is_continued(values: dict[str, float]) -> None:
     y = GIVEN["E"] + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"]
-    (answer,) = average_forms(GIVEN_S, y, [1e12], [Given(values)])
+    (answer,) = average_forms(GIVEN_S, y, [1e12], [FixedValues(values)])
     assert answer.y == pytest.approx(GIVEN["E"] + GIVEN["C"] * 1e12 ** -GIVEN["alpha"], rel=1e-5)
 
 
 @pytest.mark.parametrize("values", [{"E": 1.7}, {"alpha": 0.34}, {"C": 400.0}], ids=str)
 def test_values_that_are_given_twice_count_as_once(values: dict[str, float]) -> None:
     y = (GIVEN["E"] + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"]) * np.exp(0.01 * np.cos(GIVEN_S))
-    (once,) = average_forms(GIVEN_S, y, [1e12], [Given(values)])
-    (twice,) = average_forms(GIVEN_S, y, [1e12], [Given(values, 0.25), Given(values, 0.75)])
+    (once,) = average_forms(GIVEN_S, y, [1e12], [FixedValues(values)])
+    (twice,) = average_forms(GIVEN_S, y, [1e12], [FixedValues(values, 0.25), FixedValues(values, 0.75)])
     assert [twice.lo, twice.y, twice.hi] == pytest.approx([once.lo, once.y, once.hi], rel=1e-9)
 
 
@@ -182,7 +182,7 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
         return np.asarray(fit - runs.y_N)
 
     end = least_squares(residual, np.zeros(len(free)), x_scale="jac", ftol=1e-15, xtol=1e-15, gtol=1e-15)
-    pins = {name: Pin(GIVEN_SURFACE[name]) for name in names}
+    pins = {name: Prior(GIVEN_SURFACE[name]) for name in names}
     fit = fit_surface_with_priors(runs, "chinchilla", pins, n_replicates=0, objective=Objective.least_squares)
     assert fit.objective == pytest.approx(2 * end.cost, rel=1e-8)
     for name, at in zip(free, end.x, strict=True):
@@ -194,7 +194,9 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
 def test_kaplans_constants_may_be_given_in_their_own_unit() -> None:
     S, D = given_surface(0).S_N, given_surface(0).D_N
     y = ((3e13 / S) ** (0.08 / 0.1) + 5e12 / D) ** 0.1
-    fit = fit_surface_with_priors(Runs.of(S, D, y), "kaplan", {"N_c": Pin(3e13), "alpha_D": Pin(0.1)}, n_replicates=0)
+    fit = fit_surface_with_priors(
+        Runs.of(S, D, y), "kaplan", {"N_c": Prior(3e13), "alpha_D": Prior(0.1)}, n_replicates=0
+    )
     assert fit.constants["D_c"].value == pytest.approx(5e12, rel=1e-5)
     assert fit.constants["alpha_N"].value == pytest.approx(0.08, rel=1e-6)
 
@@ -209,7 +211,7 @@ def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
     runs = given_surface(3)
     free, prior, pinned = (
         fit_surface_with_priors(runs, "chinchilla", pins, n_replicates=50)
-        for pins in ({}, {"E": Pin(1.6, 0.03)}, {"E": Pin(1.6)})
+        for pins in ({}, {"E": Prior(1.6, 0.03)}, {"E": Prior(1.6)})
     )
     betas = [fit.constants["beta"] for fit in (pinned, prior, free)]
     assert betas[0].value < betas[1].value < betas[2].value

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.learning.curves import drawn_smooth, fit_powers, fit_sigmoids
+from rbpx.laws.learning.curves import fit_powers, fit_sigmoids, simulate_power_laws
 from rbpx.laws.learning.kinds import Kind, kinds
-from rbpx.laws.learning.reconstruction import explained, left_out, slopes_beside
+from rbpx.laws.learning.reconstruction import cross_validated_losses, neighbour_slopes, r_squared
 
 X = np.linspace(np.log(1e5), np.log(1e7), 8)
 REACH = X[-1] - X[0]
@@ -117,32 +117,32 @@ def test_at_most_one_flat_token_of_twenty_is_told_from_a_constant(T: int) -> Non
 
 def test_a_left_out_point_does_not_move_what_is_said_of_it() -> None:
     y, _ = drawn(50, seed=9)
-    found = left_out(X, y)
+    found = cross_validated_losses(X, y)
     for at in range(1, 7):
         other = y.copy()
         other[:, at] += 1.0
-        again = left_out(X, other)
+        again = cross_validated_losses(X, other)
         np.testing.assert_array_equal(again[:, :, at - 1, 1], found[:, :, at - 1, 1])
 
 
 def test_slopes_beside_a_point_are_differences_to_its_neighbours() -> None:
     level = np.array([[[3.0, 2.0, 0.5]] * 6])
     expected = [slope for at in range(1, 7) for slope in (-1.0 / (X[at] - X[at - 1]), -1.5 / (X[at + 1] - X[at]))]
-    np.testing.assert_allclose(slopes_beside(X, level)[0], expected)
+    np.testing.assert_allclose(neighbour_slopes(X, level)[0], expected)
 
 
 def test_explained_is_one_for_what_is_measured_and_not_for_its_mean() -> None:
     measured = np.array([[1.0, 2.0, 4.0]])
-    assert explained(measured, measured)[0] == 1
-    assert explained(measured, np.full((1, 3), 7 / 3))[0] == pytest.approx(0)
-    assert np.isnan(explained(np.ones((1, 3)), measured)[0])
+    assert r_squared(measured, measured)[0] == 1
+    assert r_squared(measured, np.full((1, 3), 7 / 3))[0] == pytest.approx(0)
+    assert np.isnan(r_squared(np.ones((1, 3)), measured)[0])
 
 
 def test_a_drawn_world_is_smooth_and_as_noisy_as_measured() -> None:
     rng = np.random.default_rng(10)
     smooth = 2 + 5 * np.exp(-0.8 * (X - X[0])) * rng.uniform(0.5, 1, (5000, 1))
     y = smooth + 0.2 * rng.normal(size=smooth.shape)
-    drawn_world = drawn_smooth(fit_powers(X, y), X, seed=1)
+    drawn_world = simulate_power_laws(fit_powers(X, y), X, seed=1)
     noise = drawn_world - smooth
     assert np.abs(noise.mean(axis=0)).max() < 0.03
     assert noise.std() == pytest.approx(0.2 * (1 + 3 / 8) ** 0.5, rel=0.15)  # that of the fit itself is added
@@ -154,7 +154,7 @@ def test_without_a_step_a_rebuild_is_good_all_the_same() -> None:
     c = rng.uniform(0.2, 1.2, (3000, 1))
     y = rng.uniform(0, 3, (3000, 1)) + rng.uniform(2, 6, (3000, 1)) * np.exp(-c * (X - X[0]))
     y = np.abs(y + 0.2 * rng.normal(size=y.shape))
-    found = left_out(X, y)
+    found = cross_validated_losses(X, y)
     measured = np.stack([y[:, at - 1 : at + 2].mean(axis=0) for at in range(1, 7)])[None]
     rebuilt = found[0].mean(axis=0)[None].astype(float)
-    assert explained(slopes_beside(X, measured), slopes_beside(X, rebuilt))[0] > 0.85
+    assert r_squared(neighbour_slopes(X, measured), neighbour_slopes(X, rebuilt))[0] > 0.85

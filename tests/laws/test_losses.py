@@ -13,8 +13,8 @@ from scipy.optimize import curve_fit
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_curve, fit_losses, kappa_of
-from rbpx.laws.losses.guessing import compared_as_misses, misses_of, odds
-from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, Source, noise_of
+from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
+from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, NoiseSource, noise_of
 from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.power.predictor import Prediction
 from rbpx.laws.prediction.verdict import Backtest
@@ -26,7 +26,7 @@ from tests.support.loss_pairs import E_X, E_Y, TRUE, covariance, drawn, losses, 
 Floats = NDArray[np.float64]
 
 
-@pytest.mark.parametrize("noise", [EQUAL, NONE_IN_X, NONE_IN_Y, Noise(covariance(2, 1, 0.7), Source.seeds)])
+@pytest.mark.parametrize("noise", [EQUAL, NONE_IN_X, NONE_IN_Y, Noise(covariance(2, 1, 0.7), NoiseSource.seeds)])
 def test_two_power_laws_in_S_are_one_curve_with_their_constants(noise: Noise) -> None:
     fit = fit_losses(points(*losses(np.geomspace(1e6, 1e9, 8)), noise), noise)
     assert {name: fit.constants[name].value for name in CONSTANTS} == pytest.approx(TRUE, rel=1e-6)
@@ -57,7 +57,7 @@ def test_the_slope_of_a_straight_line_is_that_of_deming() -> None:
     ratio = 4.0  # of the variance of ln y over that of ln x
     (xx, xy), (_, yy) = np.cov(ln_x, ln_y)
     deming = (yy - ratio * xx + math.sqrt((yy - ratio * xx) ** 2 + 4 * ratio * xy**2)) / (2 * xy)
-    noise = Noise(np.diag([1.0, ratio]), Source.assumed)
+    noise = Noise(np.diag([1.0, ratio]), NoiseSource.assumed)
     assert fit_losses(LossPoints(ln_x, ln_y, noise.C_22), noise).slope.value == pytest.approx(deming, rel=1e-5)
 
 
@@ -111,12 +111,12 @@ def test_the_covariance_is_of_seeds_else_of_documents_else_assumed() -> None:
     models = ["a", "a", "b", "b", "c", "c"]
     halves = (z_N2[::2] - z_N2[1::2]) / 2
     of_seeds = noise_of(z_N2, models)
-    assert of_seeds.source is Source.seeds
+    assert of_seeds.source is NoiseSource.seeds
     assert of_seeds.C_22 == pytest.approx(2 * halves.T @ halves / 3)
     own = rng.multivariate_normal([0, 0], covariance(0.3, 0.1, 0.8), size=(2000, 6))
     z_BN2 = z_N2 + own + rng.normal(size=(2000, 1, 2))  # what moves all models alike is no error of one
     same, apart = (noise_of(z_N2, range(6), z_BN2, is_same) for is_same in (True, False))
-    assert same.source is apart.source is Source.documents
+    assert same.source is apart.source is NoiseSource.documents
     assert same.ratio == pytest.approx(3, rel=0.05)
     assert same.correlation == pytest.approx(0.8, abs=0.03)
     assert apart.correlation == 0
@@ -176,14 +176,14 @@ def test_families_off_each_other_share_no_curve_and_others_are_rarely_rejected()
 def test_intervals_of_constants_and_predictions_hold() -> None:
     """Those of 95 % do as often in 999 of 1,000 sets of 10 draws, by the binomial."""
     C_22 = covariance(0.01, 0.006, 0.5)
-    held = of_loss_curve(10, C_22, Noise(C_22, Source.seeds), 10, np.geomspace(1e6, 1e9, 10))
+    held = of_loss_curve(10, C_22, Noise(C_22, NoiseSource.seeds), 10, np.geomspace(1e6, 1e9, 10))
     assert min(held.values()) >= fewest(10, n_counts=len(held)), held
 
 
 def compared_of_tasks(accuracy: Floats, x: Floats, chance: float) -> tuple[Backtest, ...]:
     above = accuracy > chance
     tests = hold_out_best(x[above], odds(1 - accuracy[above], chance))
-    return tuple(compared_as_misses(test, chance) for test in tests)
+    return tuple(backtest_of_misses(test, chance) for test in tests)
 
 
 def test_odds_of_misses_are_those_of_the_accuracy_and_come_back() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rbpx.laws.counts.passing import Tally, climb, model_scatter, slopes
+from rbpx.laws.counts.passing import PassCounts, maximise_likelihood, model_scatter, slopes
 
 N = 5
 
@@ -31,13 +31,13 @@ def test_sets_that_are_searched_together_end_where_each_does_alone_and_a_plain_s
     p_C = np.exp(-N * np.exp(-1.2 - 0.4 * x_C))
     passed_BC = rng.binomial(400, p_C, (40, 7)).astype(float)
     r_BC = least_r * rng.random((40, 1)) + np.zeros(7)
-    tally = Tally(x_C, np.full(7, float(N)), passed_BC, np.broadcast_to(trials_C, (40, 7)), r_BC)
+    tally = PassCounts(x_C, np.full(7, float(N)), passed_BC, np.broadcast_to(trials_C, (40, 7)), r_BC)
     start_BP = np.tile([0.5, 0.0], (40, 1))
-    together = climb(tally, start_BP)
+    together = maximise_likelihood(tally, start_BP)
     known_B = np.isfinite(together.theta_BP).all(axis=1)
     assert known_B.sum() >= 10, "a maximum was meant to be found of some sets"
     for at in range(40):
-        alone = climb(tally.of(np.array([at])), start_BP[at : at + 1])
+        alone = maximise_likelihood(tally.of(np.array([at])), start_BP[at : at + 1])
         np.testing.assert_allclose(alone.theta_BP[0], together.theta_BP[at], rtol=1e-9)
     for at in np.flatnonzero(known_B)[:10]:
         best = minimize(
@@ -55,12 +55,12 @@ def test_few_resampled_documents_scatter_more_than_their_resamples_say() -> None
     rng, x_C = np.random.default_rng(5), np.linspace(-2, 2, 6)
     p_C = np.exp(-N * np.exp(-1.2 - 0.4 * x_C))
 
-    def drawn(n: int) -> Tally:
+    def drawn(n: int) -> PassCounts:
         passed_BC = rng.binomial(400, p_C, (n, 6)).astype(float)
-        return Tally(x_C, np.full(6, float(N)), passed_BC, np.full((n, 6), 400.0), np.zeros((n, 6)))
+        return PassCounts(x_C, np.full(6, float(N)), passed_BC, np.full((n, 6), 400.0), np.zeros((n, 6)))
 
     one = drawn(1)
-    theta_BP = climb(one, np.array([[0.5, 0.0]])).theta_BP
+    theta_BP = maximise_likelihood(one, np.array([[0.5, 0.0]])).theta_BP
     at, again = slopes(theta_BP, one), slopes(np.repeat(theta_BP, 30, axis=0), drawn(30))
     fisher_PP = np.linalg.inv(at.information_BPP[0])
     many, two = (model_scatter(x_C, at, fisher_PP, (again, fisher_PP), n) for n in (None, 2))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rbpx.laws.ranks.closure import fit_form
-from rbpx.laws.ranks.quadrature import places_of
-from rbpx.laws.ranks.shapes import RANK_FORMS, derive, mixed
+from rbpx.laws.ranks.quadrature import nodes_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, derive, ln_mixture
 from tests.support.draws import fewest
-from tests.support.rank_ladders import AT, K, S, V, at_places, counts, every, held_out_sizes, ladder
+from tests.support.rank_ladders import AT, K, S, V, at_nodes, counts, every, held_out_sizes, ladder
 
 
 @pytest.mark.parametrize("name", sorted(RANK_FORMS))
@@ -22,8 +22,8 @@ def test_shares_sum_to_one_and_what_follows_is_that_of_plain_sums(name: str) -> 
     entropy = -(p_V * np.log(p_V)).sum(axis=1)
     logs = np.log(np.where(parts > 0, parts, 1.0))
     own = -(weights * (parts * logs).sum(axis=-1)).sum(axis=-1)
-    places = places_of(V, K)
-    found = derive(form.shares(theta, places), places)
+    nodes = nodes_of(V, K)
+    found = derive(form.shares(theta, nodes), nodes)
     np.testing.assert_allclose(found, np.column_stack([*upto, entropy, own]), rtol=1e-9, atol=1e-12)
     assert np.all(found[:, -1] <= found[:, -2] + 1e-12)  # knowing the kind of a token never costs
     assert (parts.shape[-2] == 1) == bool(np.allclose(found[:, -1], found[:, -2], rtol=1e-12))
@@ -31,12 +31,12 @@ def test_shares_sum_to_one_and_what_follows_is_that_of_plain_sums(name: str) -> 
 
 @pytest.mark.parametrize("name", sorted(AT))
 def test_a_drawn_ladder_gives_its_parameters_back(name: str) -> None:
-    theta_NP, places, form = ladder(name), places_of(V, K), RANK_FORMS[name]
-    seen_NQ = at_places(places, counts(np.random.default_rng(1), name, theta_NP, 2_000_000))
-    fit = fit_form(form, places, S, seen_NQ)
+    theta_NP, nodes, form = ladder(name), nodes_of(V, K), RANK_FORMS[name]
+    seen_NQ = at_nodes(nodes, counts(np.random.default_rng(1), name, theta_NP, 2_000_000))
+    fit = fit_form(form, nodes, S, seen_NQ)
     assert fit.converged
     np.testing.assert_allclose(fit.theta(S), theta_NP, atol=0.05)
-    truth = float((seen_NQ * mixed(form.shares(theta_NP, places))).sum())
+    truth = float((seen_NQ * ln_mixture(form.shares(theta_NP, nodes))).sum())
     assert truth <= fit.loglik < truth + 40  # of 2 P parameters the gain is about P nats
 
 
@@ -44,10 +44,10 @@ def test_a_family_alone_is_fitted_as_the_verb_ranks_does() -> None:
     from rbpx.laws.ranks.distribution import fit_distribution
 
     seen_V = counts(np.random.default_rng(2), "shifted_cut_off", ladder("shifted_cut_off")[-1:])[0]
-    places = places_of(V, K)
+    nodes = nodes_of(V, K)
     for name in ("power_law", "power_law_cutoff", "weibull", "zipf_mandelbrot"):
         own = fit_distribution(name, np.arange(1.0, V + 1), seen_V, V)
-        fit = fit_form(RANK_FORMS[name], places, S[-1:], at_places(places, seen_V[None]))
+        fit = fit_form(RANK_FORMS[name], nodes, S[-1:], at_nodes(nodes, seen_V[None]))
         assert own.loglik is not None
         assert fit.loglik == pytest.approx(own.loglik, rel=1e-8)
         np.testing.assert_allclose(fit.theta(S[-1:])[0], own.theta, rtol=1e-3, atol=1e-4)

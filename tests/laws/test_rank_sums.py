@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rbpx.laws.ranks.family import FAMILIES
-from rbpx.laws.ranks.quadrature import every_place, places_of
+from rbpx.laws.ranks.quadrature import every_rank, nodes_of
 from tests.support.singly import derived_power_law, derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that
@@ -22,7 +22,7 @@ THETAS = {  # as fits to real ranks have them, and far from that
 @pytest.mark.parametrize("V", [1, 20, 33, 700, 50_304])
 @pytest.mark.parametrize("name", THETAS)
 def test_a_family_and_its_slopes_sum_as_over_every_rank(name: str, V: int) -> None:
-    family, nodes, x_V = FAMILIES[name], places_of(V), np.arange(1, V + 1, dtype=np.float64)
+    family, nodes, x_V = FAMILIES[name], nodes_of(V), np.arange(1, V + 1, dtype=np.float64)
     for theta in map(np.array, THETAS[name]):
         ln_weight_V, ln_weight_Q = family.ln_weight(theta, x_V, V), family.ln_weight(theta, nodes.x_Q, V)
         w_V, w_Q = np.exp(ln_weight_V - ln_weight_V.max()), np.exp(ln_weight_Q - ln_weight_V.max()) * nodes.weight_Q
@@ -37,7 +37,7 @@ def test_counts_moved_to_the_nodes_give_the_same_likelihood(name: str, V: int) -
     rng = np.random.default_rng(0)
     rank_R = np.unique(rng.integers(1, V + 1, 3_000)).astype(np.float64)
     n_R = rng.integers(1, 1_000, len(rank_R)).astype(np.float64)
-    nodes, family = places_of(V), FAMILIES[name]
+    nodes, family = nodes_of(V), FAMILIES[name]
     n_Q = nodes.moved(rank_R, n_R)
     assert n_Q.sum() == pytest.approx(n_R.sum(), rel=1e-12)
     for theta in map(np.array, THETAS[name]):
@@ -47,7 +47,7 @@ def test_counts_moved_to_the_nodes_give_the_same_likelihood(name: str, V: int) -
 
 def test_a_block_ends_at_each_break() -> None:
     breaks = (1, 1_000, 40, 1_001, 50_304, 60_000)
-    nodes = places_of(50_304, breaks)
+    nodes = nodes_of(50_304, breaks)
     found = [nodes.weight_Q[:n].sum() for n in nodes.upto_K]
     assert found == pytest.approx(np.minimum(breaks, 50_304), rel=1e-13)
     assert len(nodes.x_Q) < 500
@@ -75,6 +75,6 @@ def test_derived_curves_are_those_of_every_rank_however_steep(V: int) -> None:
 
 
 def test_every_rank_can_be_a_node() -> None:
-    nodes = every_place(12, [1, 5, 12])
+    nodes = every_rank(12, [1, 5, 12])
     assert nodes.x_Q.tolist() == list(range(1, 13))
     assert nodes.upto_K.tolist() == [1, 5, 12]

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 X = np.linspace(0, 2, 9)
 START = np.array([1.0, 1.0, 0.1])
@@ -40,11 +40,11 @@ def alone(y_N: Floats, lower: tuple[float, ...]) -> Any:
 def test_least_squares_of_many_sets_are_those_of_scipy_one_by_one(lower: tuple[float, ...]) -> None:
     y_NB = drawn(60)
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         fit_NB, J_PNB = curves(theta_PB)
         return squares(fit_NB - y_NB[:, sets], J_PNB)
 
-    found = minimise(objective, np.tile(START[:, None], 60), lower, np.inf, End(step=1e-9), at_once=25)
+    found = minimise(objective, np.tile(START[:, None], 60), lower, np.inf, StoppingRule(step=1e-9), at_once=25)
     assert found.converged_B.all()
     for at in range(60):
         one = alone(y_NB[:, at], lower)
@@ -55,7 +55,7 @@ def test_least_squares_of_many_sets_are_those_of_scipy_one_by_one(lower: tuple[f
 def test_a_parameter_whose_bounds_are_equal_is_held() -> None:
     y_NB = drawn(5)
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         fit_NB, J_PNB = curves(theta_PB)
         return squares(fit_NB - y_NB[:, sets], J_PNB)
 
@@ -69,13 +69,13 @@ def test_a_parameter_whose_bounds_are_equal_is_held() -> None:
 def test_a_valley_of_rosenbrock_is_followed_to_its_end_and_to_a_bound() -> None:
     """Second derivatives that are not positive definite on the way, and a bound across the valley."""
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         x, y = theta_PB
         value_B = (1 - x) ** 2 + 100 * (y - x**2) ** 2
         slope_PB = np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)])
         curve_PPB = np.array([[2 - 400 * (y - 3 * x**2), -400 * x], [-400 * x, 200 + 0 * x]])
         scale_PPB = np.array([[2 + 800 * x**2, 0 * x], [0 * x, 200 + 0 * x]])
-        return Local(value_B, slope_PB, curve_PPB, scale_PPB)
+        return LocalQuadratic(value_B, slope_PB, curve_PPB, scale_PPB)
 
     start_PB = np.array([[-1.2, 3.0], [1.0, -2.0]])
     free = minimise(objective, start_PB)
@@ -88,9 +88,9 @@ def test_a_valley_of_rosenbrock_is_followed_to_its_end_and_to_a_bound() -> None:
 def test_what_falls_for_ever_has_not_converged() -> None:
     """Newton's steps down exp(-x) are of length 1."""
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         value_B = np.exp(-theta_PB[0])
-        return Local(value_B, -value_B[None], value_B[None, None], value_B[None, None])
+        return LocalQuadratic(value_B, -value_B[None], value_B[None, None], value_B[None, None])
 
-    found = minimise(objective, np.zeros((1, 1)), end=End(most_steps=50))
+    found = minimise(objective, np.zeros((1, 1)), end=StoppingRule(most_steps=50))
     assert not found.converged_B[0]

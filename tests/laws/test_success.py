@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.success.chain import independent_points, known, plausible_curves, success
+from rbpx.laws.success.chain import independent_points, measured_feature, plausible_curves, predict_success
 from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
 from tests.support.coverage import of_success
 from tests.support.draws import fewest
@@ -74,11 +74,11 @@ def test_plausible_curves_lie_about_the_truth_and_keep_to_their_bounds() -> None
     of = plausible_curves(x_N, y_N, 30, 0.25, None, 1000, 0)
     a_J, _, h_J, b_J = of[:, :4].T
     assert np.all((b_J <= 1) & (a_J <= 0) & (h_J > 0) & (a_J + b_J >= 0))
-    at = [success(TRUE, of, known(x), 0) for x in (0.7, 1.1, 1.8)]
+    at = [predict_success(TRUE, of, measured_feature(x), 0) for x in (0.7, 1.1, 1.8)]
     assert all(each.ends is not None and each.ends[1] - each.ends[0] < 0.03 for each in at)
     assert [each.value for each in at] == [TRUE(x) for x in (0.7, 1.1, 1.8)]
     # Beyond the points the anchor, which is not true here, may or may not count.
-    low = success(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), known(0.05), 0)
+    low = predict_success(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), measured_feature(0.05), 0)
     assert low.ends is not None
     assert low.ends[0] < TRUE(0.05) < low.ends[1]
 

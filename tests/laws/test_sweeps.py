@@ -10,15 +10,15 @@ import pytest
 
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.unequal import RunWeights
-from rbpx.laws.sweeps import How, best_of
-from rbpx.laws.tuning import tuned
+from rbpx.laws.sweeps import SweepMethod, best_of
+from rbpx.laws.tuning import fit_tuned_level
 from tests.support.coverage import BATCH, BEST, LR, badly_tuned, of_sweep, of_well_tuned_runs, sweep
 from tests.support.draws import fewest
 
 
 def test_without_noise_the_best_is_that_of_the_quadratic() -> None:
     best = best_of(sweep(0, scatter=0.0), {"lr": LR, "batch": BATCH})
-    assert best.how is How.quadratic
+    assert best.how is SweepMethod.quadratic
     assert best.y.value == pytest.approx(BEST["y"], abs=1e-9)
     assert best.at["lr"].value == pytest.approx(BEST["lr"], rel=1e-6)
     assert best.at["batch"].value == pytest.approx(BEST["batch"], rel=1e-6)
@@ -36,12 +36,12 @@ def test_the_least_of_noisy_runs_is_too_low_and_the_minimum_of_the_quadratic_is_
 def test_seeds_have_a_mean_and_a_cell_without_noise_its_least() -> None:
     y = np.array([2.51, 2.53, 2.49, 2.8])
     seeds = best_of(y, {"lr": np.array([1e-3, 1e-3, 1e-3, 1e-2])}, are_seeds=True)
-    assert (seeds.how, seeds.n_used) == (How.seeds, 3)
+    assert (seeds.how, seeds.n_used) == (SweepMethod.seeds, 3)
     assert seeds.y.value == pytest.approx(2.51)
     assert seeds.y.hi - seeds.y.value == pytest.approx(4.3027 * 0.02 / math.sqrt(3), rel=1e-3)  # Student's t, 2 dof
     few = best_of(np.array([2.5, 2.6]), {"lr": np.array([1e-3, 2e-3])})
-    assert (few.how, few.y.value, few.y.lo) == (How.least, 2.5, None)
-    assert best_of(np.array([2.5]), {}).how is How.only
+    assert (few.how, few.y.value, few.y.lo) == (SweepMethod.least, 2.5, None)
+    assert best_of(np.array([2.5]), {}).how is SweepMethod.only
 
 
 def test_the_best_of_step_law_is_that_of_a_plain_quadratic_through_the_runs_nearest_to_it(shared_data: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_best_of_step_law_is_that_of_a_plain_quadratic_through_the_runs_near
     for runs in cells.values():
         lr, batch, y = np.array(runs).T
         best = best_of(y, {"lr": lr, "batch": batch})
-        assert best.how is How.quadratic
+        assert best.how is SweepMethod.quadratic
         lower += best.y.value > y.min()
         near = best.weight_N != 0
         u, v = np.log(lr[near] / best.at["lr"].value), np.log(batch[near] / best.at["batch"].value)
@@ -78,7 +78,7 @@ def test_the_level_of_well_tuned_runs_is_that_which_was_drawn() -> None:
     left = 0.01 * rng.standard_normal((1, 4000)) + np.where(
         rng.random((1, 4000)) < 0.3, rng.exponential(0.1, (1, 4000)), 0
     )
-    found = tuned(left, np.ones((1, 4000)))
+    found = fit_tuned_level(left, np.ones((1, 4000)))
     assert found.level_B[0] == pytest.approx(0, abs=0.001)
     assert found.sd_B[0] == pytest.approx(0.01, rel=0.1)
     assert found.share_B[0] == pytest.approx(0.3, abs=0.05)

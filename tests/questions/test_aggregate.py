@@ -9,12 +9,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from rbpx.laws.counts.chances import (
-    Learned,
+    HitModel,
     blocks_of,
     derivatives,
     hit_chance,
     hit_given_outcome,
-    judge,
+    score_chances,
     unbiased_risk,
 )
 from rbpx.laws.counts.chances import learn as learn_blocks
@@ -29,7 +29,7 @@ def tokens(rng: Any, Q: int, N: int, theta: Any = THETA) -> tuple[Any, Any]:
     return x_QNF, rng.random((Q, N)) < expit(x_QNF @ theta)
 
 
-def learn(x_QNF: Any, passed_Q: Any, start_F: Any = None) -> Learned:
+def learn(x_QNF: Any, passed_Q: Any, start_F: Any = None) -> HitModel:
     return learn_blocks(blocks_of(x_QNF, passed_Q), start_F)
 
 
@@ -164,14 +164,14 @@ def test_a_learner_of_nothing_says_so() -> None:
 def test_the_judgement_is_what_counting_pairs_of_tokens_gives() -> None:
     rng = np.random.default_rng(2)
     z, hit = rng.integers(-3, 4, 120) / 2, rng.random(120) < 0.4
-    judged = judge(z, hit, np.arange(120) // 10)
+    judged = score_chances(z, hit, np.arange(120) // 10)
     won = [(a > b) + (a == b) / 2 for a in z[hit] for b in z[~hit]]
     p = expit(z)
     assert judged["auc"].value == pytest.approx(np.mean(won), abs=1e-12)
     assert judged["log_loss_nats"].value == pytest.approx(-np.mean(np.log(np.where(hit, p, 1 - p))), rel=1e-12)
     assert judged["excess"].value == pytest.approx(p.mean() - hit.mean(), abs=1e-14)
-    assert judge(z, np.ones(120, bool), np.arange(120))["auc"].value is None
-    alone = judge(z, hit, np.zeros(120, int))["excess"]
+    assert score_chances(z, np.ones(120, bool), np.arange(120))["auc"].value is None
+    alone = score_chances(z, hit, np.zeros(120, int))["excess"]
     assert (alone.lo, alone.hi) == (None, None)
 
 
@@ -185,10 +185,10 @@ def test_intervals_over_documents_hold_what_other_documents_would_show() -> None
         hit = rng.random((D, 20)) < expit(z + 0.8 * rng.normal(size=(D, 1)))
         return z.ravel(), hit.ravel(), np.repeat(np.arange(D), 20)
 
-    truth = judge(*draw([1, 1], 20_000))
+    truth = score_chances(*draw([1, 1], 20_000))
     held = dict.fromkeys(("auc", "log_loss_nats", "excess"), 0)
     for seed in range(200):
-        judged = judge(*draw([seed, 7], 60))
+        judged = score_chances(*draw([seed, 7], 60))
         for name in held:
             lo, hi = judged[name].ends or (np.nan, np.nan)
             held[name] += lo <= (truth[name].value or np.nan) <= hi

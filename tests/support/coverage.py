@@ -25,14 +25,14 @@ from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import TAILS, average_forms, find_crossings, fit_all_forms
-from rbpx.laws.priors import Given, Pin
-from rbpx.laws.success.chain import of_mixture, plausible_curves, success
+from rbpx.laws.priors import FixedValues, Prior
+from rbpx.laws.success.chain import feature_from_mixture, plausible_curves, predict_success
 from rbpx.laws.success.sigmoid import fit_sigmoid
 from rbpx.laws.surface.decision import BestRun, best_run
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.sweeps import How
+from rbpx.laws.sweeps import SweepMethod
 from rbpx.laws.sweeps import best_of as best_of_sweep
 from tests.support import loss_pairs, surfaces
 from tests.support.draws import holds, inside
@@ -156,7 +156,7 @@ def of_given_offset(n_draws: int, E: float) -> Held:
     """Laws with this offset given, true or not."""
     held = Held()
     for seed in range(n_draws):
-        fit = fit_law_with_priors(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
+        fit = fit_law_with_priors(GIVEN_S, given_law(seed), None, Method.offset, {"E": Prior(E)}, backtests=False)
         held["alpha"] += inside(fit.alpha.lo, GIVEN["alpha"], fit.alpha.hi)
         held["doubted"] += fit.pinned[0].p < 0.05
     return held
@@ -164,13 +164,13 @@ def of_given_offset(n_draws: int, E: float) -> Held:
 
 def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
     """In how many draws a new model is held where E is of its prior, and how much narrower than without: the median."""
-    rng, held, narrower, prior = np.random.default_rng(0), 0, [], Pin(1.7, 0.05)
+    rng, held, narrower, prior = np.random.default_rng(0), 0, [], Prior(1.7, 0.05)
     for seed in range(n_draws):
         E = float(rng.normal(1.7, 0.05))
         law = np.asarray(E + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"])
         y = law[:5] * np.exp(0.003 * np.random.default_rng(seed).standard_normal(5))
         new = law[-1] * math.exp(0.003 * rng.standard_normal())
-        values = [Given({"E": at}, weight) for at, weight in prior.values(0.0, float(y.min()))]
+        values = [FixedValues({"E": at}, weight) for at, weight in prior.values(0.0, float(y.min()))]
         (given,), (free,) = (
             average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]], values),
             average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]]),
@@ -183,7 +183,7 @@ def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
 def p_of_given_surface(n_draws: int, E: float) -> Floats:
     """The p of a surface with this E given, true or not."""
     fits = (
-        fit_surface_with_priors(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_replicates=20)
+        fit_surface_with_priors(given_surface(seed), "chinchilla", {"E": Prior(E)}, n_replicates=20)
         for seed in range(n_draws)
     )
     return np.array([fit.pinned[0].p for fit in fits])
@@ -333,7 +333,7 @@ def of_success(n_draws: int, kind: str, n: int, far: float = 10.0) -> int:
         mixture = fits.at(np.log(S_M[-1:]))
         y = Estimate(*np.exp(mixture.quantiles(TAILS))[0, 0].tolist())
         of = plausible_curves(x_M[:-1], y_M[:-1], n, 0.25, (0.0, 1.0), 1000, seed)
-        answer = success(curve, of, of_mixture(mixture, y, seed), seed)
+        answer = predict_success(curve, of, feature_from_mixture(mixture, y, seed), seed)
         assert answer.ends is not None
         held += answer.ends[0] <= y_M[-1] <= answer.ends[1]
     return held
@@ -441,7 +441,7 @@ def of_sweep(n_draws: int) -> tuple[Held, Floats, Floats]:
     for seed in range(n_draws):
         y = sweep(seed)
         best = best_of_sweep(y, {"lr": LR, "batch": BATCH}, seed=seed)
-        assert best.how is How.quadratic
+        assert best.how is SweepMethod.quadratic
         off.append(best.y.value - BEST["y"])
         least.append(y.min() - BEST["y"])
         for name, estimate in (("y", best.y), *best.at.items()):

@@ -4,8 +4,8 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import half_width
 from rbpx.laws.ranks.closure import fit_form, scatter_half_width
-from rbpx.laws.ranks.quadrature import Places, every_place, places_of
-from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
+from rbpx.laws.ranks.quadrature import RankNodes, every_rank, nodes_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, ln_mixture
 
 V, K = 3000, (1, 7, 100, 1000)
 S = np.geomspace(1e3, 1e6, 7)
@@ -15,9 +15,9 @@ AT = {  # a line in ln S for each parameter: at the smallest size, at the larges
 }
 
 
-def every() -> Places:
+def every() -> RankNodes:
     """Each rank a place: the plain way."""
-    return every_place(V, K)
+    return every_rank(V, K)
 
 
 def ladder(name: str) -> np.ndarray:
@@ -26,13 +26,13 @@ def ladder(name: str) -> np.ndarray:
 
 
 def counts(rng: np.random.Generator, name: str, theta_NP: np.ndarray, n: int = 20_000) -> np.ndarray:
-    p_NV = np.exp(mixed(RANK_FORMS[name].shares(theta_NP, every())))
+    p_NV = np.exp(ln_mixture(RANK_FORMS[name].shares(theta_NP, every())))
     return np.stack([rng.multinomial(n, p / p.sum()) for p in p_NV]).astype(float)
 
 
-def at_places(places: Places, seen_NV: np.ndarray) -> np.ndarray:
+def at_nodes(nodes: RankNodes, seen_NV: np.ndarray) -> np.ndarray:
     x_V = np.arange(1, V + 1, dtype=float)
-    return np.stack([places.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
+    return np.stack([nodes.moved(x_V[n > 0], n[n > 0]) for n in seen_NV])
 
 
 def held_out_sizes(n_draws: int) -> tuple[int, int]:
@@ -40,7 +40,7 @@ def held_out_sizes(n_draws: int) -> tuple[int, int]:
 
     Models scatter about the laws of their parameters.
     """
-    places, rng = places_of(V, K), np.random.default_rng(3)
+    nodes, rng = nodes_of(V, K), np.random.default_rng(3)
     held = dict.fromkeys(("shifted_cut_off", "power_law"), 0)
     for _ in range(n_draws):
         theta_NP = ladder("shifted_cut_off")
@@ -48,7 +48,7 @@ def held_out_sizes(n_draws: int) -> tuple[int, int]:
         seen_NV = counts(rng, "shifted_cut_off", theta_NP)
         y_NY = -np.log(np.cumsum(seen_NV / 20_000, axis=1)[:, np.array(K) - 1])
         for name in held:
-            fit = fit_form(RANK_FORMS[name], places, S[:-1], at_places(places, seen_NV[:-1]))
+            fit = fit_form(RANK_FORMS[name], nodes, S[:-1], at_nodes(nodes, seen_NV[:-1]))
             off_N = np.log(y_NY[:-1, 0] / fit.derived(S[:-1])[:, 0])  # at k = 1
             scatter, dof, unit = scatter_half_width(off_N, S[:-1], S[-1])
             half = half_width(scatter=scatter, dof=dof, unit=unit)

@@ -21,7 +21,7 @@ from rbpx.config.keys.key import (
 from rbpx.config.options import Checkpoints, Outliers, did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
-from rbpx.laws.priors import Pin, Pins
+from rbpx.laws.priors import Prior, Priors
 from rbpx.spelling import typed
 from rbpx.ties import Ties
 
@@ -150,17 +150,17 @@ _NUMBER: Final = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 _PIN: Final = re.compile(rf"{_NUMBER}(?:\s*(?:\+-|\+/-|±)\s*{_NUMBER})?")
 
 
-def _pin(key: str, value: Any) -> Pin | None:
+def _pin(key: str, value: Any) -> Prior | None:
     """A constant that is given, E=1.7, or has a prior, E='1.7 +- .05'."""
     if value is None:
         return None
     found = None if isinstance(value, bool) else _PIN.fullmatch(str(value).strip())
     if found is None or (found[2] is not None and float(found[2]) <= 0):
         raise RbpxError(f"{key}={value} is not a constant; give a number, or a prior, as in {typed(E='1.7 +- .05')}")
-    return Pin(float(found[1]), float(found[2] or 0.0))
+    return Prior(float(found[1]), float(found[2] or 0.0))
 
 
-def _pins(key: str, value: Any) -> dict[str, Pin]:
+def _pins(key: str, value: Any) -> dict[str, Prior]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -203,11 +203,11 @@ class LawKeys:
         "ols",
         values=("all", *Method),
     )
-    E: Pin | None = key(
+    E: Prior | None = key(
         None, "irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
         example="1.7 +- .05",
     )  # fmt: skip
-    pin: dict[str, Pin] = key(
+    pin: dict[str, Prior] = key(
         None, "any constants of the form, fixed or with a prior as E: {example}", _pins, "",
         example={"E": 1.7, "alpha": "0.34 +- 0.02"},
     )  # fmt: skip
@@ -292,7 +292,7 @@ def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
     return list(zip(list(S) * (n // len(S)), list(D) * (n // len(D)), strict=True))
 
 
-def pinned(E: Pin | None, pin: Pins, laws: Choice, k: Numbers) -> Pins:
+def pinned(E: Prior | None, pin: Priors, laws: Choice, k: Numbers) -> Priors:
     """All constants that are given, of one law.
 
     Raises:

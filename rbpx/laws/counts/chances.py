@@ -1,13 +1,9 @@
-"""Learns token hits from the outcomes of sequences alone, by a logistic model of the features of each token.
+"""Learns the chance that a token is a hit from outcomes of whole sequences, by logistic regression on token features.
 
-eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that
-P(hit | pass) = 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as weights of the labels the risk of
-any loss is unbiased though no label is seen; the model that is best under the weights that it gives itself, the fixed
-point, is the maximum of the likelihood of the outcomes, because the two have the same slope.
-
-The chances that a model predicts are judged against the true hits by AUC, log loss and calibration. Tokens of a
-document are not independent, so every interval is from sums over documents: each measure is replaced by the share that
-each document has in its change (its influence).
+eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that P(hit | pass) =
+1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as label weights the risk of any loss is unbiased;
+the model that is best under its own weights (the fixed point) is the maximum likelihood of the outcomes. Predictions
+are judged by AUC, log loss and calibration, with intervals over documents from their influence.
 
 Source: Wei et al., A Universal Unbiased Method for Classification from Aggregate Observations (arXiv 2306.11343); the
 likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316); the AUC of clustered data:
@@ -25,22 +21,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, effective_number, from_influence
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, diagonal, minimise
 from rbpx.status import Status
 
 _ROUNDING: Final = 1e-15  # of the ln-likelihood
-_END: Final = End(step=1e-11, gain=_ROUNDING)
+_END: Final = StoppingRule(step=1e-11, gain=_ROUNDING)
 _WORST_CONDITION: Final = 1e14
 _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """A logistic model; NaN where the status is not ok.
+class HitModel:
+    """A logistic model of hits.
 
-    Attributes:
-        theta_F: a coefficient for each feature.
-        status: ok, one_outcome (all pass, or all fail), or not_converged.
+    It is NaN unless the status is ok; else that is one_outcome (all pass, or all fail) or not_converged.
     """
 
     theta_F: Floats
@@ -49,68 +43,55 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some of the sequences.
-
-    Attributes:
-        x_FNq: features of their tokens.
-        passed_q: their outcomes.
-    """
+    """Some of the sequences: the features of their tokens and their outcomes."""
 
     x_FNq: Floats
     passed_q: NDArray[np.bool_]
 
     def of_tokens(self) -> "Block":
-        """The same tokens, each as a sequence of its own with the outcome of its sequence."""
+        """Returns each token as a sequence of its own, with the outcome of its sequence."""
         F, N, _ = self.x_FNq.shape
         return Block(self.x_FNq.reshape(F, 1, -1), np.tile(self.passed_q, N))
 
     def of_constant(self) -> "Block":
-        """The same sequences with the first feature alone."""
+        """Returns the same sequences with the first feature alone."""
         return Block(self.x_FNq[:1], self.passed_q)
 
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
-    """Cut sequences into blocks."""
+    """Cuts sequences into blocks."""
     step = max(1, _TOKENS // x_QNF.shape[1])
     parts = [slice(begin, begin + step) for begin in range(0, len(x_QNF), step)]
     return [Block(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]
 
 
 def hit_chance(z: ArrayLike) -> Floats:
-    """eta, the chance of a hit, from its logit x theta; any shape."""
+    """Returns eta, the chance of a hit, from its logit x theta."""
     return np.exp(ln_hit_chance(z))
 
 
 def ln_hit_chance(z: ArrayLike) -> Floats:
-    """Logarithm of the chance of a hit, -ln(1 + exp(-z)); any shape."""
+    """Returns the logarithm of the chance of a hit, -ln(1 + exp(-z))."""
     z = np.asarray(z, dtype=np.float64)
     return np.asarray(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))  # five times as fast as np.logaddexp
 
 
 def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
-    """P(hit | outcome of its sequence) of each token, shape [Q, N].
+    """Returns P(hit | outcome of its sequence) of each token, [Q, N].
 
-    Args:
-        eta_QN: P(hit) of each token before the outcome is known, in (0, 1), tokens independent given their features.
-        passed_Q: whether each sequence passed.
+    eta_QN is P(hit) before the outcome is known, in (0, 1), with tokens independent given their features.
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a token that is sure to be a miss; a sequence that is sure
+    with np.errstate(divide="ignore", invalid="ignore"):  # chances of exactly 0 or 1
         ln_pass_Q = np.log(eta).sum(axis=1)
         of_failed_QN = (eta - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
     return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
 
 
 def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
-    """Mean loss of the tokens, estimated from outcomes: mean of sum_y P(y | outcome) loss(y).
+    """Estimates the mean loss of the tokens from outcomes: mean of sum_y P(y | outcome) loss(y).
 
     Its expectation is the mean loss under true labels if eta is the true chance, whatever the loss.
-
-    Args:
-        eta_QN: chance of a hit that the weights are made of.
-        passed_Q: whether each sequence passed.
-        loss_hit_QN: loss of a prediction if the token is a hit.
-        loss_miss_QN: and if it is not.
 
     Source:
         arXiv 2306.11343, the risk over groups, for the aggregate function "all".
@@ -119,51 +100,48 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
 
 
-def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
-    """Find the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
+def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
+    """Finds the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
-    The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
-    of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i. With N = 1 this is logistic
-    regression on the labels themselves. The likelihood of longer sequences is not concave; the search starts where
-    every token has the same chance.
-
-    Args:
-        blocks: sequences, at least one; one of the features is constant.
-        start_F: where to start instead; the fixed point of most of the same sequences saves steps.
+    The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps use Fisher's information of the
+    outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i. The likelihood is concave for N = 1
+    (logistic regression on the labels) only; the search starts at equal chances, or `start_F`. One feature is constant.
     """
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
-        return Learned(np.full(F, np.nan), Status.one_outcome)
+        return HitModel(np.full(F, np.nan), Status.one_outcome)
     if start_F is None:
         share = (n_passed / n_sequences) ** (1 / N)
         flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]
-        # The least squares of a constant on the features, one of which is constant too.
+        # A constant regressed on the features, one of which is constant too.
         gram_FF, sum_F = sum(each @ each.T for each in flat_FT), sum(each.sum(axis=1) for each in flat_FT)
         start_F = np.linalg.lstsq(gram_FF, sum_F, rcond=None)[0] * np.log(share / (1 - share))
 
-    def objective(theta_FB: Floats, _: Sets) -> Local:
+    def objective(theta_FB: Floats, _: Sets) -> LocalQuadratic:
         value, score_F, information_FF = derivatives(blocks, theta_FB[:, 0])
         information_FFB = information_FF[..., None]
         rounding_B = np.array([_ROUNDING * abs(value)])
-        return Local(np.array([-value]), -score_F[:, None], information_FFB, diagonal(information_FFB), rounding_B)
+        return LocalQuadratic(
+            np.array([-value]), -score_F[:, None], information_FFB, diagonal(information_FFB), rounding_B
+        )
 
     found = minimise(objective, start_F[:, None], end=_END)
     theta_F = found.theta_PB[:, 0]
     if not found.converged_B[0] or not np.linalg.cond(derivatives(blocks, theta_F)[2]) < _WORST_CONDITION:
-        return Learned(np.full(F, np.nan), Status.not_converged)
-    return Learned(theta_F, Status.ok)
+        return HitModel(np.full(F, np.nan), Status.not_converged)
+    return HitModel(theta_F, Status.ok)
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
-    """Ln-likelihood of the outcomes, its score and Fisher's information, shapes [], [F] and [F, F].
+    """Returns the log-likelihood of the outcomes, its score [F] and Fisher's information [F, F].
 
     A sequence passes with the chance exp(-L), L the sum of -ln eta over its tokens. With g the sum of x (1 - eta), the
-    score is g of a pass and -g / (exp(L) - 1) of a failure, the information g g^T / (exp(L) - 1).
+    score is g for a pass and -g / (exp(L) - 1) for a failure, the information g g^T / (exp(L) - 1).
     """
     F = len(theta_F)
     value, score_F, information_FF = 0.0, np.zeros(F), np.zeros((F, F))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far, that is halved
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # the solver rejects steps that go too far
         for block in blocks:
             z_Nq = np.einsum("f,fnq->nq", theta_F, block.x_FNq)
             far_Nq = np.exp(-np.abs(z_Nq))
@@ -176,42 +154,36 @@ def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats
     return value, score_F, information_FF
 
 
-Judgement = dict[str, Estimate]
-"""Predictions compared with what happened; intervals over documents, none where there is one document.
+ChanceScores = dict[str, Estimate]
+"""Scores of predictions, with intervals over documents (none for one document).
 
-auc: chance that a hit was given a higher chance than a miss; unknown where all tokens are hits or all misses.
-log_loss_nats: mean of -ln of the chance given to what happened.
+auc: probability that a hit has a higher predicted chance than a miss; None where all tokens are hits or all misses.
+log_loss_nats: mean of -ln of the chance predicted for the outcome.
 excess: mean predicted chance minus the share of hits.
 """
 
-UNJUDGED: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE)
+NO_SCORES: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE)
 
 
-def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
-    """Judge predicted chances of a hit.
-
-    Args:
-        z_T: logits of the predicted chances, chance = 1 / (1 + exp(-z)).
-        hit_T: whether each token is one.
-        document_T: the document of each token, whole numbers from 0.
-    """
+def score_chances(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> ChanceScores:
+    """Judges predicted chances 1 / (1 + exp(-z)) of a hit; documents are numbered from 0."""
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
-    document = numbered(document_T)
+    document = document_indices(document_T)
     loss_T = -ln_hit_chance(np.where(hit, z, -z))
     auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else NO_ESTIMATE
     excess = mean_over_documents(hit_chance(z) - hit, document)
     return {"auc": auc, "log_loss_nats": mean_over_documents(loss_T, document), "excess": excess}
 
 
-def numbered(document_T: ArrayLike) -> NDArray[np.intp]:
-    """The documents of tokens, numbered without those that have none."""
+def document_indices(document_T: ArrayLike) -> NDArray[np.intp]:
+    """Renumbers the documents of tokens, leaving out those without any."""
     given = np.asarray(document_T)
     return np.asarray((np.cumsum(np.bincount(given) > 0) - 1)[given])
 
 
 def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:
     n_hits, n_misses = int(hit_T.sum()), int((~hit_T).sum())
-    _, group_T = np.unique(z_T, return_inverse=True)  # of equal chances, the smallest first; a tie counts half
+    _, group_T = np.unique(z_T, return_inverse=True)  # groups of equal chances, the smallest first; a tie counts half
     hits_G, misses_G = (np.bincount(group_T, of_T, minlength=int(group_T.max()) + 1) for of_T in (hit_T, ~hit_T))
     below_G, above_G = np.cumsum(misses_G) - misses_G / 2, n_hits - (np.cumsum(hits_G) - hits_G / 2)
     wins_T = np.where(hit_T, below_G[group_T] / n_misses, above_G[group_T] / n_hits)
@@ -220,12 +192,7 @@ def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) ->
 
 
 def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
-    """The mean of a value of each token, with an interval over documents; those without a token are not among them.
-
-    Args:
-        values_T: of each token.
-        document_T: its document, whole numbers from 0 with none left out.
-    """
+    """Returns the mean of a value of each token, with an interval over documents, numbered from 0 without gaps."""
     value = float(values_T.mean())
     return _over_documents(value, (values_T - value) / len(values_T), document_T)
 

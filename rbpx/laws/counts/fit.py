@@ -1,11 +1,10 @@
-"""Recovers the law of single tokens from the numbers of sequences of N tokens that passed at each size.
+"""Recovers the law of single tokens from how many sequences of N tokens passed at each size.
 
-A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
-benchmark without results for tokens still determines their law, by maximum likelihood. Hits that cluster make long
-sequences pass more often: alpha comes out too small where they cluster alike at every size, too large where they
-cluster more the larger the model. Two corrections allow for that.
+A sequence passes if all its tokens are hits, so with independent hits pass ~ Bernoulli(exp(-C N S^(-alpha))). Clustered
+hits make long sequences pass more often: alpha comes out too small where they cluster alike at every size, too large
+where they cluster more the larger the model. Two corrections allow for that.
 
-Shapes: C cells, each one size and one N; P parameters; B replicates of the documents.
+Shapes: C cells, each one size and one N; P parameters; B bootstrap replicates of the documents.
 """
 
 import math
@@ -17,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.counts.passing import Scatter, Tally, climb, model_scatter, separated, slopes
+from rbpx.laws.counts.passing import PassCounts, Scatter, maximise_likelihood, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, NO_ESTIMATE, Estimate, around, by_name, moments
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, exp_or_none
@@ -30,28 +29,28 @@ _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 
 
 class Correction(StrEnum):
-    """What is assumed of the hits of one sequence."""
+    """The assumption about the hits of one sequence."""
 
     none = "none"  # independent
-    measured = "measured"  # their mean correlation is known, for each size and N
-    free = "free"  # one correlation for all, found from the outcomes of several N
+    measured = "measured"  # with a known mean correlation, for each size and N
+    free = "free"  # with one correlation for all, fitted to the outcomes of several N
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Counts of outcomes.
+    """Counts of outcomes, one per cell.
 
     Attributes:
-        S_C: non-embedding parameters of each cell.
-        N_C: tokens of its sequences.
+        S_C: non-embedding parameters.
+        N_C: tokens of a sequence.
         passed_C: sequences that passed.
-        trials_C: all its sequences.
-        passed_BC: under B replicates of the documents (or tasks), the same for every cell; None where sequences are
-            independent.
-        trials_BC: all sequences, under the same.
-        r_C: mean correlation of two hits of a sequence, where it was measured.
+        trials_C: all sequences.
+        passed_BC: under bootstrap replicates of the documents (or tasks), the same for every cell; None where sequences
+            are independent.
+        trials_BC: likewise.
+        r_C: mean correlation of two hits of a sequence, where measured.
         r_BC: the same under the replicates.
-        n_effective: of the documents (or tasks) that were resampled; None where they are not counted.
+        n_effective: effective sample size of the documents (or tasks); None where they are not counted.
     """
 
     S_C: Floats
@@ -65,19 +64,19 @@ class Outcomes:
     n_effective: float | None = None
 
     def of(self, at_C: NDArray[np.bool_]) -> "Outcomes":
-        """Some of the cells."""
+        """Selects some of the cells."""
         of_cells = {name: each[..., at_C] for name, each in vars(self).items() if isinstance(each, np.ndarray)}
         return replace(self, **of_cells)  # type: ignore[arg-type]
 
     def record(self) -> dict[str, Any]:
-        """The columns S, N, passed, trials and r, for programs, which can fit a law to them again."""
+        """Returns the columns S, N, passed, trials and r, from which the law can be fitted again."""
         r = None if self.r_C is None else [float(r) if np.isfinite(r) else None for r in self.r_C]
         counts = {"passed": self.passed_C.tolist(), "trials": self.trials_C.tolist(), "r": r}
         return {"S": self.S_C.tolist(), "N": self.N_C.astype(int).tolist()} | counts
 
 
-def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
-    """Why no law can be fitted; None if one can."""
+def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
+    """Returns the status that prevents a fit, or None."""
     used_C = one.trials_C > 0
     if not used_C.any():
         return Status.too_short
@@ -85,7 +84,7 @@ def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
         return Status.too_few_sizes
     if one.passed_C.sum() in (0, one.trials_C.sum()):
         return Status.one_outcome
-    if separated(tally_of(one, Correction.none, 0.0))[0]:
+    if separated(pass_counts(one, Correction.none, 0.0))[0]:
         return Status.separated
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
         return Status.one_length
@@ -95,14 +94,14 @@ def doubt_of(one: Outcomes, correction: Correction) -> Status | None:
 
 
 def is_one_sided(one: Outcomes) -> bool:
-    """Whether a law over 3 sizes or more rests on fewer: the others say no more than that RBP_k is small, or large."""
+    """Whether a law over 3 or more sizes has passes and failures both at fewer than 3 of them."""
     sizes = np.unique(one.S_C[one.trials_C > 0])
     both = set(one.S_C[one.passed_C > 0]) & set(one.S_C[one.passed_C < one.trials_C])
     return len(sizes) > 2 and len(both) < 3
 
 
-def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float) -> Tally:
-    """The counts, then those of the replicates, as the likelihood takes them."""
+def pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
+    """Returns the counts, then those of the replicates, in the form of the likelihood."""
 
     def all_of(of_C: Any, of_BC: Floats | None) -> Floats:
         return np.vstack([of_C] if one.passed_BC is None else [of_C, np.broadcast_to(of_BC, one.passed_BC.shape)])  # type: ignore[arg-type]
@@ -111,33 +110,31 @@ def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float) -> Tally:
     if correction is Correction.measured:
         r_BC = all_of(one.r_C, one.r_BC)
     counts = all_of(one.passed_C, one.passed_BC), all_of(one.trials_C, one.trials_BC)
-    return Tally(np.log(one.S_C) - ln_S_ref, one.N_C, *counts, r_BC)
+    return PassCounts(np.log(one.S_C) - ln_S_ref, one.N_C, *counts, r_BC)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OutcomeFit(LawFit):
-    """The law of single tokens recovered from outcomes; numbers are None where the status says that there is no fit.
+    """The law of single tokens recovered from outcomes; numbers are None where there is no fit.
 
-    C is at S = 1, nats; alpha > 0 when bigger is better. The standard error of alpha is from the sequences: over
-    resampled documents where there are, else from Fisher's information. Its interval includes the sampling of the
-    sequences and, from 3 sizes on, the scatter of the models about the law, and is centred on the number. aic and bic
-    are of the likelihood of the outcomes, and compare corrections on the same outcomes. n_points are sizes.
+    C is at S = 1, nats. The standard error of alpha is over resampled documents or, without them, from Fisher's
+    information; its interval also includes, from 3 sizes on, the scatter of the models about the law. aic and bic
+    compare corrections on the same outcomes. n_points are sizes.
 
     Attributes:
-        correction: what was assumed of the hits of one sequence.
-        r: the correlation of `free`.
+        correction: the assumption about the hits of one sequence.
+        r: the correlation fitted by `free`.
         n_sequences: of all sizes.
-        n_passed: those that passed.
+        n_passed: of these.
         S_ref: the geometric mean of sizes.
-        theta_P: ln C at S_ref, alpha, and r of `free`.
-        bias_P: of these over the replicates.
-        scatter: the errors of these; None without a fit.
-        n_replicates: of the documents; None where there were none.
-        n_replicates_left_out: those in which there is no maximum.
-        interval: what the intervals include, "documents and models", "sequences and models", "documents" or
-            "sequences"; None where there are none.
-        reasons: every status that holds; None without a fit.
-        alpha_B: alpha under each replicate of the documents, NaN where there is none; None without documents.
+        theta_P: ln C at S_ref, alpha and, for `free`, r.
+        bias_P: mean of these over the replicates minus theta_P.
+        scatter: the errors of theta_P.
+        n_replicates: of the documents, or None.
+        n_replicates_left_out: those without a maximum.
+        interval: "documents and models", "sequences and models", "documents", "sequences" or None.
+        reasons: every status that holds.
+        alpha_B: alpha under each replicate, NaN where there is none.
     """
 
     correction: Correction
@@ -155,19 +152,19 @@ class OutcomeFit(LawFit):
     alpha_B: Floats | None = None
 
     def along(self, of_P: Floats) -> Estimate:
-        """A linear combination of the parameters, with its 95 % interval."""
+        """Returns a linear combination of the parameters, with its 95 % interval."""
         value = float(of_P @ self.theta_P)
         if self.scatter is None or self.interval is None:
             return Estimate(value)
         return Estimate(value, *around(value, self.scatter.half_width(of_P)))
 
     def rbp(self, S: float) -> Estimate:
-        """RBP_k of single tokens at a size, of a fit that has numbers."""
+        """Returns RBP_k of single tokens at a size; the fit must have numbers."""
         of_P = np.array([1.0, -math.log(S / self.S_ref), 0.0])[: len(self.theta_P)]
         return self.along(of_P).through(lambda mu: math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0, falls=True)
 
     def record(self) -> dict[str, Any]:
-        """Params in the row of `fits`, as JSON takes them."""
+        """Returns the params of the row of `fits`, as JSON values."""
         record: dict[str, Any] = {"method": MLE, "correction": self.correction.value, **by_name(r=self.r)}
         record |= {"n_sequences": self.n_sequences, "n_passed": self.n_passed}
         if self.scatter is None or self.reasons is None:
@@ -181,27 +178,23 @@ class OutcomeFit(LawFit):
 
 
 def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
-    """Fit pass ~ Bernoulli(p_N(S)) by maximum likelihood, Fisher scoring from one start.
-
-    Args:
-        one: the counts.
-        correction: what is assumed of the hits of one sequence.
+    """Fits pass ~ Bernoulli(p_N(S)) by maximum likelihood (Fisher scoring).
 
     Returns:
         The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all
-        fail, separated if the sizes at which some pass and those at which some fail meet at one size at most (alpha has
-        no maximum then), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
+        fail, separated if the sizes with a pass and those with a failure overlap in at most one size (alpha then has
+        no maximum), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
         where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and
-        failures both. All that hold are its reasons.
+        failures both. `reasons` lists all that hold.
 
     Source:
-        RBP paper (arXiv 2510.20387), eqs. 5 to 8, read from the outcomes to the tokens.
+        RBP paper (arXiv 2510.20387), eqs. 5 to 8, solved for tokens from outcomes.
     """
     sizes, n_sequences = np.unique(one.S_C[one.trials_C > 0]), int(one.trials_C.sum())
     fit = OutcomeFit(
         n_points=len(sizes),
-        status=doubt_of(one, correction) or Status.not_converged,
+        status=reason_against_fit(one, correction) or Status.not_converged,
         correction=correction,
         n_sequences=n_sequences,
         n_passed=int(one.passed_C.sum()),
@@ -209,22 +202,22 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     if fit.status is not Status.not_converged:
         return fit
     ln_S_ref = float(np.log(sizes).mean())
-    counts = tally_of(one, correction, ln_S_ref)
+    counts = pass_counts(one, correction, ln_S_ref)
     tally, start_P = counts.of(np.arange(1)), _start(one, correction)
-    peak = climb(tally, start_P[None])
+    peak = maximise_likelihood(tally, start_P[None])
     theta_P, P = peak.theta_BP[0], len(start_P)
     if not np.isfinite(theta_P).all():
         return fit
     at = slopes(theta_P[None], tally)
-    free_P = np.array([True, True, theta_P[-1] > 0])[:P]  # at 0 the likelihood has no second derivative to trust
+    free_P = np.array([True, True, theta_P[-1] > 0])[:P]  # at the bound r = 0 the second derivative is not used
     fisher_PP = np.zeros((P, P))
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
     kind, replicates, alpha_B, bias_P = "sequences", None, None, np.zeros(P)
     known_B: NDArray[np.bool_] = np.ones(0, bool)
     if one.passed_BC is not None:
         again, at_BP = counts.of(np.arange(1, len(counts.passed_BC))), np.tile(theta_P, (len(one.passed_BC), 1))
-        theta_BP, at_law, kind = climb(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
-        # A correlation measured on few documents can be so negative that the law's own chances become impossible.
+        theta_BP, at_law, kind = maximise_likelihood(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
+        # A correlation measured on few documents can be so negative that probabilities fall below 0.
         known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
         alpha_B = theta_BP[:, 1]
         documents = moments(theta_P, theta_BP[known_B])
@@ -258,10 +251,9 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Repeat a fit from the counts in its params: C at S = 1 and alpha, to be compared with those of the fit.
+    """Repeats a fit from the counts and the correction in its params; returns C at S = 1 and alpha.
 
-    Args:
-        params: with `cells`, the columns S, N, passed, trials and r of the outcomes, and the correction.
+    `cells` in the params holds the columns S, N, passed, trials and r.
     """
     cells = params["cells"]
     S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
@@ -271,11 +263,11 @@ def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _start(one: Outcomes, correction: Correction) -> Floats:
-    """The same RBP_k at every size, from the share of all sequences that passed."""
+    """Parameters with the same RBP_k at every size, from the share of all sequences that passed."""
     mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
     q = float(one.passed_C.sum() / one.trials_C.sum()) ** (1 / mean_N)
     if correction is Correction.measured and one.r_C is not None:
-        # Hits that avoid each other need a share of hits that leaves the last token of a sequence a chance.
+        # With r < 0, q must be large enough that the last token of a sequence has a chance above 0.
         used_C = one.trials_C > 0
         avoid_C = np.maximum(-one.r_C[used_C], 0.0)
         q = min(max(q, 1.01 * float(np.max((one.N_C[used_C] - 1) * avoid_C / (1 + avoid_C)))), _CERTAIN)

@@ -1,20 +1,17 @@
-"""Chance that a sequence passes, all its tokens hits: the likelihood of counts, and its maximum.
+"""Likelihood of counts of sequences that pass, all their tokens being hits, its maximum, and the scatter of the models.
 
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
-p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
-r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
-There may be several constants, as one for each window length, which then takes the place of C N.
+p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r): beta-binomial hits with correlation r within the sequence.
+At r = 0, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure. Several constants, such as
+one for each window length, may stand in the place of C N.
 
-Counts need not be whole: those of a cell that varies more than independent sequences do are divided by how many times
-as much it varies, which makes the likelihood a quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439).
-
-Models scatter about the law: mu_m = law(S_m) + u_m, u_m with variance tau^2. It is found by moments, as in a
-meta-regression: the scores of the sizes vary more than their sequences alone let them, and tau^2 accounts for the
-excess; 0 where there is none. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177; Student's t for
-few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+Counts of a cell that varies more than independent sequences are divided by the ratio of the variances, a
+quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439). Models scatter about the law with variance tau^2 in mu,
+estimated by moments from the excess variance of the sizes' scores: DerSimonian and Laird, Controlled Clinical Trials 7
+(1986), 177; Student's t for few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
 
 Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
-of counts, or replicates; M sizes.
+of counts, or bootstrap replicates; M sizes.
 """
 
 import math
@@ -26,25 +23,24 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, diagonal, minimise
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, diagonal, minimise
 
-_AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
+_AT_A_TIME: Final = 16384  # chances of single tokens, which fit in the cache of a core
 _ROUNDING: Final = 1e-14  # of a likelihood
-_END: Final = End(step=1e-9, most_steps=100)
+_END: Final = StoppingRule(step=1e-9, most_steps=100)
 _LARGEST_R: Final = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class PassCounts:
     """Outcomes of many sequences.
 
     Attributes:
         x_C: ln(S / S_ref) of each cell.
         N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
-        passed_BC: sequences that passed.
         trials_BC: all sequences; a cell without any has no effect.
-        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be fitted.
-        constant_C: which constant is that of each cell, from 0; None where all have the same.
+        r_BC: known correlation of the hits of a sequence (0: independent); None where it is fitted.
+        constant_C: index of the constant of each cell; None where all have the same.
     """
 
     x_C: Floats
@@ -54,26 +50,21 @@ class Tally:
     r_BC: Floats | None
     constant_C: NDArray[np.intp] | None = None
 
-    def of(self, sets_B: NDArray[Any]) -> "Tally":
-        """Some of the sets of counts."""
+    def of(self, sets_B: NDArray[Any]) -> "PassCounts":
+        """Selects some of the sets of counts."""
         r_BC = None if self.r_BC is None else self.r_BC[sets_B]
         return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
 
     @property
     def design_CP(self) -> Floats:
-        """Change of mu with each constant and with alpha."""
+        """Derivatives of mu by each constant and alpha."""
         of_C = np.zeros(len(self.x_C), dtype=np.intp) if self.constant_C is None else self.constant_C
         return np.column_stack([np.eye(int(of_C.max()) + 1)[of_C], -self.x_C])
 
 
 @dataclass(frozen=True, eq=False)
-class Peak:
-    """Where the likelihood is largest.
-
-    Attributes:
-        theta_BP: the parameters; NaN where the search found no maximum.
-        ln_likelihood_B: there, of the passes and failures in their order.
-    """
+class LikelihoodMaximum:
+    """The parameters at the maximum, NaN without one, and the log-likelihood of passes and failures in their order."""
 
     theta_BP: Floats
     ln_likelihood_B: Floats
@@ -81,14 +72,14 @@ class Peak:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """The likelihood and its slopes at some parameters.
+    """The likelihood and its derivatives at some parameters.
 
     Attributes:
         ln_likelihood_B: of the passes and failures in their order.
-        error_BC: passes minus those expected, over the chance to fail; times the change of ln p_N it is the score.
-        weight_BC: trials p / (1 - p); times the squared change of ln p_N it is Fisher's information.
-        by_theta_BCP: change of ln p_N with each parameter.
-        by_mu_BC: and with mu.
+        error_BC: passes minus those expected, over the chance to fail; times d ln p_N it is the score.
+        weight_BC: trials p / (1 - p); times (d ln p_N)^2 it is Fisher's information.
+        by_theta_BCP: d ln p_N / d theta.
+        by_mu_BC: d ln p_N / d mu.
     """
 
     ln_likelihood_B: Floats
@@ -98,12 +89,12 @@ class Slopes:
     by_mu_BC: Floats
 
     def of(self, sets_B: NDArray[Any]) -> "Slopes":
-        """Some of the sets of counts."""
+        """Selects some of the sets of counts."""
         return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
 
     @property
     def score_BP(self) -> Floats:
-        """Slope of the likelihood."""
+        """Gradient of the log-likelihood."""
         return np.asarray(np.einsum("bc,bcp->bp", self.error_BC, self.by_theta_BCP))
 
     @property
@@ -113,8 +104,8 @@ class Slopes:
 
 
 def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
-    """Logarithm of p_N, its slopes by mu and by r; NaN where r is too negative for such a chance."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far; a chance below 0
+    """Returns ln p_N and its derivatives by mu and r; NaN where r is too negative for that probability."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # steps that go too far; negative probabilities
         ln_q_BC = -np.exp(mu_BC)
         q_BC = np.exp(ln_q_BC)
         # At r = 0 p_N = q^N needs no product.
@@ -137,15 +128,17 @@ def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, F
         return ln_p, ln_q_BC * by_q, by_r
 
 
-def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
-    """The likelihood at some parameters, and what its score and Fisher's information are made of."""
+def slopes(theta_BP: Floats, tally: PassCounts) -> Slopes:
+    """Evaluates the likelihood and its derivatives."""
     r_BC = np.broadcast_to(theta_BP[:, -1:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
     design_CP = tally.design_CP
     mu_BC = theta_BP[:, : design_CP.shape[1]] @ design_CP.T
     ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C)
     p, q = np.exp(ln_p), -np.expm1(ln_p)
     failed_BC = tally.trials_BC - tally.passed_BC
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far
+    with np.errstate(
+        divide="ignore", over="ignore", invalid="ignore"
+    ):  # cells without sequences; steps that go too far
         ln_fail = np.where(p < 0.5, np.log1p(-p), np.log(q))  # each exact where the other rounds
         value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
         value_BC = value_BC + np.where(failed_BC > 0, failed_BC * ln_fail, 0.0)
@@ -154,12 +147,11 @@ def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
     return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.concatenate(by_theta, axis=-1), by_mu)
 
 
-def separated(tally: Tally) -> NDArray[np.bool_]:
-    """Which counts have no maximum: the sizes with a pass and those with a failure meet at one size at most.
+def separated(tally: PassCounts) -> NDArray[np.bool_]:
+    """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size.
 
-    All passes, all failures and a single size are such cases too: then a law that is ever steeper, or ever higher, fits
-    ever better or no worse. With several constants that has to hold, in one direction, for the cells of each; a
-    constant whose cells all pass or all fail runs away whatever the others do.
+    A law that is ever steeper, or ever higher, then fits ever better or no worse. With several constants it has to
+    hold, in one direction, for the cells of each, or all cells of one constant pass or fail.
     """
     rising_B, falling_B, runaway_B = np.array([[True], [True], [False]]).repeat(len(tally.passed_BC), axis=1)
     for of_C in tally.design_CP.T[:-1] > 0:
@@ -173,20 +165,21 @@ def separated(tally: Tally) -> NDArray[np.bool_]:
     return np.asarray(rising_B | falling_B | runaway_B)
 
 
-def climb(tally: Tally, start_BP: Floats) -> Peak:
-    """Largest likelihood by Fisher scoring, r kept within its limits.
+def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximum:
+    """Maximises the likelihood by Fisher scoring, r kept within its limits; `separated` counts have no maximum.
 
-    The likelihood of independent tokens is concave, so that its maximum is the only one. Counts that are `separated`
-    have none.
+    The likelihood of independent tokens is concave, so its maximum is unique.
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     of_B = np.flatnonzero(~separated(tally))
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         at = slopes(theta_PB.T, tally.of(of_B[sets]))
         information_PPB = np.moveaxis(at.information_BPP, 0, -1)
         rounding_B = _ROUNDING * np.abs(at.ln_likelihood_B)
-        return Local(-at.ln_likelihood_B, -at.score_BP.T, information_PPB, diagonal(information_PPB), rounding_B)
+        return LocalQuadratic(
+            -at.ln_likelihood_B, -at.score_BP.T, information_PPB, diagonal(information_PPB), rounding_B
+        )
 
     P = start_BP.shape[1]
     lower_P, upper_P = np.full(P, -np.inf), np.full(P, np.inf)
@@ -195,18 +188,18 @@ def climb(tally: Tally, start_BP: Floats) -> Peak:
     found = minimise(objective, start_BP[of_B].T, lower_P, upper_P, _END)
     ended_B = found.converged_B
     theta_BP[of_B[ended_B]], value_B[of_B[ended_B]] = found.theta_PB.T[ended_B], -found.value_B[ended_B]
-    return Peak(theta_BP, value_B)
+    return LikelihoodMaximum(theta_BP, value_B)
 
 
 def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:
-    """Mean correlation of two tokens of a sequence being hits, over all ordered pairs; NaN where it is not defined.
+    """Returns the mean correlation of two tokens of a sequence being hits, over ordered pairs; NaN where undefined.
 
     Args:
-        tokens: how many there are.
-        hits: of them.
-        pairs: of tokens of one sequence.
-        hit_pairs: those of which both are hits.
-        hits_of_pairs: hits, each as often as it is the first of a pair.
+        tokens: number of tokens.
+        hits: of these.
+        pairs: ordered pairs of tokens of one sequence.
+        hit_pairs: pairs of two hits.
+        hits_of_pairs: pairs whose first token is a hit.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         q = hits / tokens
@@ -221,10 +214,10 @@ class Scatter:
         sequences_PP: covariance from the choice of the sequences or documents.
         apart_PP: the part of it that differs between sizes, which the scatter of the sizes also includes.
         spread_PP: covariance for models that scatter about the law with variance 1 in ln(-ln RBP_k).
-        variance: tau^2; None where there are no more sizes than the law has to itself.
-        ratio: squares of the sizes about the law, over what the sequences let one expect.
+        variance: tau^2; None where dof is 0.
+        ratio: observed squares of the sizes about the law, over those expected from the sequences.
         dof: number of sizes minus 2.
-        n_effective: of those resampled; None for independent sequences, or where documents are not counted.
+        n_effective: effective sample size; None for independent sequences, or where documents are not counted.
     """
 
     sequences_PP: Floats
@@ -236,7 +229,7 @@ class Scatter:
     n_effective: float | None = None
 
     def half_width(self, gradient_P: Floats) -> float:
-        """Half of the 95 % interval over sequences (or documents) and models of a function of the parameters."""
+        """Returns half the 95 % interval of a linear function of the parameters, over documents and models."""
         sequences, apart, spread = (
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )
@@ -247,12 +240,12 @@ class Scatter:
         return half_width(shared, scatter, self.dof, own=math.sqrt(apart), n_effective=self.n_effective)
 
     def variance_of(self, gradient_P: Floats) -> float:
-        """Variance over sequences (or documents) and models of a function of the parameters."""
+        """Returns the variance of a linear function of the parameters, over sequences (or documents) and models."""
         models = 0.0 if self.variance is None else self.variance * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.sequences_PP @ gradient_P) + models
 
     def region_PP(self) -> Floats:
-        """The matrix whose quadratic form in a gradient is the squared `half_width` or a little more, for Fieller."""
+        """Returns a matrix whose quadratic form in a gradient is at least the squared `half_width`, for `fieller`."""
         t_D = document_t(self.n_effective)
         if self.variance is None:
             return t_D**2 * self.sequences_PP
@@ -270,15 +263,11 @@ def model_scatter(
     replicates: tuple[Slopes, Floats] | None,
     n_effective: float | None = None,
 ) -> Scatter:
-    """Noise of the sequences and variance of the models about the law, by moments.
+    """Estimates the noise of the sequences and the variance of the models about the law, by moments.
 
-    Args:
-        x_C: which size each cell is of.
-        at: slopes at the fitted law, one set of counts.
-        fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
-        replicates: slopes at the same law with the counts of each replicate, and the covariance of the fits to them;
-            None if sequences are independent.
-        n_effective: of those resampled; None where they are not counted.
+    `at` are slopes at the fitted law, of one set of counts; `fisher_PP` is the inverse of Fisher's information, 0 for a
+    parameter at its bound; `replicates` are slopes at the same law with the counts of each replicate, and the
+    covariance of the fits to them, or None if sequences are independent.
     """
     _, size_C = np.unique(x_C, return_inverse=True)
     of_CM = np.eye(size_C.max() + 1)[size_C]
@@ -287,7 +276,7 @@ def model_scatter(
     known_M = weight_M > 0
     cross_MP = of_CM.T @ ((weight_C * by_mu_C)[:, None] * by_theta_CP)
     moves_PM = fisher_PP @ cross_MP.T
-    left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the scores that the law leaves to the sizes
+    left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the sizes' scores about the law
     spread_PP, dof = moves_PM @ moves_PM.T, int(known_M.sum()) - 2
     sequences_PP = fisher_PP if replicates is None else few_documents(n_effective) * replicates[1]
     if dof < 1:
@@ -302,5 +291,5 @@ def model_scatter(
     by_models = float((left_MM[:, known_M] ** 2 / weight_M[known_M]).sum())
     apart_PP = fisher_PP * (expected / independent)
     variance = max((observed - expected) / by_models, 0.0)
-    ratio = observed / expected if expected > 0 else 1.0  # documents that are all alike scatter nothing
+    ratio = observed / expected if expected > 0 else 1.0  # identical documents have no scatter
     return Scatter(sequences_PP, apart_PP, spread_PP, variance, ratio, dof, n_effective)

@@ -1,8 +1,9 @@
-"""How much more of something a baseline needs for the loss that a variant reaches: y = E + C x^(-alpha) for both.
+"""Estimates how many times more x a baseline needs than a variant for the same loss, with y = E + C x^-alpha for both.
 
-At a loss y the baseline needs x_b(y) and the variant x_v(y) (compute, size or tokens); the multiplier is x_b / x_v, so
-above 1 the variant pays. A free E for each flatters whichever is given the lower one, so the answer with one E for both
-stands beside it. Shapes: M points of both, P parameters, B replicates of the documents.
+The multiplier at a loss y is x_b(y) / x_v(y), with x compute, size or tokens; above 1 the variant pays. A free E for
+each favours the side with the lower one, so the result with a shared E is shown too.
+
+Shapes: M points of both, P parameters, B bootstrap replicates of the documents.
 """
 
 import math
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.families.series import SeriesLaw, fit_series
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
-from rbpx.laws.intervals.lack_of_fit import Stacked, stack
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_families
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.fixed_parameters import (
     f_test_p,
@@ -26,7 +27,7 @@ from rbpx.laws.power.fixed_parameters import (
 )
 from rbpx.laws.power.regression import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side
@@ -34,7 +35,7 @@ _BASE, _VARIANT = 0, 1
 
 
 class Offset(StrEnum):
-    """What the two laws share: `given` one E that is given, `shared` one, `free` an E each, `none` E = 0."""
+    """The irreducible loss of the two laws: `given` a fixed E or prior, `shared` one, `free` one each, `none` E = 0."""
 
     given = "given"
     shared = "shared"
@@ -43,7 +44,7 @@ class Offset(StrEnum):
 
 
 Numbers = dict[str, Any]
-"""By name, those with intervals as `Estimate`."""
+"""Numbers by name; those with intervals are `Estimate`s."""
 _NOTHING: Final[Numbers] = {
     "multiplier": NO_ESTIMATE,
     **dict.fromkeys("loss_from loss_to alpha_base alpha_variant E_base E_variant residual_sd".split()),
@@ -56,32 +57,33 @@ def fit_multiplier(
     y_replicates: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
     n_effective: float | None = None,
-    E: Pin | None = None,
+    E: Prior | None = None,
 ) -> tuple[Numbers, list[Numbers]]:
-    """Fit both laws together by least squares of ln y and compare what they need for the same loss.
+    """Fits both laws together by least squares of ln y and compares the x they need for the same loss.
 
     Args:
-        x: compute, size or tokens of (baseline, variant), positive, each of shape [N].
+        x: compute, size or tokens of (baseline, variant), positive, [N] each.
         y: their losses, positive.
-        y_replicates: the same under B replicates of the documents, drawn alike for both, shape [B, N] each.
-        offset: what the two share.
-        n_effective: of those resampled; None where they are not counted.
-        E: what is given for both, with offset `given`.
+        y_replicates: the same under bootstrap replicates, from the same documents for both, [B, N] each.
+        offset: which E the laws have.
+        n_effective: effective sample size of the documents; None where they are not counted.
+        E: the fixed E or prior of both, with offset `given`.
 
     Returns:
-        Overall: `status`, why there are no numbers, else ok or, where nothing is supported, unsupported; `multiplier`,
-        the geometric mean of those that both measured around; `loss_from` and `loss_to`, the losses that both measured,
-        None where they do not overlap; exponents and offsets of both; `residual_sd` of ln y about the laws;
-        with an E that is given `p` of the test of it against one that both share. Without numbers it is too_few_sizes,
-        not_positive, or no_trend where a law does not fall; without intervals barely_determined, the points do not tell
-        the parameters apart. Intervals are over models (Student's t of the scatter about both laws) and documents.
+        Overall: `multiplier`, the geometric mean over the supported losses; `loss_from` and `loss_to`, the losses that
+            both
+        measured, None without overlap; exponents and offsets of both; `residual_sd` of ln y about the laws; with a
+        fixed E `p` of its test against a shared one; `status`: too_few_sizes, not_positive, or no_trend (a law does not
+        fall) without numbers, barely_determined (the points do not determine all parameters) without intervals,
+        unsupported where no loss is supported, else ok. Intervals are over models (Student's t of the scatter about
+        both laws) and documents.
 
-        Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, what each law
-        needs for it, None where the baseline never gets there; `multiplier`, their ratio; `status`, unsupported where
+        Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, the x each law
+        needs (None where the baseline never gets there), their ratio `multiplier`, and `status`: unsupported where
         one side did not measure losses on either side of it, unreachable at or below the baseline's E.
 
     Raises:
-        NotGiven: the E that is given is not below every loss.
+        ImpossiblePrior: the fixed E is not below every loss.
 
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
@@ -91,14 +93,13 @@ def fit_multiplier(
         return _NOTHING | {"status": Status.too_few_sizes}, []
     if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
         return _NOTHING | {"status": Status.not_positive}, []
-    points = stack(x, y, y_replicates, n_effective)
+    points = stack_families(x, y, y_replicates, n_effective)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
     return _compared(fit_series(points, 2, n_E))
 
 
-def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
-    """The laws with an E that is given, beside those with one that both share, which test it."""
+def _with_given(points: FamilyPoints, E: Prior) -> tuple[Numbers, list[Numbers]]:
     shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))
@@ -122,7 +123,7 @@ def _with_given(points: Stacked, E: Pin) -> tuple[Numbers, list[Numbers]]:
 
 
 def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
-    """Variances of all parameters together; None where the points do not tell these apart."""
+    """Covariances of the parameters; None where the points do not determine them."""
     J_MP, points = law.jacobian_MP, law.points
     if not is_identified(J_MP):
         return None
@@ -137,7 +138,6 @@ def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
 
 
 def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
-    """What the laws of both need for the losses of the variant's models."""
     points, about = law.points, _uncertainty(law)
     alpha, E = ((float(law.constants(_BASE)[at]), float(law.constants(_VARIANT)[at])) for at in (1, 2))
     if min(alpha) <= 0:
@@ -170,7 +170,7 @@ def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
 
 
 def _ln_x(law: SeriesLaw, side: int, loss: float) -> tuple[float, Floats]:
-    """Ln x at which the law of a side reaches a loss, infinite at or below its E; and its derivatives."""
+    """Ln x at which the law of a side reaches a loss (infinite at or below its E), and its derivatives."""
     (ln_C, alpha, E), by_P = law.constants(side), np.zeros(len(law.theta_P))
     if loss <= E:
         return math.inf, by_P

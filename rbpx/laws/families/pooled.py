@@ -1,8 +1,8 @@
-"""One exponent for several families, y = E + C_f S^(-alpha), whose residuals at the same size go together.
+"""Fits one exponent to several families, y = E + C_f S^(-alpha), whose residuals at the same size are correlated.
 
 Families that were trained alike err alike: the residuals of Pythia and of Pythia trained on deduplicated text correlate
-by .98, so both say little more than one. The interval counts what each size says once (`size_effects`); where sizes
-were trained more than once, misfit is told apart from scatter (`replicates`).
+by .98, so the two are worth little more than one. The interval counts an effect that a size has on all families only
+once; sizes trained more than once separate misfit from scatter (`replicates`).
 """
 
 import math
@@ -23,7 +23,7 @@ from rbpx.laws.intervals.lack_of_fit import (
     is_rounding,
     lack_of_fit_test,
     runs_p,
-    stack,
+    stack_families,
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import exp_or_none
@@ -31,7 +31,7 @@ from rbpx.laws.power.uncertainty import shared_error
 from rbpx.status import Status
 
 EQUATIONS: Final = {Method.ols: "y = C_f * S^(-alpha)", Method.offset: "y = E + C_f * S^(-alpha), E >= 0"}
-_AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
+_AT_BOUND: Final = 1e-7  # of the smallest y: a smaller offset counts as 0
 
 
 def fit_pooled(
@@ -41,40 +41,37 @@ def fit_pooled(
     method: Method = Method.ols,
     n_effective: float | None = None,
 ) -> dict[str, Any]:
-    """Fit ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
+    """Fits ln y = ln(E + C_f S^(-alpha)) to the points of several families by least squares.
 
-    `ols` is the line with fixed effects, in closed form; `offset` is searched, its intervals follow the
-    profile of the sum of squares, widened by the effects of sizes.
+    `ols` is the line with fixed effects, in closed form; `offset` is searched, with profile intervals widened by the
+    effects of sizes.
 
     Args:
         S: non-embedding parameters of each family, F arrays of shape [N_f]; equal ones are replicates.
         y: the quantity of each, positive.
-        y_replicates: the same under B replicates, the same documents for all families, shape [B, N_f] each.
-        method: `ols` or `offset`.
-        n_effective: of those resampled; None where they are not counted.
+        y_replicates: the same under bootstrap replicates, from the same documents for all families, [B, N_f] each.
+        method: `ols` for E = 0, or `offset`.
+        n_effective: effective sample size of the documents; None where they are not counted.
 
     Returns:
-        method: `ols` for E = 0, `offset`.
-        status: too_few_sizes where there are fewer than 4 different sizes in all for an offset, no_variation where
-            every family stays the same, not_converged; none of the numbers below then. Else bends where there are
-            reasons to doubt the law, at_bound where E is 0, or ok.
+        status: too_few_sizes (fewer than 4 different sizes for an offset), no_variation (every family is constant) or
+            not_converged, without the numbers below; else bends with reasons, at_bound where E is 0, or ok.
         reasons: why it bends: the exponents differ, or the law is misfit; else the status of a law without numbers.
         alpha: the shared exponent, `alpha_lo` to `alpha_hi` its 95 % interval over models and documents.
-        alpha_stderr: from the scatter of the models, with the effects that sizes have on all families.
-        alpha_dof: degrees of freedom of that.
+        alpha_stderr: from the scatter of the models and the shared effects of sizes, with `alpha_dof` degrees of
+            freedom.
         C: each family's constant at S = 1, in the unit of y.
-        E: the shared offset with its interval, in the same way; 0 for `ols`.
+        E: the shared offset with its interval; 0 for `ols`.
         residual_sd: of ln y about the law.
         residuals: ln y measured minus law, for each family in the order of its sizes.
         correlation: of the residuals of each two families about laws with their own exponents, None for fewer than 4
-            shared sizes.
-        mean_correlation: of the pairs.
+            shared sizes; `mean_correlation` over the pairs.
         effective_families: F / (1 + (F - 1) mean_correlation): independent families of the same worth.
-        exponents: test of equal exponents; None where there is nothing to test with.
+        exponents: test of equal exponents; None where it is impossible.
         replicates: test of lack of fit against pure error, by sizes that families share; None where there are none.
-        curvature: coefficient of (ln S)^2 that the residuals of all families have in common, with its 95 % interval.
-        runs: for each family how probable residuals as smooth are under scatter (`runs_p`).
-        verdict: what the residuals are, in words.
+        curvature: coefficient of (ln S)^2 common to the residuals of all families, with its 95 % interval.
+        runs: `runs_p` of each family.
+        verdict: what the residuals show, in words.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S, y))
     status = Status.no_variation if all(np.all(each == each[0]) for each in values) else Status.ok
@@ -82,7 +79,7 @@ def fit_pooled(
         status = Status.too_few_sizes
     if status is not Status.ok:
         return {"method": method, "status": status, "reasons": (status,)}
-    points, n = stack(sizes, values, y_replicates, n_effective), len(sizes)
+    points, n = stack_families(sizes, values, y_replicates, n_effective), len(sizes)
     law = line = fit_series(points)
     if method is Method.offset:
         searched = fit_series(points, n_E=1)
@@ -132,9 +129,8 @@ def fit_pooled(
 def _profiled(law: SeriesLaw, line: SeriesLaw) -> tuple[Estimate, Estimate]:
     """Alpha and E with intervals along the valley in which they trade off.
 
-    The sum of squares may rise by t^2 times the variance that one point would need to have, were all independent, for
-    the parameter to have the error that it has; documents add to each end. That variance is another one on the edge
-    E = 0, where alpha is a slope: as far as E = 0 is allowed, alpha may be as far from that slope as is left over.
+    The sum of squares may rise by t^2 times the variance that one independent point would need for the parameter's
+    error; documents extend each end. At E = 0, where alpha is a slope, that variance is another one.
     """
     points, n = law.points, law.points.n_families
     if law is line:  # the offset as if it were free, at 0
@@ -166,7 +162,7 @@ def _profiled(law: SeriesLaw, line: SeriesLaw) -> tuple[Estimate, Estimate]:
 
 
 def _curvature(law: SeriesLaw) -> Estimate:
-    """The coefficient of (ln S)^2 that the families have in common, beside their own constants and exponents."""
+    """Coefficient of (ln S)^2 common to the families, beyond their own constants and exponents."""
     J_MP = np.column_stack([law.own_MQ, law.points.x_M**2])
     rank = int(np.linalg.matrix_rank(J_MP))
     if rank < J_MP.shape[1] or rank >= len(J_MP):
@@ -177,7 +173,7 @@ def _curvature(law: SeriesLaw) -> Estimate:
 
 
 def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | None]) -> tuple[tuple[str, ...], str]:
-    """A reason to doubt the form, none where it stands, and what the residuals are."""
+    """Reasons to doubt the form, and the verdict on the residuals."""
     if test is not None:
         said = (
             f"trainings of one size differ by {test.sd_rest:.2g} in ln y where the law is off by {test.sd_about:.2g} "

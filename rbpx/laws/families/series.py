@@ -1,4 +1,4 @@
-"""Laws of several series, y = E + C_f x^(-alpha), that share constants: one exponent and one E, or each its own.
+"""Fits laws of several series, y = E + C_f x^(-alpha), with exponent and E shared or one each.
 
 Shapes: F series, M points of all of them, P parameters: ln C at the reference of each series, exponents, offsets.
 """
@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 from scipy.optimize import brentq
 
-from rbpx.laws.intervals.lack_of_fit import Stacked
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
-_STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
-_END: Final = End(step=1e-10, most_steps=1000)
+_STEEPEST: Final = 4.0  # a larger exponent is a step between two sizes, not a power law
+_END: Final = StoppingRule(step=1e-10, most_steps=1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +25,13 @@ class SeriesLaw:
     """A law of several series.
 
     Attributes:
-        points: of all series.
-        theta_P: the parameters.
-        n_alpha: of these, how many are exponents: 1, or one for each series.
-        n_E: how many are offsets: none, 1, or one for each series.
-        E: the offset of all series, where none is a parameter.
-        converged: whether the search for it ended at a minimum.
+        theta_P: ln C of each series, exponents, offsets.
+        n_alpha: number of exponents: 1, or one for each series.
+        n_E: number of offsets: none, 1, or one for each series.
+        E: the fixed offset of all series, where none is a parameter.
     """
 
-    points: Stacked
+    points: FamilyPoints
     theta_P: Floats
     n_alpha: int = 1
     n_E: int = 0
@@ -41,25 +39,25 @@ class SeriesLaw:
     converged: bool = True
 
     def places(self, of: Any) -> tuple[Any, Any, Any]:
-        """Where ln C, alpha and E of a series, or of each of many, are in theta."""
+        """Returns the indices in theta of ln C, alpha and E of one or many series."""
         first = self.points.n_families
         return of, first + of * (self.n_alpha > 1), first + self.n_alpha + of * (self.n_E > 1)
 
     def constants(self, of: Any) -> tuple[Any, Any, Any]:
-        """Ln C at the reference, alpha and E of a series, or of each of many."""
+        """Returns ln C at the reference, alpha and E of one or many series."""
         ln_C, alpha, E = self.places(of)
         return self.theta_P[ln_C], self.theta_P[alpha], self.theta_P[E] if self.n_E else self.E
 
     @property
     def ln_law_M(self) -> Floats:
-        """Ln y of the law at the points."""
+        """The law's ln y at the points."""
         ln_C_M, alpha_M, E_M = self.constants(self.points.family_M)
         with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
             return np.asarray(np.logaddexp(ln_C_M - alpha_M * self.points.x_M, np.log(E_M)))
 
     @property
     def residual_M(self) -> Floats:
-        """Ln y, measured minus fitted."""
+        """Measured minus fitted ln y."""
         return self.points.ln_y_M - self.ln_law_M
 
     @property
@@ -69,7 +67,7 @@ class SeriesLaw:
 
     @property
     def jacobian_MP(self) -> Floats:
-        """Derivatives of ln y, those by an E also where it is 0: its bound leaves it uncertain upwards."""
+        """Derivatives of ln y; those by E also at E = 0, whose bound leaves it uncertain upwards."""
         ln_C_M, alpha_M, _ = self.constants(self.points.family_M)
         x_M, ln_law_M = self.points.x_M, self.ln_law_M
         share_M = np.exp(ln_C_M - alpha_M * x_M - ln_law_M)
@@ -81,7 +79,7 @@ class SeriesLaw:
 
     @property
     def own_MQ(self) -> Floats:
-        """The same with an exponent for each series."""
+        """The derivatives with an exponent for each series."""
         n = self.points.n_families
         constants_F, alpha, E = np.split(self.theta_P, [n, n + self.n_alpha])
         own_Q = np.concatenate([constants_F, np.broadcast_to(alpha, n), E])
@@ -89,22 +87,17 @@ class SeriesLaw:
 
 
 def fit_series(
-    points: Stacked,
+    points: FamilyPoints,
     n_alpha: int = 1,
     n_E: int = 0,
     E: float = 0.0,
     kept: Mapping[int, float] | None = None,
     start: SeriesLaw | None = None,
 ) -> SeriesLaw:
-    """The law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
+    """Fits the law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
 
-    Args:
-        points: of all series.
-        n_alpha: as the next two in `SeriesLaw`.
-        n_E: there.
-        E: there, below every y.
-        kept: parameters that keep a value, by their places.
-        start: a law that is near.
+    `n_alpha`, `n_E` and `E` (below every y) are as in `SeriesLaw`; `kept` holds parameters fixed, by index; `start` is
+    a nearby law.
     """
     line = _through(points, n_alpha, n_E, E)
     if not n_E and E == 0:
@@ -118,7 +111,7 @@ def fit_series(
     for at, value in (kept or {}).items():
         lower_P[at] = upper_P[at] = value
 
-    def objective(theta_PB: Floats, _: Sets) -> Local:
+    def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         laws = [replace(line, theta_P=theta_P) for theta_P in theta_PB.T]
         residual_MB = np.stack([-law.residual_M for law in laws], axis=-1)
         return squares(residual_MB, np.stack([law.jacobian_MP.T for law in laws], axis=-1))
@@ -127,8 +120,8 @@ def fit_series(
     return replace(line, theta_P=found.theta_PB[:, found.best], converged=bool(found.converged_B[found.best]))
 
 
-def _through(points: Stacked, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
-    """The closed form of the logarithms of y - E."""
+def _through(points: FamilyPoints, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
+    """Fits ln(y - E) in closed form."""
     of_family, x_M1 = points.of_family_MF, points.x_M[:, None]
     J_MP = np.hstack([of_family, -x_M1 * (of_family if n_alpha > 1 else 1)])
     theta_P = np.linalg.lstsq(J_MP, np.log(np.exp(points.ln_y_M) - E))[0]
@@ -136,20 +129,13 @@ def _through(points: Stacked, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
 
 
 def profile_ends(best: SeriesLaw, at: int, step: float, limit: float) -> tuple[float | None, float | None]:
-    """Where the best law that keeps one parameter passes a sum of squares, to either side of the fit.
+    """Finds where the best law with the parameter `at` (the exponent or the one offset) held passes a sum of squares.
 
-    Args:
-        best: the fit, with one offset, which may be 0.
-        at: place of the parameter, the exponent or the offset.
-        step: a first guess of the distance.
-        limit: the sum of squares.
-
-    Returns:
-        Both ends; None where the sum of squares stays below the limit. E ends at 0.
+    Returns both ends, None where the sum stays below `limit`; E ends at 0. `step` is a first guess of the distance.
     """
     points, law, is_E = best.points, best, at == len(best.theta_P) - 1
 
-    @cache  # each search begins at the last law, so a second one may end elsewhere
+    @cache  # each search starts at the last law, so repeating one may end elsewhere
     def over(value: float) -> float:
         nonlocal law
         law = fit_series(points, 1, 1, kept={at: value}, start=law)
@@ -162,7 +148,7 @@ def profile_ends(best: SeriesLaw, at: int, step: float, limit: float) -> tuple[f
 
 
 def crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
-    """Where a function that is below 0 at the centre passes 0, in growing steps; None where not until `last`."""
+    """Finds where a function that is below 0 at the centre passes 0, in growing steps; None if not before `last`."""
     inside, outside = centre, centre + step
     while (last - outside) * step > 0:
         if over(outside) > 0:

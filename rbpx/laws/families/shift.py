@@ -1,14 +1,13 @@
-"""What a variant is worth over a whole surface: the baseline with m times as much of an axis equals the variant.
+"""Estimates a variant's multiplier over a loss surface: a baseline with m times as much of an axis equals the variant.
 
-Both lie on one surface f, the variant shifted along it: y_base(S, D) = f(S, D), y_variant(S, D) = f(m^a S, m^b D), with
-(a, b) = (1, 0) along S, (0, 1) along D, and (1/2, 1/2) along C, which is m times the compute at the same tokens for a
-parameter. The best runs of budgets then differ by the same m. ln m = ln m_0 + slope (ln C - ln C_0), C = 6 S D of the
-variant, since a multiplier is extrapolated and may grow or vanish with scale.
+y_base(S, D) = f(S, D), y_variant(S, D) = f(m^a S, m^b D), with (a, b) = (1, 0) along S, (0, 1) along D, and (1/2, 1/2)
+along C, which is m times the compute at the same tokens per parameter. The compute-optimal runs then differ by the same
+m. A multiplier may change with scale: ln m = ln m_0 + slope (ln C - ln C_0), C = 6 S D of the variant.
 
-The forms of f are mixed, with bends and misfit, as `rbpx.laws.forms.linearised` says of predictions; both sides share
-the misfit, and whether the constants of f are the variant's too is averaged over in the same way and tested beside it.
+Forms of f are averaged, with bends and misfit that both sides share, as in `rbpx.laws.forms.linearised`. Whether they
+share the constants of f is averaged over too, and tested.
 
-Shapes: N points of both sides, B replicates of the documents, T places, P columns.
+Shapes: N points of both sides, B bootstrap replicates of the documents, T places, P columns.
 """
 
 import math
@@ -31,35 +30,32 @@ from rbpx.status import Status, first_of
 
 FORMS: Final = ("chinchilla", "kaplan")
 BEYOND: Final = 10.0  # times the most compute that was compared
-REFUSED: Final = 0.05  # a p below it says that the constants are not shared
+REFUSED: Final = 0.05  # below this p, the constants are not shared
 _ALONG: Final = {Axis.S: (1.0, 0.0), Axis.D: (0.0, 1.0), Axis.C: (0.5, 0.5)}
 _FEWEST: Final = 4  # runs of each side in the ranges of both
 _STARTS: Final = tuple(math.log(m) for m in (0.1, 0.3, 1.0, 3.0, 10.0))
 _ROUNDS: Final = 8
-_CLOSE: Final = 0.005  # of ln m: a round that moves it less is the last
-_MOST: Final = 1.5  # of ln m, in one round
-_SD: Final = 3.0  # of ln m beforehand
-_SD_SLOPE: Final = 0.3  # of its slope
+_CLOSE: Final = 0.005  # of ln m: the iteration ends at a smaller change
+_MOST: Final = 1.5  # change of ln m in one round
+_SD: Final = 3.0  # prior sd of ln m
+_SD_SLOPE: Final = 0.3  # prior sd of its slope
 _OWN: Final = 0.5  # prior weight of constants that differ
-_APART: Final = (0.04, 0.15)  # by how much, of what a constant itself may be beforehand
-_SAME: Final = 1e-7  # of a direction of the constants: one that is as short is none
-_EXACT: Final = 1e-5  # of ln y: points that lie on the law as closely test nothing
-_N: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
-_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = (0, _N // 2, _N - 1, _N)  # of them, and the one beyond
-_SLOPE: Final = -1  # behind them
+_APART: Final = (0.04, 0.15)  # prior sds of the difference, relative to those of the constants
+_SAME: Final = 1e-7  # relative singular value below which a direction of the constants is ignored
+_EXACT: Final = 1e-5  # of ln y: points that lie closer to the law cannot test it
+_N: Final = 25  # places at which m is compared with 1
+_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = (
+    0,
+    _N // 2,
+    _N - 1,
+    _N,
+)  # indices of these places, and of the one beyond
+_SLOPE: Final = -1  # index of the slope, after the places
 
 
 @dataclass(frozen=True)
-class At:
-    """The multiplier at one place.
-
-    Attributes:
-        C: compute of the variant, 6 S D.
-        S: its size.
-        D: its tokens.
-        value: m there, with its 95 % interval.
-        status: beyond where no run compared has as much compute, else ok.
-    """
+class MultiplierAt:
+    """The multiplier of the variant at compute C = 6 S D; beyond where no compared run has as much, else ok."""
 
     C: float
     S: float
@@ -70,18 +66,17 @@ class At:
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """What a variant is worth over a surface.
+    """The multiplier of a variant over a surface.
 
     Attributes:
         reasons: every status that holds.
-        common: what is compared: the ranges of S and D that both have (`S_from`, `S_to`, ...), `n_base` and `n_variant`
-            runs in there, and their range of C; empty where these have too little in common.
-        multiplier: at the middle compute of the runs compared.
-        slope: of ln m in ln C, between the least and the most compute compared; 0 where m does not change with scale.
+        common: the ranges of S and D that both have (`S_from`, `S_to`, ...), `n_base` and `n_variant` runs in there,
+            and their range of C; empty where these have too little in common.
+        multiplier: at the middle compute of the compared runs.
+        slope: of ln m in ln C, over the range of compute compared.
         at: at the least, the middle and the most compute compared, and at ten times the most.
-        apart: from which compute to which the interval leaves out 1 on one side: as far as the most that was compared,
-            or else as far as the least; None where neither end does.
-        p: of the test that both have the same constants; None where nothing is left to test it with.
+        apart: range of compute, from the most or else the least compared, over which the interval excludes 1; or None.
+        p: of the test that both have the same constants; None where the test is impossible.
         weights: of the forms, and of each with constants of the variant's own; they sum to 1.
     """
 
@@ -89,7 +84,7 @@ class Shift:
     common: Mapping[str, float] = field(default_factory=dict)
     multiplier: Estimate = NO_ESTIMATE
     slope: Estimate = NO_ESTIMATE
-    at: tuple[At, ...] = ()
+    at: tuple[MultiplierAt, ...] = ()
     apart: tuple[float, float] | None = None
     p: float | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -101,13 +96,10 @@ def is_surface(base: Runs, variant: Runs) -> bool:
 
 
 def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
-    """Fit the surface that both share and the shift of the variant along it.
+    """Fits the shared surface and the shift of the variant along S, D or C.
 
-    Args:
-        base: the baseline's runs; `y_BN` of both are of the same replicates of the documents.
-        variant: the variant's.
-        axis: S, D or C.
-        options: objective and delta of `fit_surface`.
+    `y_BN` of both sides are of the same replicates of the documents; `options` are the objective and delta of
+    `fit_surface`.
 
     Returns:
         The multiplier. Without numbers its status is not_positive, too_few_sizes, collinear_design (either side does
@@ -143,15 +135,17 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
         ln_m, slope = ln_m + moved, float(np.clip(found_T[_SLOPE], -_SD_SLOPE, _SD_SLOPE))
     p, mixture = pair.p_of_shared(ways), mixed.mixture
     middle_T, lo_T, hi_T = mixture.quantiles((0.5, *TAILS)).T
-    if pair.both.y_BN is not None:  # what other documents change
+    if pair.both.y_BN is not None:  # widen by the variance over documents
         change_BT = (np.log(pair.both.y_BN) - pair.ln_y_N) @ np.linalg.pinv(ways[0].J_NP).T @ ways[0].J_TP.T
         wider_T = np.sqrt(1 + change_BT.var(axis=0, ddof=1) / ((hi_T - lo_T) / (2 * Z)) ** 2)
         middle_T, lo_T, hi_T = mixture.widened(wider_T, middle_T).quantiles((0.5, *TAILS)).T
     ln_m_T = [Estimate(*ends) for ends in zip(*(each.tolist() for each in (middle_T, lo_T, hi_T)), strict=True)]
     C_T, (S_T, D_T) = np.exp(pair.ln_C_T), np.exp(pair.x_TA).T
-    C_T[[_LEAST, _GREATEST]] = pair.common["C_from"], pair.common["C_to"]  # free of rounding
+    C_T[[_LEAST, _GREATEST]] = pair.common["C_from"], pair.common["C_to"]  # exact
     at = [
-        At(float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok)
+        MultiplierAt(
+            float(C_T[T]), float(S_T[T]), float(D_T[T]), ln_m_T[T].exp(), Status.beyond if T == _BEYOND else Status.ok
+        )
         for T in _NAMED
     ]
     apart = _apart(C_T[:_N], (np.sign(lo_T) * (lo_T * hi_T > 0))[:_N])
@@ -161,15 +155,12 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Both sides as points of one surface.
+    """Both sides as points of one surface, at T compute steps over the compared range and ten times its most.
 
     Attributes:
-        both: all points; runs of the two sides are different ones.
-        variant_N: 1 for those of the variant, 0 for the baseline's.
-        along: how much of ln m the logarithms of S and of D get.
-        common: as in `Shift`.
-        ln_C_T: compute, in even steps from the least to the greatest that is compared, and ten times that.
-        x_TA: logarithms of S and D there, at the mean tokens for a parameter of the runs compared.
+        variant_N: 1 for points of the variant, 0 for the baseline's.
+        along: share of ln m that moves ln S and ln D.
+        x_TA: ln S and ln D at the mean tokens per parameter of the compared runs.
     """
 
     both: Runs
@@ -185,24 +176,22 @@ class _Pair:
 
     @property
     def about_N(self) -> Floats:
-        """Ln C about the middle."""
         return np.asarray(np.log(self.both.along(Axis.C)) - self.ln_C_T[_MIDDLE])
 
     def x_NA(self, ln_m: float, slope: float) -> Floats:
-        """Logarithms of S and D where the points lie on the surface of the baseline."""
+        """Returns ln S and ln D at which the points lie on the surface of the baseline."""
         moved_N = self.variant_N * (ln_m + slope * self.about_N)
         return np.log(np.column_stack([self.both.S_N, self.both.D_N])) + moved_N[:, None] * self.along
 
     def fit(self, form: str, ln_m: float, slope: float, options: dict[str, Any]) -> Surface:
-        """The surface of all points, those of the variant shifted."""
         S_N, D_N = np.exp(self.x_NA(ln_m, slope)).T
         return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
     def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[LinearisedForm]:
         """A form with shared constants and with the variant's own, for ln m at the places and its slope.
 
-        The columns are those of the constants, of ln m and of its slope, then of how far the variant's constants are
-        from the baseline's. A form that does not fall along the axis has no multiplier.
+        The columns are derivatives by the constants, by ln m and its slope, then by the difference of the variant's
+        constants from the baseline's. A form that does not fall along the axis has no multiplier.
         """
         if fit.surface is None:
             return
@@ -252,7 +241,7 @@ class _Pair:
 
 
 def _paired(base: Runs, variant: Runs, axis: Axis) -> _Pair | None:
-    """Both sides, and the ranges in which they are compared; None where fewer than 4 runs of a side are in there."""
+    """Both sides and the ranges in which they are compared; None below 4 runs of a side in there."""
     S, D, y = (np.concatenate([getattr(runs, name) for runs in (base, variant)]) for name in ("S_N", "D_N", "y_N"))
     groups, y_BN = np.concatenate([base.group_N, variant.group_N + base.n_groups]), None
     if base.y_BN is not None and variant.y_BN is not None and len(base.y_BN) == len(variant.y_BN):

@@ -33,7 +33,7 @@ from rbpx.laws.forms.scatters import ScatterModel, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, with three sizes, which fit some E exactly, or
@@ -107,7 +107,7 @@ class FormGrid:
 _Form = tuple[LawForm, float, float, float, float, float]  # with prior, share of E, bend, ratio, width of the bend
 
 
-def given_constants(given: Sequence[Given], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
+def given_constants(given: Sequence[FixedValues], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
     """Returns sets of fixed parameters as `form_grid` takes them: E over the smallest y, alpha, ln C, prior."""
     sets = []
     for each in given:

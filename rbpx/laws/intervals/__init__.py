@@ -1,1 +1,1 @@
-"""95 % intervals by the bootstrap of documents and by Student's t, and tests of what scatters about a law."""
+"""95 % intervals by the document bootstrap and Student's t, and tests of the scatter about a law."""

@@ -1,4 +1,4 @@
-"""The document bootstrap of any statistic of sums over documents: arrays in, an estimate out."""
+"""Bootstraps any statistic of sums over documents: arrays in, an estimate out."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,26 +18,26 @@ def bootstrap(
 ) -> Estimate:
     """A statistic of sums over documents with its 95 % interval: whole documents are drawn with replacement.
 
-    theta = s(sum_d x_d) and of each replicate theta_b = s(sum_d w_bd x_d), w_b ~ Multinomial(D; 1/D, ..., 1/D).
-    The tokens of a document depend on each other, so that documents, not tokens, are what a sample consists of. The
-    same seed draws the same documents for as many, so that differences of two statistics are paired.
+    theta = s(sum_d x_d), and for each bootstrap replicate theta_b = s(sum_d w_bd x_d), w_b ~ Multinomial(D; 1/D, ...,
+    1/D). Documents are drawn because the tokens of one depend on each other. The same seed draws the same documents for
+    the same number of them, so that differences of two statistics are paired.
 
     Args:
-        values: sums over the tokens of each document, shape [D, ...], or several of these by their names.
-        statistic: of the sums over documents, shape [...], or of these by their names; called once for each replicate.
+        values: sums over the tokens of each document, shape [D, ...], or several of these by name.
+        statistic: of the sums over documents, shape [...], or of these by name; called once for each replicate.
             Replicates in which it is not finite, such as a ratio to a sum of 0, are left out.
         n_replicates: number of replicates B.
         seed: of the documents that are drawn.
         recipe: how the replicates become an interval (`Recipe`).
-        tokens: of each document, shape [D], where they differ in length: those of D documents then count as
-            `rbpx.laws.intervals.estimate.effective_number` of equal ones.
+        tokens: of each document, shape [D], where documents differ in length: gives their effective sample size,
+            `rbpx.laws.intervals.estimate.effective_number`.
 
     Returns:
-        The number, which for `normal` is corrected for its bias, with its interval: Student's t of D - 1 times the
+        The estimate, which for `normal` is corrected for its bias, with its interval: Student's t of D - 1 times the
         standard error `stderr`, or quantiles. Without an interval for one document, or below 20 usable replicates.
 
     Raises:
-        ValueError: the arrays are not of as many documents, or there are no documents or replicates.
+        ValueError: the arrays differ in their number of documents, or there are no documents or replicates.
 
     Example:
         The share of hits among the tokens of four documents.

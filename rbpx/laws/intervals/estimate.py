@@ -1,10 +1,9 @@
-"""95 % intervals: their level and quantiles, how independent sources of noise add up, and the cluster bootstrap.
+"""Estimates with 95 % intervals: quantiles, sums of independent sources of noise, and the cluster bootstrap.
 
-The bootstrap draws whole documents with replacement; laws that are linear in ln y need no more than the mean and
-covariance of their values over the replicates (`Replicates`). docs/explanation/uncertainty.md says
-which recipe is used where, and why.
+The bootstrap draws whole documents with replacement; laws that are linear in ln y need only the mean and covariance of
+ln y over the replicates (`Replicates`). docs/explanation/uncertainty.md says which recipe is used where, and why.
 
-Shapes: D documents, B replicates, N sizes, P parameters that are fitted to each replicate, K combinations of ln y.
+Shapes: D documents, B bootstrap replicates, N sizes, P parameters fitted to each replicate, K combinations of ln y.
 """
 
 import math
@@ -20,13 +19,13 @@ from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 from rbpx.laws.numeric import Floats, exp_or_none
 
 LEVEL: Final = 0.95
-TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # below both of its ends
+TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # probabilities below its two ends
 Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that level
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval and standard error; None where one of these is not known."""
+    """A number with its 95 % interval and standard error, each None where unknown."""
 
     value: float | None = None
     lo: float | None = None
@@ -35,30 +34,30 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Both ends; None where one is not known."""
+        """Both ends, or None."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
     @property
     def leaves_out_0(self) -> bool:
-        """Whether 0 lies outside of both ends."""
+        """Whether the interval excludes 0."""
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
     def record(self) -> dict[str, float | None]:
-        """The number and its ends, as a record has them."""
+        """Returns the number and its ends."""
         return {"value": self.value, "lo": self.lo, "hi": self.hi}
 
     def through(self, function: Callable[[float], float | None], falls: bool = False) -> "Estimate":
-        """The number and its ends under a function that rises; the ends swap under one that falls."""
+        """Applies a rising function to the number and its ends; one that falls swaps the ends."""
         value, lo, hi = (None if each is None else function(each) for each in (self.value, self.lo, self.hi))
         return Estimate(value, hi, lo) if falls else Estimate(value, lo, hi)
 
     def times(self, factor: float) -> "Estimate":
-        """The number and its ends times a factor; a negative one swaps the ends."""
+        """Multiplies the number, its ends and its standard error; a negative factor swaps the ends."""
         stderr = None if self.stderr is None else self.stderr * abs(factor)
         return replace(self.through(lambda each: each * factor, falls=factor < 0), stderr=stderr)
 
     def exp(self) -> "Estimate":
-        """A number from its logarithm; None beyond the range of a float."""
+        """Returns a number from its logarithm; None beyond the range of a float."""
         return self.through(exp_or_none)
 
 
@@ -66,12 +65,12 @@ NO_ESTIMATE: Final = Estimate()
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
-    """Numbers by their names, and the ends of their intervals by these with _lo and _hi."""
+    """Returns numbers by name, and the ends of their intervals as name_lo and name_hi."""
     return flat(estimates)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by their names, each estimate among them as three (`by_name`)."""
+    """Returns values by name, with estimates expanded as in `by_name`."""
     named: dict[str, Any] = {}
     for name, value in values.items():
         is_estimate = isinstance(value, Estimate)
@@ -80,14 +79,11 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_share(n_hits: float, n: int) -> Estimate:
-    """The share of n independent items that are hits, with Clopper and Pearson's interval; all None without items.
+    """Returns the share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
-    It holds its level whatever the share, and a little more: on average over shares 98.4 % at n = 10, 96.5 % at 100.
-    Wilson's and Jeffreys' hold 95 % on average, but near shares of 0 and 1 only 83.8 % and 87.7 % (n = 500, exact).
-
-    Args:
-        n_hits: from 0 to n; no whole number where hits go together in groups, of which there are n.
-        n: items, or groups.
+    It holds at least its level for any share: on average over shares 98.4 % at n = 10, 96.5 % at 100. Wilson's and
+    Jeffreys' hold 95 % on average, but near shares of 0 and 1 only 83.8 % and 87.7 % (n = 500, exact). Where hits
+    cluster in groups, n is the number of groups and n_hits need not be whole.
 
     Source:
         C. J. Clopper and E. S. Pearson, The Use of Confidence or Fiducial Limits, Biometrika 26, 1934.
@@ -101,15 +97,15 @@ def of_share(n_hits: float, n: int) -> Estimate:
 
 
 def student_t(dof: float, p: float = 1 - LEVEL) -> float:
-    """The quantile of Student's t of an interval that 1 - p are within; infinite at 0 degrees of freedom."""
+    """Returns the two-sided quantile of Student's t with probability 1 - p; infinite at 0 degrees of freedom."""
     return -float(stdtrit(dof, p / 2)) if dof > 0 else math.inf
 
 
 def effective_number(tokens_D: ArrayLike) -> float:
-    """1 / sum w^2 of documents whose shares of the tokens are w: as many of equal length vary as much.
+    """Returns the effective sample size 1 / sum w^2 of documents whose shares of the tokens are w.
 
-    Intervals over documents take it for their number: of 20 whose ln length has a standard deviation of 1.5, the number
-    itself makes intervals that hold the truth 83 times of 100, this one 95 (docs/explanation/uncertainty.md).
+    Intervals over documents use it: for 20 documents whose ln length has a standard deviation of 1.5, intervals with
+    the plain number hold the truth 83 times of 100, with this one 95 (docs/explanation/uncertainty.md).
 
     Source:
         L. Kish, Survey Sampling, 1965 (the effective size of a weighted sample).
@@ -118,13 +114,13 @@ def effective_number(tokens_D: ArrayLike) -> float:
     return float(n_D.sum()) ** 2 / float(n_D @ n_D) if n_D.any() else 0.0
 
 
-_LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 there, and 10^12 at .1
+_LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 at .5, and 10^12 at .1
 
 
 def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
-    """The quantile of an interval over documents: Student's t of n - 1; normal where they are not counted (None).
+    """Returns the quantile of an interval over documents: Student's t of n - 1, or normal where they are not counted.
 
-    It is normal for a single one too, which does not vary: whoever asks says that it has no interval.
+    It is normal for a single document too; the caller then gives no interval.
     """
     if n_effective is None or n_effective <= 1:
         return -float(ndtri(p / 2))
@@ -132,7 +128,7 @@ def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
 
 
 def few_documents(n_effective: float | None) -> float:
-    """How many times the variance over replicates of documents counts: n / (n - 1); once where `document_t` is Z."""
+    """Returns n / (n - 1), the factor on the variance over document replicates; 1 where `document_t` is normal."""
     return 1.0 if n_effective is None or n_effective <= 1 else n_effective / (n_effective - 1)
 
 
@@ -145,22 +141,20 @@ def half_width(
     n_effective: float | None = None,
     p: float = 1 - LEVEL,
 ) -> float:
-    """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
+    """Returns half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
-    Each variance has Student's t of its own: that of the models is estimated from the scatter of a few sizes about
-    their law, that over documents from D of them, D - 1 degrees of freedom, however many replicates are drawn. Added
-    so, it holds its level or a little more, whatever the share of each. The scatter also includes such noise of
-    the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be, so sizes
-    that lie close to the law by luck narrow no interval.
+    Each variance has its own Student's t: that of the models has the dof of the sizes' scatter, that over documents D -
+    1. The sum holds its level or a little more. `own` is a lower bound of the scatter, so that sizes close to the law
+    by luck do not narrow the interval.
 
     Args:
         shared: variance over documents that the scatter of the sizes does not show.
-        scatter: standard deviation that was estimated from the sizes.
+        scatter: standard deviation estimated from the sizes.
         dof: its degrees of freedom; needed where `scatter` is above 0.
-        own: the part of `scatter` that the documents explain, a standard deviation.
+        own: the part of `scatter` due to the documents, a standard deviation.
         unit: variance of the number if the sizes scattered by 1.
         n_effective: D, by `effective_number`; None where they are not counted.
-        p: how much the interval leaves out.
+        p: 1 minus the level.
 
     Source:
         S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
@@ -171,41 +165,33 @@ def half_width(
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
-    """Both ends of an interval that is as far to either side."""
+    """Returns both ends of a symmetric interval."""
     return centre - half, centre + half
 
 
 def from_half_width(value: float, half: float, stderr: float | None = None) -> Estimate:
-    """A number with an interval that is as far to either side; without one where that is not finite."""
+    """Returns an estimate with a symmetric interval; without one where `half` is not finite."""
     return Estimate(value, *around(value, half), stderr) if math.isfinite(half) else Estimate(value)
 
 
-def reaching(value: float, ends: tuple[float, float]) -> tuple[float, float]:
-    """An interval, extended to the number that stands beside it where a correction for bias has moved it past that."""
+def extended_to(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """Extends an interval to the number shown with it, which a correction for bias may have left outside."""
     return min(*ends, value), max(*ends, value)
 
 
 def from_stderr(value: float | None, stderr: float | None, dof: float | None = None, p: float = 1 - LEVEL) -> Estimate:
-    """A number with an interval from a standard error in closed form: Student's t of `dof`, normal where that is None.
-
-    There is no interval where the standard error is None.
-    """
+    """Returns an estimate from a standard error, by Student's t of `dof`, or the normal quantile where that is None."""
     if value is None or stderr is None:
         return Estimate(value)
     return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
 def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
-    """A number with an interval over documents from how far each document moves it, without any replicate.
+    """Returns an estimate with an interval over documents from the influence of each document, without replicates.
 
-    What the bootstrap tends to for a smooth function of sums over documents: its variance is n / (n - 1) times the sum
-    of the squared influences (the delta method, or infinitesimal jackknife); Student's t of n - 1, n their effective
-    number. One document has no interval.
-
-    Args:
-        value: the number.
-        influence_D: change of the number if a document counted for a little more, over that little; sums to 0.
-        n_effective: `effective_number` of their tokens, or of whatever else the number is a mean over.
+    The bootstrap's limit for a smooth function of sums over documents (delta method): variance n / (n - 1) times the
+    sum of squared influences, which sum to 0; Student's t of n - 1, n the `effective_number`. One document has no
+    interval.
     """
     if n_effective <= 1:
         return Estimate(value)
@@ -214,12 +200,12 @@ def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) 
 
 
 def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """The part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} that contains u = height / slope, slope > 0."""
+    """Returns the part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} around height / slope, slope > 0."""
     a, b, c = slope**2 - V[1, 1], height * slope - V[0, 1], height**2 - V[0, 0]  # a u^2 - 2 b u + c <= 0
     # b^2 - a c, written so that it is exactly 0 without variance.
     discriminant = slope**2 * V[0, 0] + height**2 * V[1, 1] - 2 * height * slope * V[0, 1] - np.linalg.det(V)
     if discriminant < 0:
-        return None, None  # then a < 0, and every u is in
+        return None, None  # then a < 0, and every u satisfies it
     q = b + math.copysign(math.sqrt(discriminant), b)
     roots = sorted(([q / a] if a else []) + ([c / q] if q else []))
     if a > 0:
@@ -235,16 +221,14 @@ MOST_LEFT_OUT: Final = 0.05  # of the replicates: with more of them unusable the
 class Recipe(StrEnum):
     """How replicates of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
-    In each t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times, as replicates of D
-    documents spread too little; D is their `effective_number`. Quantiles q are as far out as t sqrt(D / (D - 1)) is in
-    a normal distribution: 2.5 % and 97.5 % for many documents; for a few they are the least and the greatest replicate,
-    which may be too near.
+    t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times; D is their `effective_number`.
+    Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 % and 97.5 % for many documents;
+    for a few the least and the greatest replicate, which may be too near.
 
-    `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value. The number that belongs
-    to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
-    `uncentred` is value +- t sd, for a number whose replicates lean by their linearisation and not by its bias.
-    `percentile` is from q(2.5 %) to q(97.5 %), each the value of a replicate, for numbers that are ranks or ratios.
-    `expanded` is the same between replicates, for differences.
+    `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value; the estimate is the
+    centre. `uncentred` is value +- t sd, for replicates shifted by linearisation and not by bias. `percentile` is from
+    q(2.5 %) to q(97.5 %), each the value of a replicate, for ranks or ratios. `expanded` is the same, interpolated
+    between replicates, for differences.
     """
 
     normal = "normal"
@@ -254,19 +238,10 @@ class Recipe(StrEnum):
 
 
 def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
-    """How often each document is drawn when as many documents are drawn with replacement.
+    """Returns how often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
 
-    The tokens of a document depend on each other, so whole documents are drawn. One table of weights serves every
-    size of a family, which keeps the replicates paired: with counts c of shape [n_documents, n_columns], any sum over
-    tokens under all replicates is `weights @ c`.
-
-    Args:
-        n_documents: number of documents.
-        n_replicates: number of replicates B.
-        seed: of numpy's PCG64 generator; the same seed gives the same weights.
-
-    Returns:
-        Integers of shape [n_replicates, n_documents]; each row sums to n_documents.
+    Documents are drawn with replacement by numpy's PCG64. With counts c of shape [D, n_columns], any sum over tokens
+    under all replicates is `weights @ c`; one table for all sizes of a family keeps the replicates paired.
 
     Raises:
         ValueError: if either number is below 1.
@@ -280,19 +255,18 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
 
 
 def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
-    """A number with its 95 % interval over documents, from the same number of each replicate.
+    """Returns a number with its 95 % interval over documents, from the number of each replicate.
 
     Args:
         value: of all documents.
-        replicate_B: of each replicate, shape [B]; those that are not finite, such as one that drew no token, are left
-            out.
+        replicate_B: of each replicate, [B]; those that are not finite are left out.
         n_effective: `effective_number` of the sample; None where documents are not counted, or the replicates
-            are draws that spread as much as the number does. A single one cannot be drawn anew: it has no interval.
+            are draws that spread as much as the number does.
         recipe: how the replicates become an interval.
 
     Returns:
-        The number, which for `normal` is value - bias; without an interval, and uncorrected, for one document or fewer
-        than 20 usable replicates; all None if it is not finite.
+        The estimate, which for `normal` is value - bias; without an interval, and uncorrected, for one document or
+        fewer than 20 usable replicates; all None if it is not finite.
 
     Source:
         `expanded`: T. C. Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
@@ -314,24 +288,16 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """How the parameters of a law move when it is fitted again to resampled documents.
-
-    Attributes:
-        bias_P: mean over the replicates minus the fit.
-        covariance_PP: over the documents.
-    """
+    """Bias (mean over the replicates minus the fit) and covariance over documents of the parameters of a law."""
 
     bias_P: Floats
     covariance_PP: Floats
 
 
 def moments(theta_P: Floats, theta_BP: Floats, n_effective: float | None = None) -> Moments | None:
-    """Bias and covariance of fitted parameters over replicates; None below 20 of them.
+    """Returns bias and covariance of finite fitted parameters over replicates; None below 20 of them.
 
-    Args:
-        theta_P: of the fit.
-        theta_BP: of the replicates, finite.
-        n_effective: of those resampled; None where the replicates allow for it, or it is not known.
+    `n_effective` is None where the replicates already allow for it, or it is unknown.
     """
     if len(theta_BP) < MIN_REPLICATES:
         return None
@@ -341,14 +307,14 @@ def moments(theta_P: Floats, theta_BP: Floats, n_effective: float | None = None)
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """A positive quantity at N sizes under resampled documents, the same ones for every size.
+    """A positive quantity at N sizes under bootstrap replicates of the same documents for every size.
 
     Attributes:
         y_BN: all values.
-        ln_y_BN: logarithms of the replicates whose values are all positive and finite, as far from their mean as other
-            documents would be: sqrt(D / (D - 1)) times as far as replicates of D documents are.
+        ln_y_BN: logarithms of the replicates whose values are all positive and finite, spread about their mean by
+            sqrt(D / (D - 1)), since replicates of D documents spread too little.
         mean_N: of these.
-        covariance_NN: of these, the sum of squares over their number less 1.
+        covariance_NN: of these, with divisor B - 1.
         n_effective: D; None where they are not counted.
     """
 
@@ -360,10 +326,10 @@ class Replicates:
 
     @classmethod
     def of(cls, y: ArrayLike, n_effective: float | None = None) -> "Replicates":
-        """Of values [B, N]; replicates with one that is not positive and finite are left out."""
+        """Takes values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
         ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
-        n = len(ln_y_BN) or math.nan  # of none nothing is known
+        n = len(ln_y_BN) or math.nan  # NaN without replicates
         mean_N = ln_y_BN.sum(axis=0) / n
         about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_effective))
         covariance_NN = about_BN.T @ about_BN / max(n - 1, 1)
@@ -371,7 +337,7 @@ class Replicates:
 
     @classmethod
     def of_logarithms(cls, ln_y: ArrayLike, n_effective: float | None = None) -> "Replicates":
-        """Of ln y, [B, N]."""
+        """Takes ln y, [B, N]."""
         return cls.of(np.exp(ln_y), n_effective)
 
     @property
@@ -385,15 +351,15 @@ class Replicates:
         return len(self.ln_y_BN) >= MIN_REPLICATES
 
     def smallest(self, m: int) -> "Replicates":
-        """The same at the first m sizes."""
+        """Returns the replicates at the first m sizes."""
         return Replicates.of(self.y_BN[:, :m], self.n_effective)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
-        """Covariance over the replicates of linear combinations of ln y, [K, K]."""
+        """Returns the covariance over the replicates of linear combinations of ln y, [K, K]."""
         return np.asarray(of_KN @ self.covariance_NN @ of_KN.T)
 
     def mean_squares_of(self, of_KN: Floats) -> Floats:
-        """Mean square over the replicates of each linear combination about its mean, [K]."""
+        """Returns the mean square of each linear combination about its mean, [K]."""
         n = len(self.ln_y_BN)
         squares_K = np.einsum("kn,nm,km->k", of_KN, self.covariance_NN, of_KN) * ((n - 1) / n)
-        return np.asarray(np.maximum(squares_K, 0.0))  # rounding of what is exactly 0 may be below it
+        return np.asarray(np.maximum(squares_K, 0.0))  # rounding may make 0 negative

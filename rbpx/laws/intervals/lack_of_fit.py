@@ -1,13 +1,11 @@
-"""Tests of a law against its own points: curvature, runs of residuals with one sign, and replicates of a size.
+"""Tests a law against its own points: curvature, runs of residuals with one sign, and repeated trainings of a size.
 
-Models scatter above and below a law alike, whatever their size. A wrong form shows otherwise: its residuals curve, and
-neighbouring sizes err to the same side. Both are tested for a straight line of ln y on ln S.
+A wrong form has curved residuals, and neighbouring sizes err to the same side; both are tested for the line of ln y on
+ln S. Trainings of one size differ by pure error; what they have in common beyond the law, with each family's constant
+and exponent removed, is lack of fit.
 
-Trainings of one shape differ by what training scatters (pure error). What they have in common beyond the law is an
-effect of that size: the law is wrong there, or the shape is. The constants and exponents of each family are taken off
-first, so that families whose laws differ still replicate each other's sizes.
-
-Shapes: N sizes, F families, M points of all families, B replicates of the documents, P and Q columns, G sizes.
+Shapes: N sizes, F families, M points of all families, B bootstrap replicates of the documents, P and Q columns,
+G sizes.
 """
 
 from collections.abc import Sequence
@@ -25,17 +23,15 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked:
+class FamilyPoints:
     """Points of F families, one family after the other.
 
     Attributes:
         x_M: ln(S / S_ref).
         ln_S_ref: mean of ln S over all points.
-        ln_y_M: logarithms of the values.
         family_M: 0 .. F-1.
-        size_M: number of the size; equal where S is.
-        change_BM: change of ln y under replicates of the documents, the same for all families; None where not known.
-        n_effective: of those resampled; None where they are not counted.
+        size_M: index of the size; equal where S is.
+        change_BM: change of ln y under bootstrap replicates of the same documents for all families; None where unknown.
     """
 
     x_M: Floats
@@ -53,42 +49,38 @@ class Stacked:
 
     @property
     def of_family_MF(self) -> Floats:
-        """1 where a point is of a family."""
+        """Indicators of the families."""
         return np.asarray(self.family_M[:, None] == np.arange(self.n_families), np.float64)
 
     @property
     def of_size_MG(self) -> Floats:
-        """1 where a point is of a size, for each size."""
+        """Indicators of the sizes."""
         return np.asarray(self.size_M[:, None] == np.unique(self.size_M), np.float64)
 
     @property
     def same_size_MM(self) -> Floats:
-        """1 where two points have the same size."""
+        """Whether two points have the same size, as 1 or 0."""
         return np.asarray(self.size_M[:, None] == self.size_M, np.float64)
 
 
-def stack_one(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> Stacked:
-    """One family, in which a size may occur more than once, by logarithms of sizes and values."""
+def stack_family(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> FamilyPoints:
+    """Returns one family, in which a size may recur, from ln S and ln y."""
     x_M = np.asarray(ln_S_M, np.float64)
     size_M = np.unique(x_M, return_inverse=True)[1].astype(np.int64)
     ln_S_ref, family_M = float(x_M.mean()), np.zeros(len(x_M), np.int64)
-    return Stacked(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
+    return FamilyPoints(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
 
 
-def stack(
+def stack_families(
     S_F: Sequence[ArrayLike],
     y_F: Sequence[ArrayLike],
     y_replicates_F: Sequence[ArrayLike | None] | None = None,
     n_effective: float | None = None,
-) -> Stacked:
-    """Put families one after the other.
+) -> FamilyPoints:
+    """Concatenates families.
 
-    Args:
-        S_F: sizes of each family, shape [N_f].
-        y_F: its values, shape [N_f], positive.
-        y_replicates_F: its values under B replicates of the same documents for all families, shape [B, N_f]; those of
-            one family alone say nothing. Rows with a value that is not positive and finite are left out.
-        n_effective: of those resampled; None where they are not counted.
+    Replicates are used where all families have them, [B, N_f] each, of the same documents; rows with a value that is
+    not positive and finite are left out.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
     y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
@@ -96,26 +88,21 @@ def stack(
     if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
         replicates = Replicates.of(np.concatenate(known, axis=1), n_effective)
         change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
-    points = stack_one(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
+    points = stack_family(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
     return replace(points, family_M=family_M, n_effective=n_effective)
 
 
-_FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
-_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: residuals below it are no scatter
+_FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are common
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: smaller residuals are rounding
 _STEP: Final = 0.1
 _LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
 def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
-    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
+    """Returns one coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
 
-    var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J;
-    Student's t of N - P. Without an interval where no degree of freedom is left.
-
-    Args:
-        J_NP: what y is linear in, of full rank.
-        y_N: values.
-        at: number of the coefficient.
+    var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J,
+    which has full rank; Student's t of N - P. No interval without degrees of freedom.
     """
     L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
     theta_P = L_PN @ y_N
@@ -125,18 +112,14 @@ def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
 
 
 def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
-    """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
+    """Returns the coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
 
     A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
     q (n ln 10)^2 in ln y away from the line through the points near S_ref.
 
-    Args:
-        ln_S_N: logarithms of the sizes, shape [N], in any order.
-        ln_y_N: logarithms of the values, shape [N].
-
     Returns:
-        q per (ln S)^2 with its 95 % interval over models (Student's t of N - 3 degrees of freedom); 0 where the points
-        lie on a line to within rounding. Without ends for fewer than 4 sizes, all None for fewer than 3.
+        q per (ln S)^2 with its 95 % interval over models (Student's t of N - 3); 0 where the points lie on a line to
+        within rounding. Without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
@@ -146,19 +129,13 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
 
 
 def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:
-    """How probable residuals about the line would be that follow each other as smoothly, if sizes scattered alone.
+    """Returns the probability of residuals at least as smooth as those about the line, if sizes scatter independently.
 
     The statistic is von Neumann's ratio of the residuals e in order of S, d = sum (e_i+1 - e_i)^2 / sum e_i^2; small
-    where neighbouring sizes err to the same side. p = Pr(d <= observed) under normal scatter that is independent and
-    the same at each size, exact for these sizes: e = M eps, so p is the probability that the quadratic form
-    eps' M (D - d I) M eps is at most 0, by Imhof's integral. One-sided: residuals that alternate have p near 1.
-
-    Args:
-        ln_S_N: logarithms of the sizes, shape [N], in any order.
-        ln_y_N: logarithms of the values, shape [N].
-
-    Returns:
-        p; None for fewer than 6 sizes, or where the points lie on the line to within rounding.
+    where neighbouring sizes err to the same side. p = Pr(d <= observed) is exact under normal scatter: e = M eps, so p
+    is the probability that the quadratic form eps' M (D - d I) M eps is at most 0, by Imhof's integral. One-sided:
+    residuals that alternate have p near 1. None for fewer than 6 sizes, or where the points lie on the line to within
+    rounding.
 
     Source:
         J. Durbin and G. S. Watson, Testing for Serial Correlation in Least Squares Regression I, Biometrika 37 (1950);
@@ -181,14 +158,14 @@ def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:
 
 
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
-    """Residuals of the least-squares line of ln y on ln S, in the order of the arguments; at least 2 sizes."""
+    """Returns residuals of the least-squares line of ln y on ln S, in the order of the arguments; at least 2 sizes."""
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     about_N = y_N - y_N.mean()
     return np.asarray(about_N - x_N * (float(x_N @ about_N) / float(x_N @ x_N)))
 
 
 def is_rounding(residual_N: Floats, ln_y_N: Floats) -> bool:
-    """Whether residuals of ln y are no larger than float64 makes them, so that the points lie on the law."""
+    """Whether residuals of ln y are within float64 rounding, so that the points lie on the law."""
     return bool(np.abs(residual_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_y_N).max())))
 
 
@@ -198,10 +175,10 @@ def _centred(ln_S_N: ArrayLike) -> Floats:
 
 
 def _probability_at_most_0(weight_M: Floats) -> float:
-    """Pr(sum of weight_m z_m^2 <= 0) of independent standard normal z.
+    """Pr(sum of weight_m z_m^2 <= 0) for independent standard normal z.
 
     Imhof: 1/2 - 1/pi int_0^inf sin(theta(u)) / (u rho(u)) du. With u = e^s the integrand is analytic in a strip about
-    the real line and falls exponentially to both sides, where the trapezoidal sum converges exponentially too.
+    the real line and decays exponentially on both sides, so the trapezoidal sum converges exponentially.
     """
     scaled_M = weight_M / np.abs(weight_M).max()
     product_UM = np.exp(_LOG_FREQUENCY)[:, None] * scaled_M
@@ -219,9 +196,7 @@ class NestedTest:
     """The F test of a model within a larger one.
 
     Attributes:
-        F: mean square that the larger one explains more, over the mean square that it leaves.
-        dof: degrees of freedom of the former.
-        dof_rest: of the latter.
+        F: mean square explained by the larger one in addition, with `dof`, over the one it leaves, with `dof_rest`.
         p: Pr(F or more) if the smaller model holds.
         sd_about: standard deviation of the points about the smaller model.
         sd_rest: about the larger one.
@@ -235,19 +210,13 @@ class NestedTest:
     sd_rest: float
 
 
-def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Whether sizes have effects beyond the laws: F = lack of fit / pure error.
+def lack_of_fit_test(points: FamilyPoints, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+    """Tests whether sizes have effects beyond the laws: F = lack of fit / pure error.
 
-    Pure error is what trainings of one size differ by; a size that was trained once tells of the lack of fit alone.
-
-    Args:
-        points: of all families, of which two may share a size, or one have it more than once.
-        own_MQ: derivatives of ln y with a constant and an exponent for each family, and what they share beside.
-        residual_M: about any law within the span of these.
-
-    Returns:
-        The test, its `sd_rest` the pure error of one model; None where no sizes are trained often enough, or where the
-        families are equal to within rounding, which are not two trainings.
+    Pure error is the difference of trainings of one size; `sd_rest` of the result is that of one model. `own_MQ` are
+    derivatives of ln y by a constant and an exponent for each family, and by what they share; residuals are about any
+    law within their span. None where too few sizes are trained more than once, or where the families are equal to
+    within rounding, and so not two trainings.
 
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.
@@ -255,11 +224,11 @@ def lack_of_fit_test(points: Stacked, own_MQ: Floats, residual_M: Floats) -> Nes
     return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_size_MG]), residual_M)
 
 
-def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Whether the exponents of the families differ.
+def exponents_test(points: FamilyPoints, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+    """Tests whether the exponents of the families differ.
 
-    Families are compared at the sizes that they share, so that an effect of a size, which all have in common, is no
-    difference and no error (exact whatever the correlation). Where they share too few, residuals count as independent.
+    Families are compared at the sizes that they share, so that an effect that a size has on all is neither difference
+    nor error (exact for any correlation). Where they share too few, residuals count as independent.
     """
     sizes_MG = points.of_size_MG[:, points.of_size_MG.sum(axis=0) > 1]
     wanted = _rank(own_MQ) - _rank(shared_MP)
@@ -270,11 +239,10 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
     return _nested(points, shared_MP, own_MQ, residual_M)
 
 
-def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]]:
-    """Correlation of the residuals of each two families over the sizes that both have; None for fewer than 4 of them.
+def correlations(points: FamilyPoints, residual_M: Floats) -> list[list[float | None]]:
+    """Returns correlations of the residuals of each two families over shared sizes; None for fewer than 4 of them.
 
-    Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2
-    sum s^2).
+    Models of one size and family are averaged. Residuals are about 0 already: sum r s / sqrt(sum r^2 sum s^2).
     """
     n_FG = points.of_family_MF.T @ points.of_size_MG
     with np.errstate(invalid="ignore"):  # a family without a size
@@ -283,7 +251,7 @@ def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]
 
 
 def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | None, float | None]:
-    """Mean correlation of pairs rho, and how many independent families they are worth, F / (1 + (F - 1) rho).
+    """Returns the mean correlation rho of pairs, and the independent families they are worth, F / (1 + (F - 1) rho).
 
     A mean below 0 counts as 0. Both None where no pair has a correlation.
     """
@@ -304,7 +272,7 @@ def _correlation(one_G: Floats, other_G: Floats) -> float | None:
     return float(np.clip(a @ b / length, -1, 1)) if length > 0 else None
 
 
-def _nested(points: Stacked, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:
+def _nested(points: FamilyPoints, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:
     n, n_small, n_large = len(residual_M), _rank(small_MP), _rank(large_MQ)
     if n_large == n_small or n_large >= n:
         return None

@@ -1,24 +1,22 @@
-"""One test of a law against its own points, and what it finds: a bend, an end or a run that lies off, growing scatter.
+"""Tests a law against its own points for a bend, an outlying size (at the end or elsewhere), or growing scatter.
 
-Each departure from a law is a covariance R of the scatter: a size whose variance is many times that of the others,
-sizes whose scatter grows, residuals that neighbours share. A law is linear near its best fit, so let J be the
-derivatives of ln y by its parameters, W an orthonormal basis of what they leave, and w = W ln y. The likelihood of a
-departure over that of equal, independent scatter is
+Each departure from a law is a covariance R of the scatter. Let J be the derivatives of ln y by the law's parameters
+near the best fit, W an orthonormal basis of their complement, and w = W ln y. The likelihood of a departure over that
+of equal, independent scatter is
 
     |W R W'|^(-1/2) (w' (W R W')^(-1) w / w'w)^(-(N-P)/2)
 
-once the law and the size of the scatter are integrated out. Each kind of departure has one statistic, the mean of its
-likelihoods. Under the law w has a uniform direction, whatever its parameters and however large its scatter, so what
-chance does to the statistics is counted among draws: how often each is as large (p), and what the least p, each divided
-by the share of its kind in the level, is below in one draw of twenty (cut). So in 95 % of true laws nothing is found,
-at any number of sizes.
+with the law and the scale integrated out. The statistic of a kind of departure is the mean of its likelihoods. Under
+the law w has a uniform direction, so the null distribution is simulated: p is how often a statistic is as large, and
+the least p, each divided by the share of its kind in the level, is below `cut` in one draw of twenty. So in 95 % of
+true laws nothing is found, at any number of sizes.
 
 Shapes: N sizes, P parameters, Q = N - P degrees of freedom, A departures, K their kinds, B draws.
 
 Source:
     M. L. King, Testing for Autocorrelation in Linear Regression Models: a Survey, 1987, section 3: tests of a
     covariance that are invariant to the law and to the scale. P. H. Westfall and S. S. Young, Resampling-Based Multiple
-    Testing, 1993, section 2.3: the least p, counted.
+    Testing, 1993, section 2.3: the simulated least p.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +33,7 @@ from rbpx.laws.numeric import Floats
 
 
 class Departure(StrEnum):
-    """What a test of misfit can find: a smooth bend, an end or another size that lies off, scatter that grows."""
+    """Kinds of misfit: a smooth bend, an outlying end, another outlying size, growing scatter."""
 
     bend = "bend"
     end = "end"
@@ -45,12 +43,11 @@ class Departure(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """The scatter that one departure means.
+    """The covariance of the scatter under one departure.
 
     Attributes:
-        kind: the departure.
-        prior: its weight; those of all sum to 1.
-        R_NN: covariance of the scatter, that of an undisturbed model being 1.
+        prior: weight of the departure; those of all sum to 1.
+        R_NN: covariance, with variance 1 for an undisturbed model.
         grows: sd of the scatter at the largest size over that at the smallest.
     """
 
@@ -60,21 +57,21 @@ class Covariance:
     grows: float = 1.0
 
     def of_new(self, x_T: Floats, x_N: Floats) -> Floats:
-        """The variance of undisturbed new models, [T], at ln S beside that of the sizes."""
+        """Returns the variance of undisturbed new models at ln S, [T]."""
         return np.asarray(self.grows ** (2 * (x_T - x_N[0]) / (x_N[-1] - x_N[0])))
 
 
 _PRIOR: Final = {Departure.bend: 0.45, Departure.end: 0.2, Departure.run: 0.1, Departure.scatter: 0.25}
 _SHARE: Final = {Departure.bend: 2.0, Departure.end: 1.5, Departure.run: 0.5, Departure.scatter: 1.0}
-# of the level, in proportion: a wrong form is likelier than one wrong run
-_TIMES: Final = (4.0, 16.0)  # sd of what departs over that of the scatter
+# shares of the level: a wrong form is likelier than one wrong run
+_TIMES: Final = (4.0, 16.0)  # sd of the departure over that of the scatter
 _GROWS: Final = (10.0, 100.0)  # sd of the scatter at the largest size over that at the smallest
-_TWO_ENDS: Final = (1 / 3, 1.0)  # how far the two largest sizes lie off, if both do
-_NEIGHBOURS: Final = 0.15  # of the sizes' span: how near residuals are alike that follow a smooth curve
+_TWO_ENDS: Final = (1 / 3, 1.0)  # relative deviations of the two largest sizes, if both are outlying
+_NEIGHBOURS: Final = 0.15  # of the span of ln S: correlation length of a smooth curve
 
 
 def departures(x_N: Floats) -> tuple[Covariance, ...]:
-    """The departures at some sizes, at least 3 different ln S in increasing order."""
+    """Returns the departures at 3 or more different ln S in increasing order."""
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
     kinds = list(_kinds(t_N))
     counts = {kind: sum(of is kind for of, *_ in kinds) for kind in Departure}
@@ -100,13 +97,13 @@ def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Misfit:
-    """What a test found.
+    """The result of a test.
 
     Attributes:
-        p: of each kind, how probable a likelihood as large is if the law holds and all sizes scatter alike.
-        cut: what p divided by the share of its kind has to be below.
-        direction_N: of what the law leaves of the points, of length 1.
-        length: of that.
+        p: of each kind, the probability of a likelihood at least as large under the law with equal scatter.
+        cut: bound of p divided by the share of its kind.
+        direction_N: unit vector of the residuals.
+        length: of the residuals.
     """
 
     p: Mapping[Departure, float]
@@ -116,7 +113,7 @@ class Misfit:
 
     @property
     def found(self) -> list[Departure]:
-        """The kinds of departure that chance does not explain."""
+        """The kinds of departure that are significant."""
         return [kind for kind, p in self.p.items() if p <= self.cut * _SHARE[kind]]
 
 
@@ -124,16 +121,16 @@ LEVEL: Final = 0.05
 _DRAWS: Final = 4000
 _SEED: Final = 20251020
 _FEWEST: Final = 2  # degrees of freedom; a single one has no direction
-_DEPENDENT: Final = 1e-9  # of the largest singular value of J: columns below it say nothing
-_DIGITS: Final = 3  # of sizes and derivatives, by which the draws of nearly equal laws are shared
+_DEPENDENT: Final = 1e-9  # of the largest singular value of J: smaller ones are dependent columns
+_DIGITS: Final = 3  # of sizes and derivatives: laws equal to them share their draws
 
 
 def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -> Misfit | None:
-    """Test a law against its own points.
+    """Tests a law against its own points.
 
     Args:
         x_N: ln S, increasing, all different.
-        ln_y_N: ln y, or whatever is linear in the parameters near the best law.
+        ln_y_N: ln y, or anything linear in the parameters near the best law.
         J_NP: its derivatives by the parameters of the law.
         level: share of true laws in which anything is found.
 
@@ -147,7 +144,7 @@ def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -
     columns = tuple(_rounded(column) for column in J_NP.T)
     null_BK, least_B = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), columns)
     (p_K,) = _p(null_BK, seen.of_kinds(w_Q[None]))
-    cut = float(np.nextafter(least_B[int(level * len(least_B))], 0))  # a share of draws of at most the level is below
+    cut = float(np.nextafter(least_B[int(level * len(least_B))], 0))  # at most a share `level` of the draws is below
     length = float(np.sqrt(w_Q @ w_Q))
     return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), cut, seen.basis_QN.T @ w_Q / length, length)
 
@@ -158,13 +155,11 @@ def _rounded(column_N: Floats) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Likelihoods:
-    """The departures, seen in what the parameters leave.
+    """The departures in the complement of the parameters.
 
     Attributes:
-        basis_QN: orthonormal, of what they leave.
-        ln_weight_A: prior times |W R W'|^(-1/2), its logarithm.
+        ln_weight_A: logarithm of prior times |W R W'|^(-1/2).
         inverse_AQQ: of W R W'.
-        kind_A: the kind of each.
     """
 
     basis_QN: Floats
@@ -181,7 +176,6 @@ class _Likelihoods:
 
 @lru_cache(maxsize=64)  # the lines of all quantities of a group have the same sizes and derivatives
 def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> _Likelihoods:
-    """The departures at some sizes, and the derivatives of the law there by each of its parameters."""
     each, J_NP = departures(np.array(x)), np.array(columns).T
     left_NN, singular_P, _ = np.linalg.svd(J_NP / np.abs(J_NP).max(axis=0))
     basis_QN = left_NN[:, int((singular_P > _DEPENDENT * singular_P[0]).sum()) :].T
@@ -191,16 +185,16 @@ def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -
 
 
 def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
-    """How often the draws have as large a statistic, [M, K]; no less than once."""
+    """Share of draws with a statistic as large, [M, K]; at least that of one draw."""
     below_MK = [np.searchsorted(null_B, ln_M) for null_B, ln_M in zip(sorted_BK.T, ln_MK.T, strict=True)]
     return np.asarray(1 + len(sorted_BK) - np.stack(below_MK, axis=1)) / (1 + len(sorted_BK))
 
 
 @lru_cache(maxsize=1024)
 def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> tuple[Floats, Floats]:
-    """The statistics of normal scatter about a law, each in increasing order, [B, K], and the least p of each draw.
+    """Sorted statistics of normal scatter about a law, [B, K], and sorted least p of the draws, [B].
 
-    Each p is divided by the share of its kind in the level; they increase, [B].
+    Each p is divided by the share of its kind in the level.
     """
     seen = _likelihoods(t, columns)
     ln_BK = seen.of_kinds(np.random.default_rng(_SEED).standard_normal((_DRAWS, len(seen.basis_QN))))

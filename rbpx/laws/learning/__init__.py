@@ -1,1 +1,1 @@
-"""When each token is learned: sigmoids and power laws of many tokens at once, times from hits, their order."""
+"""When each token is learned: curves of many tokens at once, times from hits, and their order."""

@@ -1,16 +1,15 @@
-"""What each token loses along x = ln D (or ln S, ln C): a sigmoid, or a power law, of many tokens at once.
+"""Fits a sigmoid or a power law to the loss of each of many tokens along x = ln D (or ln S, ln C).
 
 sigmoid: y = end + (start - end) s, s = 1 / (1 + exp((x - time) / width)); it may rise.
 power law: y = E + B s, s = exp(-c (x - x_1)), so y - E = B (D / D_1)^-c.
 
-No level is below 0, as no loss is. For a given shape s the levels are least squares of two columns in closed form
-(s and 1 - s of a sigmoid, s and 1 of a power law), so that a search has one or two numbers a token instead of four: it
-begins at the best shape of a grid, and goes on by Gauss's and Newton's damped steps of what the levels leave.
+Levels, all at least 0, are closed-form least squares for a given shape s, so the search is over one or two parameters
+per token: damped Gauss-Newton (variable projection) from the best of a grid.
 
 Source: Smooth scaling laws hide stepwise token learning (arXiv 2606.29858), for the sigmoid; Golub and Pereyra, SIAM J.
-Numer. Anal. 10 (1973), 413, for the search (variable projection).
+Numer. Anal. 10 (1973), 413, for the search.
 
-Shapes: M tokens, A tokens whose search goes on, T points, G shapes of the grid, P numbers of a shape.
+Shapes: M tokens, A tokens still searched, T points, G shapes of the grid, P parameters of a shape.
 """
 
 from collections.abc import Callable
@@ -22,20 +21,20 @@ from scipy.special import expit
 
 from rbpx.laws.numeric import Floats
 
-FEWEST: Final = 8  # points for the four numbers of a sigmoid: six are left where two are held out
-_MARGIN: Final = 0.25  # of the range of x: how far outside of it a time may be
-_SHARPEST: Final = 0.25  # of the smallest gap between points: what is sharper looks the same
+FEWEST: Final = 8  # points for the four parameters of a sigmoid, so that six are left with two held out
+_MARGIN: Final = 0.25  # of the range of x: how far outside it a time may lie
+_SHARPEST: Final = 0.25  # of the smallest gap between points: a sharper width looks the same
 _WIDEST: Final = 0.5  # of the range of x
 _POWERS: Final = (0.05, 20.0)  # over the range of x: the least and greatest exponent
-_TOKENS: Final = 1 << 13  # at a time: what fits into a cache
+_TOKENS: Final = 1 << 13  # at a time, which fit in the cache
 _STEPS: Final = 25
-_CLOSE: Final = 1e-8  # of the sum of squares, what another step would gain; of the range of a number, a step
-_DAMPED: Final = (1e-3, 1e-12, 1e8)  # how strongly a search begins, and the bounds of that
-_RIDGE: Final = 1e-12  # of the products of columns, where they are one and the same
+_CLOSE: Final = 1e-8  # convergence: gain relative to the sum of squares, and step relative to the range of a parameter
+_DAMPED: Final = (1e-3, 1e-12, 1e8)  # initial damping, and its bounds
+_RIDGE: Final = 1e-12  # added to the products of columns, which may be identical
 _ROUNDING: Final = 1e-9  # of ln width
 
 Columns = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""The two columns [M, T] of shapes with the numbers [M, P] at some x [T], from the first point on."""
+"""Function of x [T] since the first point and shape parameters [M, P], which returns the two columns [M, T]."""
 
 
 def _of_sigmoid(x_T: Floats, p_MP: Floats) -> tuple[Floats, Floats]:
@@ -54,10 +53,10 @@ class Curves(NamedTuple):
     Attributes:
         columns: of its shape.
         first: x of the first point.
-        lo_P: the least value of each number of a shape.
-        p_MP: the numbers: of a sigmoid time from the first point on and ln width, of a power law ln c.
-        high_M: what the first column counts: start, or B.
-        low_M: what the second counts: end, or E.
+        lo_P: lower bounds of the shape parameters.
+        p_MP: the shape parameters: of a sigmoid time since the first point and ln width, of a power law ln c.
+        high_M: coefficient of the first column: start, or B.
+        low_M: of the second: end, or E.
         left_MT: the residuals.
         about_M: the sum of squares about the mean.
     """
@@ -72,7 +71,7 @@ class Curves(NamedTuple):
     about_M: Floats
 
     def at(self, x_X: Floats) -> Floats:
-        """The losses at any x, [M, X]."""
+        """Returns the losses at any x, [M, X]."""
         one_MX, other_MX = self.columns(x_X - self.first, self.p_MP)
         return self.high_M[:, None] * one_MX + self.low_M[:, None] * other_MX
 
@@ -88,37 +87,31 @@ class Curves(NamedTuple):
 
     @property
     def width_M(self) -> Floats:
-        """Their widths, in x."""
+        """The widths of sigmoids, in x."""
         return np.exp(self.p_MP[:, 1])
 
     @property
     def is_sharpest_M(self) -> NDArray[np.bool_]:
-        """Whether the width is the least there can be: a step within a gap between points, which hide its width."""
+        """Whether the width is at its lower bound, as for a step between two points."""
         return np.asarray(self.p_MP[:, 1] <= self.lo_P[1] + _ROUNDING)
 
 
 def fit_sigmoids(x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
-    """The sigmoid of least squares of the losses of each token, at six points or more that ascend."""
+    """Fits a sigmoid by least squares to the losses of each token, at six or more ascending points."""
     reach, gap = float(x_T[-1] - x_T[0]), float(np.diff(x_T).min())
     times = np.linspace(-_MARGIN * reach, (1 + _MARGIN) * reach, 33)
     return _fit(_of_sigmoid, (times, np.log(np.geomspace(_SHARPEST * gap, _WIDEST * reach, 6))), x_T, y_MT)
 
 
 def fit_powers(x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
-    """The power law of least squares of each token, at four points or more; B is 0 of one that does not fall."""
+    """Fits a power law by least squares to each token, at four points or more; B is 0 where the loss does not fall."""
     return _fit(_of_power, (np.log(np.geomspace(*_POWERS, 40) / (x_T[-1] - x_T[0])),), x_T, y_MT)
 
 
-def drawn_smooth(powers: Curves, x_T: Floats, seed: int) -> Floats:
-    """A world in which every token falls as its own power law, with noise of the size that its residuals have, [M, T].
+def simulate_power_laws(powers: Curves, x_T: Floats, seed: int) -> Floats:
+    """Draws losses that follow each token's own power law, with noise of the size of its residuals, [M, T].
 
-    The signs of the residuals are drawn and they are shuffled among the points of their token, so that whatever shape
-    they had is gone; a loss below 0 is reflected.
-
-    Args:
-        powers: of the measured tokens, fitted to all points.
-        x_T: the points.
-        seed: of the draws.
+    Each token's residuals of the fit to all points are shuffled, with random signs; a loss below 0 is reflected.
     """
     rng, T = np.random.default_rng(seed), len(x_T)
     noise_MT = rng.permuted(powers.left_MT * np.sqrt(T / (T - 3)), axis=1)
@@ -126,7 +119,7 @@ def drawn_smooth(powers: Curves, x_T: Floats, seed: int) -> Floats:
 
 
 def _fit(columns: Columns, axes: tuple[Floats, ...], x_T: Floats, y_MT: NDArray[np.floating]) -> Curves:
-    """The best curves of a shape whose numbers lie within their axes, along which the grid has its values."""
+    """Fits curves with shape parameters within their axes, whose values are the grid."""
     lo_P, hi_P = (np.array([axis[end] for axis in axes]) for end in (0, -1))
     grid_GP = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     begins = range(0, max(len(y_MT), 1), _TOKENS)
@@ -137,14 +130,14 @@ def _fit(columns: Columns, axes: tuple[Floats, ...], x_T: Floats, y_MT: NDArray[
 def _search(
     columns: Columns, grid_GP: Floats, lo_P: Floats, hi_P: Floats, x_T: Floats, given_MT: NDArray[np.floating]
 ) -> tuple[Floats, ...]:
-    """The numbers of some tokens, their levels, residuals, and squares about the mean."""
+    """Shape parameters, levels, residuals, and squares about the mean of some tokens."""
     y_MT = given_MT.astype(np.float64)
     about_M = ((y_MT - y_MT.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     of_GT = columns(x_T, grid_GP)
     products = [y_MT @ each_GT.T for each_GT in of_GT]
     high_MG, low_MG = _levels(*products, *_among(*of_GT))
     explained_MG = high_MG * products[0] + low_MG * products[1]
-    # The first that is as good as the best but for rounding: every shape is of a token that never changes.
+    # The first of those that equal the best to rounding: every shape fits a token that never changes.
     p_MP = grid_GP[(explained_MG >= (1 - _RIDGE) * explained_MG.max(axis=1, keepdims=True)).argmax(axis=1)]
     found = _left(columns, x_T, p_MP, y_MT)
     damping_M, unit_P = np.full(len(y_MT), _DAMPED[0]), _CLOSE * (hi_P - lo_P)
@@ -177,13 +170,12 @@ def _left(columns: Columns, x_T: Floats, p_MP: Floats, y_MT: Floats) -> tuple[Fl
 
 
 def _among(one_MT: Floats, other_MT: Floats) -> list[Floats]:
-    """The products of two columns with themselves and each other."""
     pairs = (one_MT, one_MT), (one_MT, other_MT), (other_MT, other_MT)
     return [np.einsum("mt,mt->m", *pair) for pair in pairs]
 
 
 def _levels(one_y: Floats, other_y: Floats, one_one: Floats, both: Floats, other_other: Floats) -> tuple[Floats, ...]:
-    """What two columns count in the least squares of y, neither below 0, from their products."""
+    """Coefficients of two columns by least squares, neither below 0, from their products."""
     one_one, other_other = one_one + _RIDGE, other_other + _RIDGE
     volume = one_one * other_other - both**2
     one, other = (other_other * one_y - both * other_y) / volume, (one_one * other_y - both * one_y) / volume
@@ -196,7 +188,7 @@ def _levels(one_y: Floats, other_y: Floats, one_one: Floats, both: Floats, other
 def _step(
     J_PAT: Floats, left_AT: Floats, is_low_AP: NDArray[np.bool_], is_high_AP: NDArray[np.bool_], damping_A: Floats
 ) -> Floats:
-    """A damped step of Gauss and Newton in the numbers of the shape, [A, P]; numbers at a bound stay there."""
+    """A damped Gauss-Newton step in the shape parameters, [A, P]; parameters at a bound stay there."""
     down_AP = -np.einsum("pat,at->ap", J_PAT, left_AT)
     curve_APP = np.einsum("pat,qat->apq", J_PAT, J_PAT)
     free_AP = ~((is_low_AP & (down_AP < 0)) | (is_high_AP & (down_AP > 0)))

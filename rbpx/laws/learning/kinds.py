@@ -1,4 +1,4 @@
-"""What became of each token's loss along an axis: known from the start, learned, forgotten, neither.
+"""Classifies what each token's loss does along an axis: known from the start, learned, forgotten or neither.
 
 Shapes: M tokens, T points.
 """
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from rbpx.laws.learning.curves import Curves, fit_sigmoids
 from rbpx.laws.numeric import Floats
 
-KNOWN_NATS: Final = math.log(2)  # below it the true token has more than half of the probability
-TURNS_NATS: Final = 1.0  # a fall and a rise of so much are both seen
-_TURNS_SHARE: Final = 0.5  # of the fall, that rises again
-_LEVEL: Final = 0.975  # of either of two ways to change, so that 5 % of flat tokens seem to
-_FLAT: Final = (4000, 20.0, 20261)  # drawn tokens that do not change: how many, their level in units of noise, the seed
+KNOWN_NATS: Final = math.log(2)  # below it the true token has more than half the probability
+TURNS_NATS: Final = 1.0  # least fall and rise of a turn
+_TURNS_SHARE: Final = 0.5  # least rise of a turn, relative to its fall
+_LEVEL: Final = 0.975  # for each of two directions, so that 5 % of flat tokens seem to change
+_FLAT: Final = (4000, 20.0, 20261)  # simulated constant tokens: number, level in units of noise, seed
 _N_CONSTANTS: Final = 4
 
 
@@ -25,25 +25,20 @@ class Kind(IntEnum):
     """What the losses of a token do; the first that holds."""
 
     known = 0  # always known: below ln 2 nats at every point
-    turns = 1  # not monotone: falls and later rises by a nat or more and beyond noise, by at least half of its fall
+    turns = 1  # falls and later rises by a nat or more, beyond noise and by at least half of its fall
     learned = 2  # falls, with its time between the first and the last point
     before = 3  # falls, with its time before the first point
     after = 4  # falls, with its time after the last point
     forgotten = 5  # rises
-    never = 6  # no sigmoid is told from a constant: never learned, as far as these points show
+    never = 6  # no sigmoid is significant: never learned, as far as these points show
 
 
 def kinds(sigmoids: Curves, x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[np.int8]:
-    """The kind of each token, [M], by the values of `Kind`.
+    """Returns the kind of each token by the values of `Kind`, [M]; `sigmoids` are fitted to all points, losses in nats.
 
-    A fall or a rise is told from a constant where its F statistic is above that of 97.5 % of drawn tokens that do not
-    change, at the same points: times and widths are searched for, so it has no F distribution. A turn is told from
-    noise in the same way, by its size over that of the differences of neighbouring points.
-
-    Args:
-        sigmoids: fitted to all points.
-        x_T: the points.
-        y_MT: losses in nats.
+    A fall or rise counts as change where its F statistic exceeds that of 97.5 % of simulated constant tokens at the
+    same points (times and widths are searched for, so it has no F distribution). A turn is tested likewise, by its size
+    relative to the differences of neighbouring points.
     """
     n, level, seed = _FLAT
     flat_MT = level + np.random.default_rng(seed).normal(size=(n, len(x_T)))
@@ -65,16 +60,16 @@ def kinds(sigmoids: Curves, x_T: Floats, y_MT: NDArray[np.floating]) -> NDArray[
 
 
 def _statistic(sigmoids: Curves) -> Floats:
-    """What a sigmoid explains beside a constant, over what it leaves, each by its degrees of freedom, [M]."""
+    """F of a sigmoid against a constant, [M]."""
     left_M, dof = sigmoids.squares_M, sigmoids.left_MT.shape[1] - _N_CONSTANTS
     gain_M = np.maximum(sigmoids.about_M - left_M, 0.0) / (_N_CONSTANTS - 1)
     return np.asarray(gain_M / np.maximum(left_M / dof, np.finfo(float).tiny))
 
 
 def _there_and_back(y_MT: NDArray[np.floating]) -> tuple[Floats, Floats]:
-    """How far a loss falls and rises again, the lesser of both where that is greatest, [M]; and in units of noise.
+    """The largest fall and later rise of a loss, the lesser of both, [M]; and in units of noise.
 
-    The noise is what the differences of neighbouring points would have, were they nothing else.
+    The noise is estimated from the differences of neighbouring points.
     """
     before_MT = np.maximum.accumulate(y_MT, axis=1) - y_MT
     after_MT = np.maximum.accumulate(y_MT[:, ::-1], axis=1)[:, ::-1] - y_MT

@@ -1,15 +1,14 @@
-"""Times of tokens from their hits alone: each is only known to lie between two points, or beyond the first or last one.
+"""Estimates when tokens are learned from their hits alone, as interval-censored times.
 
-All tokens of a training are looked at at the same points, so a time lies in one of T + 1 cells: cell 0 up to the first
-point, cell c between point c - 1 and c (counted from 0), cell T after the last. A time is the cell between the last
-miss and the first hit that stays, or any cell from before the first hit to that one.
+A time lies in one of T + 1 cells between the points of observation: cell 0 up to the first, cell T after the last. It
+is the cell between the last miss and the first hit that stays, or any cell from before the first hit to that one.
 
-The tail of the times: from some point on the share that is not learned yet falls as
-    S(x) / S(x_0) = never + (1 - never) exp(-c (x - x_0)),     so as D^-c where nothing is never learned.
+The tail of the times: from some point on the share that is not yet learned falls as
+    S(x) / S(x_0) = never + (1 - never) exp(-c (x - x_0)),     so as D^-c where never = 0.
 
 Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
 
-Shapes: T points, M tokens, C = T + 1 cells, B replicates.
+Shapes: T points, M tokens, C = T + 1 cells, B bootstrap replicates.
 """
 
 from enum import IntEnum
@@ -23,28 +22,27 @@ from rbpx.laws.numeric import Floats
 
 _ROUNDS: Final = 20_000
 _CLOSE: Final = 1e-10
-_REACH: Final = (1e-3, 50.0, 100)  # of c times the range of x, and how many between
+_REACH: Final = (1e-3, 50.0, 100)  # grid of c times the range of x: least, greatest, number
 _TINY: Final = float(np.finfo(float).tiny)
 
 
 class History(IntEnum):
     """The hit states of a token in the order of the points."""
 
-    never = 0  # a miss at all
-    always = 1  # a hit at all
+    never = 0  # a miss at every point
+    always = 1  # a hit at every point
     learned = 2  # a miss that became a hit and stayed one
     forgotten = 3  # a hit that became a miss and stayed one
     unstable = 4  # changed more than once
 
 
-class Times(NamedTuple):
+class HitTimes(NamedTuple):
     """When each token is a hit.
 
     Attributes:
         first_M: the cell that ends at the first hit; T where there is none.
         lasting_M: the cell between the last miss and the first hit that stays; T where the last point is a miss.
         settled_M: the point from which on the state never changes.
-        history_M: by the values of `History`.
     """
 
     first_M: NDArray[np.int64]
@@ -53,8 +51,8 @@ class Times(NamedTuple):
     history_M: NDArray[np.int8]
 
 
-def times_of(hit_TM: NDArray[np.bool_]) -> Times:
-    """The times of tokens that were hits at some of the points."""
+def times_of(hit_TM: NDArray[np.bool_]) -> HitTimes:
+    """Returns the times of tokens from their hit states at the points."""
     T, last_M = len(hit_TM), hit_TM[-1]
     first_M = np.where(hit_TM.any(axis=0), hit_TM.argmax(axis=0), T)
     lasting_M = np.where(hit_TM.all(axis=0), 0, T - np.argmin(hit_TM[::-1], axis=0))
@@ -65,16 +63,14 @@ def times_of(hit_TM: NDArray[np.bool_]) -> Times:
     of_changes = np.array(
         [[History.never, History.always], [History.forgotten, History.learned], [History.unstable] * 2]
     )
-    return Times(first_M, lasting_M, settled_M, of_changes[np.minimum(n_changes_M, 2), last_M.astype(int)])
+    return HitTimes(first_M, lasting_M, settled_M, of_changes[np.minimum(n_changes_M, 2), last_M.astype(int)])
 
 
 def turnbull(n_CC: Floats) -> Floats:
-    """The shares of the cells that make the intervals likeliest, [C]: the non-parametric maximum of the likelihood.
+    """Returns the shares of the cells by non-parametric maximum likelihood, [C].
 
-    Where each interval is one cell these are the shares of the counts.
-
-    Args:
-        n_CC: how many times lie from cell i to cell j, both included, at [i, j]; none where j < i.
+    `n_CC[i, j]` counts times that lie in cells i to j, both included; none where j < i. Where each interval is one cell
+    these are the shares of the counts.
     """
     i, j = np.nonzero(n_CC)
     n_I, cell = n_CC[i, j], np.arange(len(n_CC))
@@ -90,11 +86,11 @@ def turnbull(n_CC: Floats) -> Floats:
 
 
 class Tails(NamedTuple):
-    """The tail of the times under each replicate.
+    """The tail of the times under each bootstrap replicate.
 
     Attributes:
         c_B: exponent per unit of x; NaN where no time lies in the tail.
-        never_B: share of those left at the first point that are never learned; 0 where it is held there.
+        never_B: share of those left at the first point that are never learned; 0 where it is fixed there.
         ln_likelihood_B: of the cells.
     """
 
@@ -103,19 +99,16 @@ class Tails(NamedTuple):
     ln_likelihood_B: Floats
 
     def left(self, x_X: Floats) -> Floats:
-        """The share of those left at the first point that is still left at each x after it, [B, X]; x from there on."""
+        """Returns the share of those left at the first point that is still left at a distance x from it, [B, X]."""
         return self.never_B[:, None] + (1 - self.never_B[:, None]) * np.exp(-self.c_B[:, None] * x_X)
 
 
 def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
-    """Maximum likelihood of the tail from interval-censored times.
-
-    For a given c the likeliest share left at the end is the one that was left, if that is not less than exp(-c range),
-    so that the search is in c alone.
+    """Fits the tail to interval-censored times by maximum likelihood over c; `never` follows from c.
 
     Args:
         x_T: the points of the tail, ascending, at least three.
-        n_BC: how many times lie in the cells after the first point, [B, T]: between points, and after the last.
+        n_BC: counts of times in the cells after the first point, [B, T]: between points, and after the last.
         with_never: whether a share is never learned; else it is 0.
     """
     about_T = x_T - x_T[0]
@@ -138,19 +131,15 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     best_B = value_BG.argmax(axis=1)
     around = tuple(grid_G[np.clip(best_B, 1, len(grid_G) - 2) + side] for side in (-1, 0, 1))
     found = find_minimum(loss, around, args=(every_B,))
-    ln_c_B = np.where(found.success, found.x, grid_G[best_B])  # at an end of the grid nothing lies around the maximum
+    ln_c_B = np.where(found.success, found.x, grid_G[best_B])  # at an end of the grid no bracket exists
     value_B, never_B = parts(ln_c_B, every_B)
     is_known_B = n_BC[:, :-1].sum(axis=1) > 0
     return Tails(*(np.where(is_known_B, each_B, np.nan) for each_B in (np.exp(ln_c_B), never_B, value_B)))
 
 
 def local_slope(c: Floats | float, q: Floats) -> Floats:
-    """-d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c.
+    """Returns -d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c.
 
-    It is 1.06 c at q = .1, 1.44 c at .5, 1.94 c at .7, and grows without bound as q nears 1.
-
-    Args:
-        c: the exponent of q.
-        q: the share of misses, in (0, 1).
+    It is 1.06 c at q = .1, 1.44 c at .5, 1.94 c at .7, and diverges as q nears 1. q is the share of misses, in (0, 1).
     """
     return np.asarray(c * q / ((1 - q) * -np.log1p(-q)))

@@ -1,1 +1,1 @@
-"""One loss from another: y = E_y + K (x - E_x)^kappa through models that have both, whatever their size."""
+"""Predicts one loss from another: y = E_y + K (x - E_x)^kappa through models that have both, whatever their size."""

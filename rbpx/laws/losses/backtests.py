@@ -1,8 +1,7 @@
-"""What backtests of a calibration say of its predictions: whether too few intervals hold, and by how much to widen.
+"""Judges a calibration by its backtests: whether too few intervals hold, and by how much to widen them.
 
-Backtests of one calibration depend on each other: all foretell the same models, and those of one fit err alike. So they
-count as many as there are fits, however many points these foretell. How often backtests speak against a calibration
-that is right is drawn in benchmarks/losses_coverage.py.
+All backtests of a calibration predict the same models and those of one fit err alike, so they count as many as there
+are fits. benchmarks/losses_coverage.py simulates how often they reject a calibration that is right.
 """
 
 import math
@@ -16,11 +15,11 @@ from rbpx.laws.intervals.estimate import LEVEL, Z
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.verdict import Backtest, widening_of
 
-_LEVEL: Final = 0.02  # of a binomial test of what holds: fits are not quite independent
+_LEVEL: Final = 0.02  # of a binomial test of the intervals that hold: fits are not quite independent
 
 
 def too_few_hold(tests: Sequence[Backtest]) -> bool:
-    """Whether fewer intervals contain what was measured than 95 % intervals do, by as many tests as there are fits."""
+    """Whether significantly fewer intervals than 95 % contain the measured value, counting as many tests as fits."""
     held = [(test.n_fitted, test.is_inside) for test in tests if test.is_inside is not None]
     if not held:
         return False
@@ -30,15 +29,10 @@ def too_few_hold(tests: Sequence[Backtest]) -> bool:
 
 
 def widening_at(tests: Sequence[Backtest], n_models: int, beyond: float) -> float:
-    """By what factor backtests say that the interval of one prediction is to be widened, in ln y; at least 1.
+    """Returns the factor by which backtests widen the interval of one prediction in ln y; at least 1.
 
-    Where too few hold, so far that 95 % of the half whose distance is most alike would have held: the quantile of
-    conformal prediction, of their errors over their own intervals, without a limit.
-
-    Args:
-        tests: the backtests.
-        n_models: that are fitted.
-        beyond: the factor by which the x of the prediction lies outside those of the models.
+    Where too few hold, it is the 95 % conformal quantile of errors over intervals in the half with the most similar
+    distance, `beyond`, the factor by which x lies outside those of the models.
     """
     factor = widening_of(tests, n_models) if n_models > 2 else 1.0
     if not too_few_hold(tests):

@@ -1,13 +1,10 @@
-"""Foretells y from an x as measured: a regression of y on x over forms, y = E_y + K (x - E_x)^kappa with E on grids.
+"""Predicts y from a measured x, by a regression of y on x averaged over forms, y = E_y + K (x - E_x)^kappa, E on grids.
 
-Nothing is assumed of how x errs: a new model's x errs as those of the others do, and what a regression of y on x as
-measured says of y holds for such an x, whichever part of the scatter is whose. So constants are not read from it.
+A regression on measured x holds for a new x with errors like the others', so their size is not needed; its constants
+are not interpreted. Forms are averaged as for laws in size (`rbpx.laws.forms.candidates`), with scatter that is
+independent, or correlated between models of neighbouring x.
 
-The forms are weighed and their predictions averaged as those of laws in size are (`rbpx.laws.forms.candidates`), here
-with scatter that is independent, or correlated between models of neighbouring x.
-
-Of several families, what one family lies off as a whole is a scatter of its own: a model of a family without points
-lies off by as much as the families do, Student's t of one less than there are of them.
+A model of a new family deviates by as much as the families do, Student's t of one less than their number.
 
 Shapes: N models, T new ones, R scatters, F forms, or families.
 """
@@ -28,13 +25,13 @@ from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.prediction.verdict import Backtest
 
 FEWEST: Final = 3  # models
-FAR: Final = 0.5  # of the range of ln x that was measured: how far below it x may lie
-_SHARES: Final = np.linspace(0, 0.98, 13)[1:]  # of the smallest x or y: what E may be beside 0
+FAR: Final = 0.5  # of the measured range of ln x: how far outside it x may lie
+_SHARES: Final = np.linspace(0, 0.98, 13)[1:]  # of the smallest x or y: grid of E, beside 0
 _SCATTERS: Final = {(0.0, 1.0): 0.4, (0.5, 0.8): 0.3, (0.8, 0.8): 0.3}  # rho, common share: prior weight
-_EVIDENCE: Final = 0.9  # what the likelihood counts for: no form is exact, and scatter that departs is none of them
-_FLATNESS: Final = 0.35  # between exponents that are equally likely beforehand, .5, and slopes that are, 0
-_SPAN: Final = math.log(1e3)  # what the range of ln x counts as in ln S, along which scatter is correlated
-_MOST_CORRELATED: Final = 64  # models; of more, scatter is taken to be independent
+_EVIDENCE: Final = 0.9  # power of the likelihood, since no form or scatter is exact
+_FLATNESS: Final = 0.35  # prior between uniform exponents, .5, and uniform slopes, 0
+_SPAN: Final = math.log(1e3)  # the range of ln x in units of ln S, along which scatter is correlated
+_MOST_CORRELATED: Final = 64  # models; with more, scatter is taken to be independent
 _MOST_BACKTESTS: Final = 10  # numbers of models that are fitted
 
 
@@ -46,7 +43,7 @@ class Calibration:
         fits: of them; the place of a model is -ln(x - E_x), and ln S is -ln x, stretched.
         stretch: of -ln x.
         E_x_F: of each form.
-        between: how many times a standard deviation of the families a half interval has beside the scatter, squared.
+        between: squared addition to half of an interval, in ln y, for a model of another family.
     """
 
     fits: FormFits
@@ -55,7 +52,7 @@ class Calibration:
     between: float = 0.0
 
     def at(self, x: Sequence[float]) -> list[Estimate]:
-        """The median and the 95 % interval of y of new models, from their x as measured."""
+        """Returns the median and the 95 % interval of y of new models, from their measured x."""
         mixture = self.fits.at(-self.stretch * np.log(np.asarray(x, np.float64)))
         ln_T3 = mixture.quantiles((0.5, *TAILS))[0]
         middle_T, out_T2 = ln_T3[:, 0], ln_T3[:, 1:] - ln_T3[:, :1]
@@ -65,18 +62,18 @@ class Calibration:
             return [Estimate(*row) for row in np.exp(np.column_stack([middle_T, ends_T2])).tolist()]
 
     def along(self, least: float, largest: float, n: int = 16) -> list[tuple[float, Estimate]]:
-        """The same at n places between two x, evenly in ln x, each with its place."""
+        """Returns the predictions at n x evenly spaced in ln x between two, each with its x."""
         x_T = np.geomspace(least, largest, n).tolist()
         return list(zip(x_T, self.at(x_T), strict=True))
 
     def _grows(self, x_T: Floats) -> Floats:
-        """How much larger the scatter is where the curve is steeper, if half of it is of x; never smaller."""
+        """Factor on the scatter where the curve is steeper, if half of it is of x; at least 1."""
         x_N = np.exp(-self.fits.grid.x_N / self.stretch)
         mean_square = float((self._slope(x_N) ** 2).mean())
         return np.sqrt(0.5 + 0.5 * np.maximum(self._slope(x_T) ** 2 / mean_square, 1.0))
 
     def _slope(self, x_T: Floats) -> Floats:
-        """The slope of ln y by ln x, over forms."""
+        """Slope of ln y in ln x, averaged over forms."""
         fits, alpha_RF = self.fits, self.fits.theta_BRF2[0, ..., 1]
         u_T1F = fits.grid.place(-self.stretch * np.log(x_T))[:, None]
         ln_power_TRF = fits.theta_BRF2[0, ..., 0] - alpha_RF * u_T1F
@@ -86,13 +83,10 @@ class Calibration:
 
 
 def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] | None = None) -> Calibration | None:
-    """Fit every form; None for fewer than three different x, or an x or y that is not positive.
+    """Fits every form; None for fewer than three different x, or an x or y that is not positive.
 
-    Args:
-        x: of each model, [N].
-        y: of each model, [N].
-        least_x: the smallest x that is known of any model: no E_x is above it.
-        family: of each model, where a new one may be of another; None where all are of one.
+    `least_x` is the smallest known x of any model, which bounds E_x; `family` is that of each model, or None where all,
+    including new ones, are of one.
     """
     x_N, y_N = np.asarray(x, np.float64), np.asarray(y, np.float64)
     known = np.concatenate([x_N, y_N, [least_x]])
@@ -122,9 +116,9 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
 
 
 def _between(fits: FormFits, family: Sequence[str]) -> float:
-    """The square by which half of an interval is larger for a model of a family without points.
+    """Squared addition to half of the interval of a model of a family without points.
 
-    The scatter of all points about one curve has the variance of the families in it already, as if it were known.
+    The scatter of all points about one curve already includes the variance of the families in it, as if it were known.
     """
     left_N = np.einsum("rf,rfn->n", fits.weight_BRF[0], fits.residual_BRFN[0])
     _, of_N = np.unique(family, return_inverse=True)
@@ -140,7 +134,7 @@ def _between(fits: FormFits, family: Sequence[str]) -> float:
 
 
 def hold_out_best(x: ArrayLike, y: ArrayLike) -> tuple[Backtest, ...]:
-    """Fit the models of the largest x and compare with each of a smaller one, from three models up.
+    """Fits the models of the largest x, from three up, and compares with each of a smaller one.
 
     Places are 1 / x, which grows as models get better, as S does.
     """
@@ -159,7 +153,7 @@ def hold_out_best(x: ArrayLike, y: ArrayLike) -> tuple[Backtest, ...]:
 
 
 def hold_out_family(x: ArrayLike, y: ArrayLike, family: Sequence[str]) -> dict[str, tuple[Backtest, ...]]:
-    """Fit all families but one, and compare with each model of that one; none of fewer than two families."""
+    """Fits all families but one and compares with each model of that one; empty for fewer than two families."""
     x_N, y_N, of_N = np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(family)
     found = {}
     for name in dict.fromkeys(family) if len(set(family)) > 1 else ():
@@ -182,7 +176,7 @@ def _compared(m: int, fitted_N: Floats, told: Sequence[Estimate], x_T: Floats, y
 
 
 def is_far(x: float, x_N: ArrayLike) -> bool:
-    """Whether an x lies outside those that were measured by more than half of their range, in ln x."""
+    """Whether an x lies outside the measured ones by more than half of their range, in ln x."""
     ln_x_N = np.log(np.asarray(x_N, np.float64))
     out = max(float(ln_x_N.min()) - math.log(x), math.log(x) - float(ln_x_N.max()))
     return out > FAR * float(np.ptp(ln_x_N))

@@ -1,19 +1,16 @@
 """Fits y = E_y + K (x - E_x)^kappa to losses of the same models on two texts, by errors in variables.
 
-Both losses err: of model i there are ln x_i and ln y_i, off a point (w, ln f(e^w)) of the curve by errors whose
-covariance is C but for a factor (`rbpx.laws.losses.noise`). The curve makes the sum of the squared distances, measured
-by C, of all points from their nearest points on it as small as possible: the likelihood of all w and constants. With r
-the distance and m = d ln f / dw at the nearest point, r = (ln y - ln f - m (ln x - w)) / sqrt(C_yy - 2 m C_xy + m^2
-C_xx), and dr = -d(ln f) / sqrt(...) by a constant, since the error there is normal to the curve.
+Model i lies off a point (w, ln f(e^w)) of the curve in (ln x, ln y) by errors whose covariance C is known up to a
+factor (`rbpx.laws.losses.noise`). Maximum likelihood minimises the sum of squared distances r from the nearest points,
+r = (ln y - ln f - m (ln x - w)) / sqrt(C_yy - 2 m C_xy + m^2 C_xx), m = d ln f / dw; dr = -d(ln f) / sqrt(...) by a
+constant. Where x = E_x + A S^-a and y = E_y + B S^-b, kappa = b / a and K = B A^-kappa.
 
-Where x = E_x + A S^-a and y = E_y + B S^-b, kappa = b / a and K = B A^-kappa.
-
-Shapes: N models, B curves or replicates of the documents, P constants in the order (ln K, kappa, E_x, E_y).
+Shapes: N models, B curves or bootstrap replicates of the documents, P constants in the order (ln K, kappa, E_x, E_y).
 
 Source:
-    D. Brandfonbrener et al., Loss-to-Loss Prediction: Scaling Laws for All Datasets, arXiv 2411.12925, eq. 5; for errors
-    in variables W. A. Fuller, Measurement Error Models, 1987, section 3.2.
-"""  # noqa: E501
+    D. Brandfonbrener et al., Loss-to-Loss Prediction: Scaling Laws for All Datasets, arXiv 2411.12925, eq. 5; for
+    errors in variables W. A. Fuller, Measurement Error Models, 1987, section 3.2.
+"""
 
 import math
 from collections.abc import Mapping
@@ -29,16 +26,16 @@ from rbpx.laws.intervals.estimate import Estimate, document_t, few_documents, st
 from rbpx.laws.intervals.lack_of_fit import coefficient
 from rbpx.laws.losses.noise import Noise
 from rbpx.laws.numeric import Floats, line
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 from rbpx.status import Status, in_order
 
 CONSTANTS: Final = ("K", "kappa", "E_x", "E_y")
 FEWEST: Final = 5  # models: one more than constants
-_KAPPA: Final = (0.02, 50.0)  # a curve beyond is a step
+_KAPPA: Final = (0.02, 50.0)  # bounds; a larger exponent is a step
 _LARGEST: Final = 0.999  # of the smallest x or y: what E may be
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of these, where the search starts
 _FEET: Final = 12  # steps to the nearest points
-_END: Final = End(step=1e-9, most_left=1e-9, most_steps=100)
+_END: Final = StoppingRule(step=1e-9, most_left=1e-9, most_steps=100)
 _ROUNDING: Final = 1e-15  # of the squares: the valley is flat
 _AT_BOUND: Final = 1e-6  # of the smallest x or y: below it E is 0
 _FARTHEST_K: Final = 1.0  # in ln K: the first step of the search for an end
@@ -50,10 +47,10 @@ class LossPoints:
     """Losses of the same models on two texts.
 
     Attributes:
-        ln_x_N: of one.
-        ln_y_N: of the other.
-        C_22: the covariance of their errors, but for a factor.
-        least_x: the smallest x that E_x has to lie below, where more models are known than these.
+        ln_x_N: on one.
+        ln_y_N: on the other.
+        C_22: the covariance of their errors, up to a factor.
+        least_x: the smallest x of other known models, which also bounds E_x.
     """
 
     ln_x_N: Floats
@@ -63,12 +60,12 @@ class LossPoints:
 
     @property
     def most(self) -> tuple[float, float]:
-        """What E_x and E_y have to lie below."""
+        """Upper bounds of E_x and E_y."""
         return _LARGEST * min(math.exp(self.ln_x_N.min()), self.least_x), _LARGEST * math.exp(self.ln_y_N.min())
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class LossCurve:
     """A curve with the distances of points from it.
 
     Attributes:
@@ -89,12 +86,12 @@ class Curve:
         return float(self.r_N @ self.r_N)
 
     def ln_at(self, ln_x: Floats) -> Floats:
-        """Ln y of the curve."""
+        """Returns ln y of the curve."""
         return _law(self.theta_P, ln_x)[0]
 
 
 def _law(theta_PB: Floats, w: Floats) -> tuple[Floats, Floats, Floats]:
-    """The laws at ln x as ln f, its slope there, and its derivatives by theta; [N], or [N, B] of B laws."""
+    """Returns ln f of the laws at ln x = w, its slope, and its derivatives by theta; [N], or [N, B] for B laws."""
     ln_K, kappa, E_x, E_y = theta_PB
     with np.errstate(all="ignore"):  # ln 0 = -inf is the neutral element; a step too far has no distance
         above = np.exp(w) - E_x
@@ -106,7 +103,7 @@ def _law(theta_PB: Floats, w: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _distances(points: LossPoints, theta_PB: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ln x of the nearest points of laws, the distances from these [N, B], and the derivatives there [P, N, B]."""
+    """Returns ln x of the nearest points and the distances from these, [N, B], and the derivatives there, [P, N, B]."""
     (xx, xy), (_, yy) = points.C_22.tolist()
     ln_x_N1, ln_y_N1 = points.ln_x_N[:, None], points.ln_y_N[:, None]
     with np.errstate(all="ignore"):
@@ -119,20 +116,14 @@ def _distances(points: LossPoints, theta_PB: Floats) -> tuple[Floats, Floats, Fl
         return w_NB, off_NB / np.sqrt(variance_NB), J_PNB / np.sqrt(variance_NB)
 
 
-def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
-    """The best curve that searches find.
-
-    Args:
-        points: of the models.
-        start_PB: where each begins.
-        held: places of constants that stay as they are.
-    """
+def _search(points: LossPoints, start_PB: Floats, *held: int) -> LossCurve:
+    """The best curve of several searches, with the constants at the indices `held` fixed."""
     bound_2P = np.array([[-math.inf, _KAPPA[0], 0.0, 0.0], [math.inf, _KAPPA[1], *points.most]])
     lower_PB, upper_PB = (np.repeat(bound_P[:, None], start_PB.shape[1], axis=1) for bound_P in bound_2P)
     start_PB = np.clip(start_PB, lower_PB, upper_PB)
     lower_PB[list(held)] = upper_PB[list(held)] = start_PB[list(held)]
 
-    def objective(theta_PB: Floats, _: Sets) -> Local:
+    def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         r_NB, J_PNB = _distances(points, theta_PB)[1:]
         at = squares(r_NB, -J_PNB)
         value_B = np.where(np.isfinite(at.value_B), at.value_B, np.inf)
@@ -141,22 +132,21 @@ def _search(points: LossPoints, start_PB: Floats, *held: int) -> Curve:
     found = minimise(objective, start_PB, lower_PB, upper_PB, _END)
     theta_P = found.theta_PB[:, found.best]
     w_NB, r_NB, J_PNB = _distances(points, theta_P[:, None])
-    return Curve(theta_P, w_NB[:, 0], r_NB[:, 0], J_PNB[..., 0])
+    return LossCurve(theta_P, w_NB[:, 0], r_NB[:, 0], J_PNB[..., 0])
 
 
-def fit_curve(points: LossPoints) -> Curve:
-    """The best curve, from several starts."""
+def fit_curve(points: LossPoints) -> LossCurve:
+    """Fits the curve, from several starts."""
     starts = [[*_through(points, *E), *E] for E in _offsets(points)]
     return _search(points, np.array(starts).T)
 
 
 def _offsets(points: LossPoints) -> list[tuple[float, float]]:
-    """E_x and E_y where searches start."""
     return [(of_x * points.most[0], of_y * points.most[1]) for of_x, of_y in product(_SHARES, _SHARES)]
 
 
 def _through(points: LossPoints, E_x: float, E_y: float, place: int | None = None, held: float = 0.0) -> list[float]:
-    """Ln K and kappa of the line through the logarithms; at place 0 or 1 one of these is held."""
+    """Ln K and kappa of the line through the logarithms; `place` 0 or 1 holds one of them fixed."""
     u_N, z_N = np.log(np.exp(points.ln_x_N) - E_x), np.log(np.exp(points.ln_y_N) - E_y)
     if place == 0:
         return [held, float(u_N @ (z_N - held)) / float(u_N @ u_N)]
@@ -170,43 +160,35 @@ class LossFit:
     """The constants of a curve with their intervals.
 
     Attributes:
-        n: how many models.
-        noise: the covariance that was taken for given.
-        constants: K, kappa, E_x and E_y by name; without numbers for fewer than 5 models.
-        slope: of a straight line of ln y by ln x, with the same errors.
-        curve: the best one; None for fewer than 5 models.
-        scatter: standard deviation of ln y about the curve, at the x that were measured.
-        at_bound: constants that are best at 0.
-        reasons: every status that holds for them.
+        constants: K, kappa, E_x and E_y by name; without numbers, and without `curve`, for fewer than 5 models.
+        slope: of a straight line of ln y in ln x, with the same errors.
+        scatter: standard deviation of ln y about the curve, at the measured x.
+        at_bound: constants whose best value is 0.
+        reasons: every status that holds.
     """
 
     n: int
     noise: Noise
     constants: Mapping[str, Estimate]
     slope: Estimate
-    curve: Curve | None
+    curve: LossCurve | None
     scatter: float | None
     at_bound: tuple[str, ...]
     reasons: tuple[Status, ...]
 
     @property
     def times_off(self) -> float | None:
-        """How many times as far off as by the covariance alone models lie; None without a curve."""
+        """Standard deviation of the distances, in units of the covariance; None without a curve."""
         return None if self.curve is None else math.sqrt(self.curve.squares / (self.n - 4))
 
 
 def fit_losses(
     points: LossPoints, noise: Noise, z_BN2: Floats | None = None, n_effective: float | None = None
 ) -> LossFit:
-    """Fit a curve, with profile intervals of its constants that documents widen.
+    """Fits a curve; the profile intervals of its constants are widened by the documents.
 
-    Distances are scaled by their own scatter, Student's t of n - 4: the covariance gives their shape alone.
-
-    Args:
-        points: of the models.
-        noise: whose covariance they have.
-        z_BN2: ln x and ln y under resampled documents; None where there are none.
-        n_effective: of those resampled.
+    Distances are scaled by their own scatter, Student's t of n - 4. `z_BN2` are ln x and ln y under bootstrap
+    replicates.
     """
     n, slope, doubts = len(points.ln_x_N), Estimate(), [Status.too_few_sizes]
     best = None
@@ -230,12 +212,12 @@ def fit_losses(
 
 
 def kappa_of(points: LossPoints, noise: Noise) -> float:
-    """The exponent alone, with errors of another covariance."""
+    """Returns the exponent under another covariance of the errors."""
     return float(fit_curve(replace(points, C_22=noise.C_22)).theta_P[1])
 
 
 def rise_of(ln_x_N: Floats, ln_y_N: Floats) -> Estimate:
-    """The slope of ln y by ln x as measured, with its interval."""
+    """Returns the slope of the regression of ln y on measured ln x, with its interval."""
     return coefficient(np.column_stack([np.ones(len(ln_x_N)), ln_x_N - ln_x_N.mean()]), ln_y_N, 1)
 
 
@@ -254,8 +236,10 @@ def _slope(points: LossPoints, z_BN2: Floats | None, n_effective: float | None) 
     return Estimate(kappa, kappa - half, kappa + half), [] if rises else [Status.no_trend]
 
 
-def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_effective: float | None) -> dict[str, Estimate]:
-    """Profile intervals: where the best curve that keeps a constant is t^2 times the scatter worse; then documents."""
+def _intervals(
+    points: LossPoints, best: LossCurve, z_BN2: Floats | None, n_effective: float | None
+) -> dict[str, Estimate]:
+    """Profile intervals, where the best curve with a constant held is t^2 times the scatter worse; then documents."""
     most_x, most_y = points.most
     bounds = [(-700.0, 700.0), _KAPPA, (0.0, most_x), (0.0, most_y)]
     free = [place for place in range(4) if place < 2 or best.theta_P[place] > _AT_BOUND * bounds[place][1]]
@@ -270,14 +254,14 @@ def _intervals(points: LossPoints, best: Curve, z_BN2: Floats | None, n_effectiv
     return found | {"K": found["K"].exp()}
 
 
-def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) -> float | None:
-    """Where the profile of a constant passes the limit; None where it stays below it as far as the bound."""
+def _end(points: LossPoints, best: LossCurve, place: int, side: int, last: float) -> float | None:
+    """Where the profile of a constant passes the limit; None where it stays below it up to the bound."""
     centre, dof = float(best.theta_P[place]), len(points.ln_x_N) - 4
     limit = best.squares * (1 + student_t(dof) ** 2 / dof)
     scale = max(float(np.abs(points.ln_y_N).max()), 1.0) * math.sqrt(float(points.C_22.max()))
     if math.sqrt(best.squares) <= _EXACT * scale:
         return centre
-    others = [other for other in range(4) if other != place]  # how these go with it along the best curves that keep it
+    others = [other for other in range(4) if other != place]  # change of these along the best curves with it held
     along_P = np.ones(4)
     along_P[others] = -np.linalg.pinv(best.J_PN[others].T) @ best.J_PN[place]
 
@@ -295,8 +279,8 @@ def _end(points: LossPoints, best: Curve, place: int, side: int, last: float) ->
     return None if step == 0 else crossing(over, centre, side * step, last)
 
 
-def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_effective: float | None) -> Floats:
-    """Half of the interval over documents of each constant: by how much a replicate moves it, linearised."""
+def _over_documents(curve: LossCurve, free: list[int], z_BN2: Floats | None, n_effective: float | None) -> Floats:
+    """Half of the interval over documents of each constant, by linearised changes of each replicate."""
     half_P = np.zeros(4)
     if z_BN2 is None or len(z_BN2) < 2:
         return half_P

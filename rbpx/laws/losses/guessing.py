@@ -1,11 +1,10 @@
-"""The share of misses of a task that can be guessed, as odds: misses over hits beyond those of guessing.
+"""Converts a task's share of misses to odds, misses over hits beyond guessing, and back.
 
-A model that knows nothing misses 1 - c, with c the success of guessing, whatever its loss; a perfect one misses none.
-In between success goes with the loss as a sigmoid does, and no power of x - E_x has its flat end at chance. The odds
+Success is a sigmoid in the loss, flat at chance c, as no power of x - E_x is. The odds
 
     y = (1 - a) / (a - c), for an accuracy a,
 
-have none: they are a power of x where a is a sigmoid in ln x between c and 1, and E_y is what a perfect x leaves.
+are a power of x where a is a sigmoid in ln x between c and 1; E_y is their value at a perfect x.
 """
 
 import math
@@ -20,19 +19,19 @@ from rbpx.laws.prediction.verdict import Backtest
 
 
 def odds(misses: Floats, chance: float) -> Floats:
-    """Misses over hits beyond guessing, of shares of misses below those of guessing, 1 - chance."""
+    """Returns misses over hits beyond guessing; shares of misses must be below 1 - chance."""
     return misses / (1 - chance - misses)
 
 
 def misses_of(value: float | None, chance: float) -> float | None:
-    """The share of misses of some odds; None stays None."""
+    """Returns the share of misses of some odds; None stays None."""
     return None if value is None else (1 - chance) * (value / (1 + value) if value < 1 else 1 / (1 + 1 / value))
 
 
 def as_misses(y: Estimate, chance: float, scatter: float = 0.0) -> Estimate:
-    """The share of misses of odds with an interval, each end at least as far out as misses scatter by themselves.
+    """Returns the share of misses of odds with an interval, each end at least `scatter` away.
 
-    Near chance, where odds say nothing, misses lie on both sides of those of guessing.
+    Near chance, where odds are uninformative, misses lie on both sides of 1 - chance.
     """
     value, lo, hi = (misses_of(each, chance) for each in (y.value, y.lo, y.hi))
     if value is None or lo is None or hi is None:
@@ -41,15 +40,15 @@ def as_misses(y: Estimate, chance: float, scatter: float = 0.0) -> Estimate:
 
 
 def scatter_of(calibration: Calibration, x_N: Floats, misses_N: Floats, chance: float) -> float:
-    """Half of the 95 % interval of misses about what is foretold of the same models, with those at chance."""
+    """Returns half of the 95 % interval of misses about their predictions for the same models and those at chance."""
     told = [misses_of(y.value, chance) or 0.0 for y in calibration.at(x_N.tolist())]
     dof = len(told) - 2
     left_N = misses_N - np.array(told)
     return student_t(dof) * math.sqrt(float(left_N @ left_N) / dof)
 
 
-def compared_as_misses(test: Backtest, chance: float) -> Backtest:
-    """The same backtest of the share of misses, with its error in that."""
+def backtest_of_misses(test: Backtest, chance: float) -> Backtest:
+    """Converts a backtest of odds to one of the share of misses."""
     y = as_misses(test.predicted.estimate, chance)
     measured = misses_of(test.measured, chance)
     assert y.value is not None, "a backtest has a value"

@@ -1,10 +1,9 @@
-"""Tests whether several families share one curve: as many draws from the shared curve as it takes, fitted again.
+"""Tests by simulation whether several families share one curve.
 
-Against one curve stand curves with E_x and E_y in common, and a level and an exponent of each family. The statistic is
-how much less squares these leave for each constant more, over what they leave for each degree of freedom, as in an F
-test; distances are those of errors in variables to first order, r = (ln y - ln f(x)) / sqrt(C_yy - 2 m C_xy + m^2 C_xx)
-with m the slope of ln f at the measured x. Its distribution where all share one curve is drawn: errors of both losses
-by their covariance, of the size that the points show.
+The alternative has E_x and E_y in common, and a level and an exponent for each family. The statistic is F with
+distances to first order, r = (ln y - ln f(x)) / sqrt(C_yy - 2 m C_xy + m^2 C_xx), m the slope of ln f at the measured
+x. Its null distribution is that of refitted draws from the shared curve, with errors of both losses as large as the
+points'.
 
 Shapes: B draws, G pairs of E on a grid, N models, F families.
 """
@@ -17,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.losses.curve import Curve, LossPoints
+from rbpx.laws.losses.curve import LossCurve, LossPoints
 from rbpx.laws.numeric import Floats
 
 _DRAWS: Final = 199
@@ -28,28 +27,15 @@ _BLOCK: Final = 2**21  # numbers of an array at a time
 
 @dataclass(frozen=True)
 class SharedTest:
-    """Whether families share one curve.
-
-    Attributes:
-        n_families: how many have points.
-        statistic: how many times less the families' own curves leave, for each constant more.
-        p: probability of as much or more where all share one curve.
-    """
+    """Test of whether families share one curve: F, and the probability p of a larger F if they do."""
 
     n_families: int
     statistic: float
     p: float
 
 
-def share_one_curve(points: LossPoints, curve: Curve, family: Sequence[str], seed: int) -> SharedTest | None:
-    """The test; None for one family, or too few models for curves of their own.
-
-    Args:
-        points: of all families.
-        curve: the best one through all.
-        family: of each model.
-        seed: of the draws.
-    """
+def share_one_curve(points: LossPoints, curve: LossCurve, family: Sequence[str], seed: int) -> SharedTest | None:
+    """Returns the test of the best curve through all families; None for one family, or too few models."""
     names, of_N = np.unique(family, return_inverse=True)
     n_N = np.bincount(of_N)
     more = int(np.minimum(n_N, 2).sum()) - 2
@@ -72,7 +58,7 @@ def share_one_curve(points: LossPoints, curve: Curve, family: Sequence[str], see
 
 
 def _gain(z_BN2: Floats, C_22: Floats, of_N: npt.NDArray[np.intp]) -> Floats:
-    """How much less the families' own curves leave, over what they leave, [B]."""
+    """Squares saved by the families' own curves, over the squares they leave, [B]."""
     x_BN, y_BN = np.exp(z_BN2[..., 0]), np.exp(z_BN2[..., 1])
     share_G2 = np.array(list(product(_SHARES, _SHARES)))
     E_x_BG1 = share_G2[:, 0, None] * x_BN.min(axis=1)[:, None, None]
@@ -90,7 +76,7 @@ def _gain(z_BN2: Floats, C_22: Floats, of_N: npt.NDArray[np.intp]) -> Floats:
 
 
 def _left(u: Floats, v: Floats, of_x: Floats, ln_y: Floats, E_y: Floats, C_22: Floats) -> Floats:
-    """The squares that the best level and exponent leave, by draw and pair of E, [B, G]."""
+    """Squares left by the best level and exponent, by draw and pair of E, [B, G]."""
     (xx, xy), (_, yy) = C_22.tolist()
     if u.shape[-1] == 1:
         return np.zeros(u.shape[:2])

@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.parameters import FixedParameter
-from rbpx.laws.priors import Given, Pins, given_values
+from rbpx.laws.priors import FixedValues, Priors, fixed_values
 
 _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that counts as normal
@@ -30,7 +30,7 @@ def fit_law_with_priors(
     y: ArrayLike,
     y_replicates: Replicates | None,
     method: Method,
-    pins: Pins,
+    pins: Priors,
     backtests: bool = True,
     signed: bool = False,
 ) -> PowerLaw:
@@ -40,7 +40,7 @@ def fit_law_with_priors(
         The law; where there is none without fixed parameters, that one with its status.
 
     Raises:
-        NotGiven: a value is impossible: E is not below every y, or C is not positive.
+        ImpossiblePrior: a value is impossible: E is not below every y, or C is not positive.
     """
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.regression is None:
@@ -73,17 +73,17 @@ def _squares(law: PowerLaw) -> float:
     return float(np.sum(np.square(law.residuals_ln)))
 
 
-def value_combinations(pins: Pins, y: ArrayLike, free_estimates: Mapping[str, Estimate]) -> list[Given]:
+def value_combinations(pins: Priors, y: ArrayLike, free_estimates: Mapping[str, Estimate]) -> list[FixedValues]:
     """Returns the combinations of values that fixed parameters and priors allow.
 
     `free_estimates` are the estimates of the parameters without them.
 
     Raises:
-        NotGiven: as in `fit_law_with_priors`.
+        ImpossiblePrior: as in `fit_law_with_priors`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in free_estimates.items() if (known := _spread(each)) is not None}
-    return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
+    return fixed_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
 def f_test_p(free: float, given: float, dof: int) -> float | None:
@@ -117,7 +117,7 @@ def _spread(of: Estimate) -> tuple[float, float] | None:
     return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
 
 
-def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
+def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[FixedValues]) -> list[float]:
     """Returns normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())

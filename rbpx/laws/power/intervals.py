@@ -14,9 +14,18 @@ from typing import Final
 import numpy as np
 from scipy.special import gammaincinv, ncfdtr
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
+from rbpx.laws.intervals.estimate import (
+    NO_ESTIMATE,
+    TAILS,
+    Estimate,
+    Moments,
+    Replicates,
+    extended_to,
+    moments,
+    student_t,
+)
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, halved
+from rbpx.laws.numeric import Floats, bisect
 from rbpx.laws.power.parameters import NOTHING
 from rbpx.laws.power.regression import Regression, profile_offset, regress, regress_pinned
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
@@ -103,7 +112,7 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
     high = max(F, 1.0)
     while ncfdtr(1, dof, high, F) > 1 - tail:
         high *= 2
-    return halved(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
+    return bisect(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
 
 
 def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
@@ -154,7 +163,7 @@ def law_estimates(
             ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
         for at in (1, 2):  # the valley may turn, and the ends of alpha then do not enclose C
             if np.isfinite(ends_32[at]).all():
-                ends_32[at] = reaching(float(value_3[at]), tuple(ends_32[at].tolist()))
+                ends_32[at] = extended_to(float(value_3[at]), tuple(ends_32[at].tolist()))
     elif has_interval:
         for at in range(3 if P == 3 and free_PF is not None and np.any(free_PF[2]) else 2):
             ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P])
@@ -177,7 +186,7 @@ def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Es
     ss_residual = float(w_N @ regression.residual_N**2)
     r2 = 1 - ss_residual / float(w_N @ (ln_y_N - np.average(ln_y_N, weights=w_N)) ** 2)
     has_ends = shows and regression.is_linear and regression.scale is None and 0 <= r2 < 1
-    of_r2 = Estimate(r2, *reaching(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
+    of_r2 = Estimate(r2, *extended_to(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
     if regression.scale is not None or ss_residual == 0:
         return of_r2, None, None
     fit, n_parameters = n * math.log(ss_residual / n) - float(np.log(w_N).sum()), n - regression.dof
@@ -202,7 +211,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         return 0.0 if distance > 0 else 1.0
     if distance == 0:
         return 1.0
-    return math.exp(halved(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
+    return math.exp(bisect(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
 
 
 def holm(p_T: Sequence[float]) -> list[float]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name
-from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
+from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_family
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import centred, fit_quality, law_estimates, regression_of, uncertainty_of
@@ -147,7 +147,7 @@ class PowerLaw(LawFit):
         """Lack-of-fit test against the differences between models of one size; None where no size repeats."""
         if self.regression is None or len(set(self.S)) == len(self.S):
             return None
-        points = stack_one(np.log(self.S), np.log(np.abs(self.y)))
+        points = stack_family(np.log(self.S), np.log(np.abs(self.y)))
         return lack_of_fit_test(points, self.regression.free_jacobian_NP, self.regression.residual_N)
 
     @property

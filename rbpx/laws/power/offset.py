@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import Local, Objective, Sets, diagonal, minimise
+from rbpx.laws.solver import LocalQuadratic, ObjectiveFunction, Sets, diagonal, minimise
 
 _SMALLEST_SHARE: Final = 2.0**-40  # of the power law in y; float64 does not resolve smaller ones
 _LEAST_CURVATURE: Final = 1e-3  # of Gauss-Newton's; below it Newton's matrix is not used
@@ -54,11 +54,11 @@ def offset_residuals(x_N: Floats, ln_y_BN: Floats, theta_BP: Floats) -> Floats:
         return np.asarray(ln_y_BN - np.log(np.exp(theta_BP[:, :1] - theta_BP[:, 1:2] * x_N) + theta_BP[:, 2:]))
 
 
-def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> Objective:
+def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> ObjectiveFunction:
     """Half the sum of squares by m (alpha if it is fixed) and q, residuals being centred."""
     length_B, xx_N = np.linalg.norm(about_NB, axis=0), x_N**2
 
-    def at(theta_PB: Floats, sets: Sets) -> Local:
+    def at(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         m_B, q_B = theta_PB
         share_NB = np.exp(-x_N[:, None] * (m_B if holds_alpha else m_B * (1 + q_B)))
         per_law_NB = 1 / (share_NB + q_B)
@@ -88,6 +88,6 @@ def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> Objective:
         least_a, least_c = _LEAST_CURVATURE * scale_PPB[0, 0], _LEAST_CURVATURE * scale_PPB[1, 1]
         is_valley_B = (a > least_a) & (c > least_c) & (a * c - b**2 > least_a * least_c)
         curve_PPB = np.where(is_valley_B, newton_PPB, gauss_PPB)
-        return Local(value_B, slope_PB, curve_PPB, scale_PPB, _ROUNDING * length_B[sets] * np.sqrt(value_B))
+        return LocalQuadratic(value_B, slope_PB, curve_PPB, scale_PPB, _ROUNDING * length_B[sets] * np.sqrt(value_B))
 
     return at

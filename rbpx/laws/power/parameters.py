@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Method
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 
 PINNABLE: Final = {Method.ols: ("C", "alpha"), Method.offset: ("C", "alpha", "E")}
 """Parameters that can be fixed or have a prior, by method."""
@@ -26,7 +26,7 @@ class FixedParameter:
     """
 
     name: str
-    pin: Pin
+    pin: Prior
     p: float | None
     free: Estimate
     now: Estimate

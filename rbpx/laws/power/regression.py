@@ -17,7 +17,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.offset import offset_residuals, search_offsets
 from rbpx.laws.power.parameters import PINNABLE
-from rbpx.laws.solver import End, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # scales; 95 % of the efficiency of least squares for normal residuals
@@ -164,13 +164,13 @@ def _search_free(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Float
     if not free_PF.size:
         return np.tile(origin_P, (len(ln_y_BN), 1))
 
-    def objective(phi_FB: Floats, sets: Sets) -> Local:
+    def objective(phi_FB: Floats, sets: Sets) -> LocalQuadratic:
         theta_BP = origin_P + (free_PF @ phi_FB).T
         left_BN, J_BNP = ln_law(x_N, theta_BP) - ln_y_BN[sets], jacobian(x_N, theta_BP)
         return squares(left_BN.T, np.moveaxis(J_BNP @ free_PF, 0, -1).swapaxes(0, 1))
 
     phi_FB: Floats = np.asarray(np.linalg.lstsq(free_PF, (start_BP - origin_P).T, rcond=None)[0])
-    found = minimise(objective, phi_FB, end=End(step=_CLOSE))
+    found = minimise(objective, phi_FB, end=StoppingRule(step=_CLOSE))
     return np.asarray(origin_P + (free_PF @ found.theta_PB).T)
 
 

@@ -22,12 +22,12 @@ from rbpx.laws.intervals.estimate import (
     Replicates,
     around,
     document_t,
+    extended_to,
     from_half_width,
     half_width,
-    reaching,
     student_t,
 )
-from rbpx.laws.intervals.lack_of_fit import Stacked, stack_one
+from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_family
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression
 
@@ -75,7 +75,7 @@ class SharedError:
         return from_half_width(value, self.half_width)
 
 
-def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
+def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
     """Returns the error of parameter number `at` of a least-squares fit to all points, by its jacobian of full rank.
 
     With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the variance
@@ -157,7 +157,9 @@ class Uncertainty:
         entropy is biased once in the data and about as much again in each replicate. `new_model` adds the scatter of
         one model.
         """
-        return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
+        return extended_to(
+            value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
+        )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
         """Returns the half width at level 1 - p, with Student's t for the scatter and for the shared noise."""
@@ -188,7 +190,7 @@ class Uncertainty:
         _, shared = self._parts(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
         half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
-        return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
+        return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
         """Returns the variance over documents and the variance over models, which is at least 0."""
@@ -230,7 +232,7 @@ def uncertainty(
     if x_N is not None and len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
         changes = None if replicates is None or text is None else (replicates.ln_y_BN - replicates.mean_N) * root_N
-        points = stack_one(x_N, np.zeros(len(x_N)), changes)
+        points = stack_family(x_N, np.zeros(len(x_N)), changes)
         J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
         error = shared_error(points, J_MP, residual_M, at=1)
         scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof

@@ -18,7 +18,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression, ln_law, regress, regression_at, weighted_lines
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.tuning import Tuned, tuned
+from rbpx.laws.tuning import TunedLevel, fit_tuned_level
 
 _REPLICATES: Final = 400
 _STEPS: Final = 100
@@ -73,18 +73,18 @@ def uncertainty_over(
     if replicates is not None:
         ln_y_BN = replicates.ln_y_BN[np.random.default_rng(0).integers(len(replicates.ln_y_BN), size=_REPLICATES)]
     theta_BP = _lines(x_N, ln_y_BN, weight_BN, run_weights.over)
-    theta_BP[:, 0] += tuned(ln_y_BN - ln_law(x_N, theta_BP), weight_BN).level_B
+    theta_BP[:, 0] += fit_tuned_level(ln_y_BN - ln_law(x_N, theta_BP), weight_BN).level_B
     sd, dof = about.sd_freed(n, P), max(n * (1 - float(about.share_B[0])) - P - 1, 1.0)
     spread_PP = np.cov(theta_BP.T) * (n + 1) / (n - 1) / max(sd, 1e-300) ** 2
     return Uncertainty(np.zeros((P, P)), np.zeros(P), spread_PP, sd, 0.0, dof, knows_text=False)
 
 
-def _lowest(x_N: Floats, ln_y_N: Floats, run_weights: RunWeights) -> tuple[Regression, Tuned]:
+def _lowest(x_N: Floats, ln_y_N: Floats, run_weights: RunWeights) -> tuple[Regression, TunedLevel]:
     """The line with `over`, and the distribution of well-tuned runs about it."""
     theta_P = _lines(x_N, ln_y_N[None], run_weights.weight_N[None], run_weights.over)[0]
     counts_N = np.where(ln_y_N > ln_law(x_N, theta_P), 1 / run_weights.over, 1.0)
     regression = replace(regression_at(x_N, ln_y_N, theta_P, run_weights.weight_N * counts_N), weighs_variances=True)
-    return regression, tuned(regression.residual_N[None], run_weights.weight_N[None])
+    return regression, fit_tuned_level(regression.residual_N[None], run_weights.weight_N[None])
 
 
 def _lines(x_N: Floats, ln_y_BN: Floats, weight_BN: Floats, over: float) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,11 @@ class Influence:
 
 
 def most_influential(
-    S: Sequence[float], y: Sequence[float], targets: Sequence[float], now: Sequence[float], given: Sequence[Given] = ()
+    S: Sequence[float],
+    y: Sequence[float],
+    targets: Sequence[float],
+    now: Sequence[float],
+    given: Sequence[FixedValues] = (),
 ) -> list[Influence | None]:
     """Returns the largest move of the averaged prediction at each target when one run is left out.
 

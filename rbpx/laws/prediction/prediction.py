@@ -25,7 +25,7 @@ from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.predictor import Prediction, extrapolation_factor
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 
 
 def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
@@ -107,7 +107,7 @@ def average_forms(
     S: ArrayLike,
     y: ArrayLike,
     targets: Sequence[float],
-    given: Sequence[Given] = (),
+    given: Sequence[FixedValues] = (),
     each_form: bool = True,
     p: float = 1 - LEVEL,
 ) -> list[Prediction] | None:
@@ -152,7 +152,7 @@ def average_forms(
     ]
 
 
-def fit_all_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
+def fit_all_forms(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ()) -> FormFits | None:
     """Fits every form to |y|; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
@@ -165,7 +165,7 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     return _ends(fit_batch(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
-def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
+def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ()) -> FormFits:
     """Fits every form to B series, [B, N], at the same sizes."""
     S_N, ln_y_BN, own_B = means_of_sizes(np.asarray(S, dtype=np.float64), np.log(np.asarray(y, dtype=np.float64)))
     departs = _DEPARTS if _FEWEST_TO_DEPART <= len(S_N) <= _MOST_TO_DEPART else ()

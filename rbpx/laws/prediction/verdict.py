@@ -31,7 +31,7 @@ from rbpx.laws.power.regression import jacobian, ln_law
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 from rbpx.status import Status, first_of, in_order
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y; a smaller offset changes no prediction of interest
@@ -123,7 +123,9 @@ def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Seq
     return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
 
-def backtest_averaged(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
+def backtest_averaged(
+    S: Sequence[float], y: Sequence[float], given: Sequence[FixedValues] = ()
+) -> tuple[Backtest, ...]:
     """Returns the backtests of model averaging; none where the y have no law."""
     whole = _whole_sizes(S)
     return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)

@@ -1,8 +1,9 @@
-"""Fits a form of the ranks whose parameters are laws in S to smaller sizes, and derives the laws of a larger one.
+"""Fits a rank distribution whose parameters are lines in ln S to smaller sizes, and derives the laws of a larger one.
 
-One likelihood for all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder, and says
-what ranks a size that was not measured will have. Shapes: N sizes, P parameters, M coefficients of each (1: the same at
-every size; 2: a line in ln S), Q places, Y quantities (-ln RBP_k at each k, H(P), CE).
+One likelihood covers all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder.
+
+Shapes: N sizes, P parameters, M coefficients of each (1: the same at every size; 2: a line in ln S), Q nodes,
+Y quantities (-ln RBP_k at each k, H(P), CE).
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.ranks.quadrature import Places
-from rbpx.laws.ranks.shapes import RankForm, derive, mixed
+from rbpx.laws.ranks.quadrature import RankNodes
+from rbpx.laws.ranks.shapes import RankForm, derive, ln_mixture
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
@@ -25,81 +26,68 @@ class FormFit:
     """A form fitted to the ranks of some sizes.
 
     Attributes:
-        form: which.
-        places: where it was evaluated.
         coefficient_MP: of 1 and ln (S / S_ref), for each parameter.
-        ln_S_ref: of the mean of the sizes.
+        ln_S_ref: mean of ln S.
         loglik: nats, of all tokens.
         converged: whether the search ended at a maximum within reach.
     """
 
     form: RankForm
-    places: Places
+    nodes: RankNodes
     coefficient_MP: Floats
     ln_S_ref: float
     loglik: float
     converged: bool
 
     def theta(self, S: Floats) -> Floats:
-        """The parameters at some sizes, [N, P]."""
+        """Returns the parameters at some sizes, [N, P]."""
         return np.asarray(_design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP)
 
     def derived(self, S: Floats) -> Floats:
-        """What follows at some sizes, [N, Y]."""
-        return derive(self.form.shares(self.theta(S), self.places), self.places)
+        """Returns the derived quantities at some sizes, [N, Y]."""
+        return derive(self.form.shares(self.theta(S), self.nodes), self.nodes)
 
     def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
-        """Log-likelihood of the tokens of some sizes, nats, [N]."""
-        return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
+        """Returns the log-likelihood of the tokens of each size, nats, [N]."""
+        return np.asarray((seen_NQ * ln_mixture(self.form.shares(self.theta(S), self.nodes))).sum(axis=1))
 
 
-def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
-    """Maximum likelihood of a form with its parameters on a line in ln S, or the same at every size if there is one.
+def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
+    """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
-    Fisher's scoring, damped (Levenberg and Marquardt), from what fits all sizes as one. The slopes of ln p are
-    differenced, so that a form is one function; the information is exact for them and never indefinite.
-
-    Args:
-        form: the form.
-        places: of `places_of`.
-        S: sizes, shape [N]; two at least for a line.
-        seen_NQ: tokens at the places, `places.moved`.
-        near: the fit to more or other sizes, from which the search begins if it ended at a maximum.
+    Uses damped Fisher scoring (Levenberg-Marquardt) with differenced slopes of ln p, started from the fit to all sizes
+    pooled. `seen_NQ` are tokens at the nodes (`Places.moved`); `near` is a fit to similar sizes, tried first as the
+    start.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())
     design_NM = _design(ln_S - ln_S_ref, min(len(S), 2))
-    with np.errstate(all="ignore"):  # steps too far give no number, and are shortened
+    with np.errstate(all="ignore"):  # steps that go too far are not finite, and are shortened
         if near is not None and near.converged:
             begin_MP = np.vstack([near.theta(np.exp([ln_S_ref])), near.coefficient_MP[1:]])[: design_NM.shape[1]]
-            begun = _climb(form, places, design_NM, seen_NQ, begin_MP)
+            begun = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
             if begun[2]:
-                return FormFit(form, places, begun[0], ln_S_ref, *begun[1:])
+                return FormFit(form, nodes, begun[0], ln_S_ref, *begun[1:])
         pooled = [
-            _climb(form, places, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
+            _climb(form, nodes, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
             for start in form.starts
         ]
         top_MP, value, converged = max(pooled, key=lambda end: (np.isfinite(end[1]), end[1]))
         if len(S) > 1:
             begin_MP = np.vstack([top_MP, np.zeros_like(top_MP)])
-            top_MP, value, converged = _climb(form, places, design_NM, seen_NQ, begin_MP)
-    return FormFit(form, places, top_MP, ln_S_ref, value, converged)
+            top_MP, value, converged = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
+    return FormFit(form, nodes, top_MP, ln_S_ref, value, converged)
 
 
 def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[float, int, float]:
-    """How far a new model may lie from what its form derives, by how the measured models scatter about it.
+    """Estimates the scatter of models about the derived law, for the interval of a new model.
 
-    The ratios of measured to derived are put on a line in ln S. That a form is off, or drifts off, is left in the line:
-    it widens no interval, and shows as a prediction that misses.
-
-    Args:
-        ln_ratio_N: ln of measured over derived at the fitted sizes.
-        S: the sizes, at least 3.
-        S_new: the size of the new model.
+    ln of measured over derived, at 3 sizes or more, is fitted by a line in ln S; a bias or drift of the form stays in
+    the line and widens no interval.
 
     Returns:
         Standard deviation of a model about the line, its degrees of freedom, and the variance of the new model's
-        prediction in units of the square of the former.
+        prediction over the square of that standard deviation.
     """
     X_N2 = _design(np.log(S), 2)
     left_N = ln_ratio_N - X_N2 @ np.linalg.lstsq(X_N2, ln_ratio_N, rcond=None)[0]
@@ -114,17 +102,17 @@ def _design(x_N: Floats, n_coefficients: int) -> Floats:
 
 
 def _climb(
-    form: RankForm, places: Places, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
+    form: RankForm, nodes: RankNodes, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
 ) -> tuple[Floats, float, bool]:
-    """The maximum, its log-likelihood, and whether it is one."""
+    """The maximum, its log-likelihood, and whether the search converged."""
     occurs_NQ, n_N = seen_NQ != 0, seen_NQ.sum(axis=1)
-    unit_M = np.sqrt((X_NM**2).mean(axis=0))  # so that steps of all coefficients are alike
+    unit_M = np.sqrt((X_NM**2).mean(axis=0))  # scales the steps of all coefficients alike
 
     def total(coefficient_MP: Floats) -> tuple[float, Floats]:
         theta_NP = X_NM @ coefficient_MP
         if not np.all(np.abs(theta_NP) < _FARTHEST):
             return -np.inf, np.full(seen_NQ.shape, np.nan)
-        ln_p_NQ = mixed(form.shares(theta_NP, places))
+        ln_p_NQ = ln_mixture(form.shares(theta_NP, nodes))
         value = float(np.where(occurs_NQ, seen_NQ * ln_p_NQ, 0.0).sum())
         return (value if np.isfinite(value) else -np.inf), ln_p_NQ
 
@@ -134,9 +122,9 @@ def _climb(
     for _ in range(_ROUNDS):
         theta_NP = X_NM @ at_MP
         moved = np.stack([theta_NP[:, None] + step_PP, theta_NP[:, None] - step_PP])
-        ahead_NPQ, behind_NPQ = mixed(form.shares(moved, places))
+        ahead_NPQ, behind_NPQ = ln_mixture(form.shares(moved, nodes))
         slope_NPQ = (ahead_NPQ - behind_NPQ) / (2 * _STEP)
-        p_NQ = np.exp(ln_p_NQ + places.ln_ranks_Q) * n_N[:, None]
+        p_NQ = np.exp(ln_p_NQ + nodes.ln_ranks_Q) * n_N[:, None]
         slope_NPQ = np.where(np.isfinite(slope_NPQ), slope_NPQ, 0.0)
         score_NP = (slope_NPQ @ seen_NQ[:, :, None])[:, :, 0]
         information_NPP = (slope_NPQ * p_NQ[:, None]) @ slope_NPQ.transpose(0, 2, 1)

@@ -1,9 +1,9 @@
-"""Maximum likelihood of the distributions of the ranks over 1..V, and the curves of RBP and entropy that follow.
+"""Fits distributions of the ranks over 1..V by maximum likelihood, and derives their curves of RBP and entropy.
 
 All distributions are exact, discrete and truncated at V, so that their likelihoods compare. The lognormal is the
 conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
 
-Shapes: P parameters, R different ranks, V the vocabulary, Q the ranks, or nodes among them, that sums are evaluated at,
+Shapes: P parameters, R different ranks, V the vocabulary, Q the ranks, or the nodes among them, that sums run over,
 K values of k.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import FAMILIES, Family, Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.quadrature import Places, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import RankNodes, curve_of, every_rank, nodes_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
@@ -27,32 +27,25 @@ _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
 _SAME: Final = 1e-11  # relative: likelihoods at the nodes and at all ranks are the same up to rounding
 
 
-class Seen(NamedTuple):
-    """Tokens by rank, [Q], at every rank or moved to the nodes among them."""
+class RankCounts(NamedTuple):
+    """Token counts by rank, [Q], at every rank or moved to the nodes."""
 
-    places: Places
+    nodes: RankNodes
     n_Q: Floats
 
     def ln_p(self, family: Family, theta: Floats) -> Floats:
-        """Ln p_x at each place."""
-        return self.places.normalised(family.ln_weight(theta, self.places.x_Q, self.places.V))
+        """Returns ln p_x at each node."""
+        return self.nodes.normalised(family.ln_weight(theta, self.nodes.x_Q, self.nodes.V))
 
     def total(self, ln_p_Q: Floats) -> float:
-        """The log-likelihood; a share of 0 where no token is does not matter."""
+        """Returns the log-likelihood; ranks without tokens may have p = 0."""
         occurs_Q = np.flatnonzero(self.n_Q)
         return float(self.n_Q[occurs_Q] @ ln_p_Q[occurs_Q])
 
 
 @dataclass(frozen=True, eq=False)
 class RankSample:
-    """Tokens of each rank, as fits over 1..V see them.
-
-    Attributes:
-        rank_R: the ranks that occur, ascending whole numbers.
-        n_R: tokens of each.
-        V: the last rank.
-        k_grid: ranks up to which there will be sums, each the end of a block of nodes.
-    """
+    """Tokens of each rank that occurs, ascending whole numbers up to V; sums are taken up to each rank of `k_grid`."""
 
     rank_R: Floats
     n_R: Floats
@@ -60,36 +53,36 @@ class RankSample:
     k_grid: tuple[int, ...] = ()
 
     @cached_property
-    def few(self) -> Seen:
-        """At the nodes."""
-        places = places_of(self.V, self.k_grid)
-        return Seen(places, places.moved(self.rank_R, self.n_R))
+    def few(self) -> RankCounts:
+        """Counts at the nodes."""
+        nodes = nodes_of(self.V, self.k_grid)
+        return RankCounts(nodes, nodes.moved(self.rank_R, self.n_R))
 
     @cached_property
-    def every(self) -> Seen:
-        """At every rank."""
+    def every(self) -> RankCounts:
+        """Counts at every rank."""
         n_V = np.bincount(self.rank_R.astype(np.int64) - 1, self.n_R, self.V).astype(np.float64, copy=False)
-        return Seen(every_place(self.V, self.k_grid), n_V)
+        return RankCounts(every_rank(self.V, self.k_grid), n_V)
 
     def holds_at_nodes(self, family: Family, theta: Floats) -> bool:
-        """Whether the likelihood at the nodes is that of all ranks, which it is not where a family is too steep."""
-        with np.errstate(all="ignore"):  # where a search ran away to
+        """Whether the likelihood at the nodes equals that of all ranks; it does not where a family is too steep."""
+        with np.errstate(all="ignore"):  # where a search diverged
             few, every = (seen.total(seen.ln_p(family, theta)) for seen in (self.few, self.every))
         return abs(few - every) <= _SAME * abs(every)
 
 
-def likelihood(family: Family, theta: Floats, seen: Seen) -> tuple[float, Floats, Floats]:
-    """Log-likelihood, gradient [P] and Hessian [P, P]."""
-    places, n_Q = seen
-    ln_p_Q, slopes_PQ = seen.ln_p(family, theta), family.slopes(theta, places.x_Q, places.V)
-    p_Q, n = np.exp(ln_p_Q + places.ln_ranks_Q), n_Q.sum()
-    p_Q /= p_Q.sum()  # what is left of 1 is rounding of steep weights
+def likelihood(family: Family, theta: Floats, seen: RankCounts) -> tuple[float, Floats, Floats]:
+    """Returns the log-likelihood, its gradient [P] and Hessian [P, P]."""
+    nodes, n_Q = seen
+    ln_p_Q, slopes_PQ = seen.ln_p(family, theta), family.slopes(theta, nodes.x_Q, nodes.V)
+    p_Q, n = np.exp(ln_p_Q + nodes.ln_ranks_Q), n_Q.sum()
+    p_Q /= p_Q.sum()  # differs from 1 only by rounding of steep weights
     about_PQ = slopes_PQ - (slopes_PQ @ p_Q)[:, None]
     hessian_PP = -n * (about_PQ * p_Q) @ about_PQ.T
     if not family.is_linear:
-        # sum_x (n_x - n p_x) d^2 ln w_x / d theta^2; it vanishes where the model fits, and decides where it does not
+        # sum_x (n_x - n p_x) d^2 ln w_x / d theta^2; it vanishes where the model fits and dominates where it does not
         for at, step_P in enumerate(_STEP * np.eye(len(theta))):
-            ahead_PQ, back_PQ = (family.slopes(theta + to_P, places.x_Q, places.V) for to_P in (step_P, -step_P))
+            ahead_PQ, back_PQ = (family.slopes(theta + to_P, nodes.x_Q, nodes.V) for to_P in (step_P, -step_P))
             hessian_PP[at] += (ahead_PQ - back_PQ) @ (n_Q - n * p_Q) / (2 * _STEP)
         hessian_PP = (hessian_PP + hessian_PP.T) / 2
     value = seen.total(ln_p_Q)
@@ -97,31 +90,34 @@ def likelihood(family: Family, theta: Floats, seen: Seen) -> tuple[float, Floats
 
 
 def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
-    """As `fit_distributions`, of one family."""
+    """Fits one family, as `fit_distributions`."""
     (fit,) = fit_distributions([name], rank, n_tokens, V)
     return fit
 
 
 def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike, V: int) -> list[RankFit]:
-    """Maximum likelihood of families over all ranks 1..V, each by itself.
+    """Fits families over all ranks 1..V by maximum likelihood.
 
-    Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
-    search sums over the nodes, or over all ranks where these do not give its likelihood to rounding.
-    The slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
-    concave, so their maximum is the only one) and differenced for the others.
+    Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each start of the family. Sums run
+    over the nodes, or over all ranks where the nodes do not reproduce the likelihood to rounding. The slopes of ln w
+    are exact; the curvature is exact for families that are linear in their parameters (concave, so the maximum is
+    unique) and differenced for the others.
 
     Args:
         names: of `DISTRIBUTIONS`.
-        rank: ranks, shape [R], whole numbers in 1..V in any order.
+        rank: whole numbers in 1..V in any order, shape [R].
         n_tokens: number of tokens of each rank, shape [R].
-        V: width of the vocabulary of this model.
+        V: width of the vocabulary.
 
     Returns:
-        Fits. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
-        again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
-        maximum is in params as ..._unconstrained. at_limit without numbers: the search left the family.
-        not_converged: it found no maximum from any start. too_few_tokens: fewer different ranks than 3 or
-        than parameters and one more. mid_ranks: a rank is a half.
+        Fits. If the best parameter lies beyond the edge of its family, it is fixed at the edge and the others are
+        fitted
+        again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; params
+            then
+        hold the free maximum as ..._unconstrained. at_limit without numbers: the search left the family.
+        not_converged: no start led to a maximum. too_few_tokens: fewer different ranks than 3 or than parameters and
+            one
+        more. mid_ranks: a rank is a half.
 
     Raises:
         ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -136,7 +132,7 @@ def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike
 
 
 def fit_sample(names: Sequence[str], sample: RankSample) -> list[RankFit]:
-    """As `fit_distributions`, of counts that were checked."""
+    """Fits families to counts that were already checked, as `fit_distributions`."""
     given = Params({"V": sample.V})
     if np.any(sample.rank_R != np.floor(sample.rank_R)):
         return [_without_numbers(FAMILIES[name], given, Status.mid_ranks) for name in names]
@@ -161,20 +157,20 @@ def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
 
 
 def ln_shares(fit: RankFit, V: int) -> Floats:
-    """Ln p_x of a fitted distribution over 1..V that has numbers, at the ranks x = 1..V, shape [V]."""
+    """Returns ln p_x of a fitted distribution at the ranks x = 1..V, shape [V]."""
     family = FAMILIES[fit.distribution]
     ln_weight_V = family.ln_weight(np.array(fit.theta), np.arange(1, V + 1, dtype=np.float64), V)
     return np.asarray(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0))
 
 
 def _without_numbers(family: Family, given: Params, status: Status) -> RankFit:
-    """A fit whose parameters have names and no values."""
+    """A fit whose parameters have names but no values."""
     names = family.params(np.array(family.starts[0]), V=1)
     return RankFit(family.name, dict.fromkeys(names) | given, status=status)
 
 
-def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
-    """The best maximum inside the family: theta or None, its status, the free maximum, and where the search ended."""
+def _search(family: Family, seen: RankCounts) -> tuple[Floats | None, Status, Params, list[Floats]]:
+    """The best maximum inside the family: theta or None, its status, the free maximum, and where the searches ended."""
 
     def climb(start: Floats, fixed: int | None = None) -> tuple[Floats, bool]:
         return maximise(lambda theta: likelihood(family, theta, seen), start, family.holds, fixed)
@@ -186,7 +182,7 @@ def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, 
         return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
     with np.errstate(all="ignore"):  # far from the best
         theta = max(tops, key=lambda top: seen.total(seen.ln_p(family, top)))
-    free = family.params(theta, seen.places.V)
+    free = family.params(theta, seen.nodes.V)
     if family.edge is None or theta[family.edge[0]] > 0:
         return theta, Status.ok, free, [theta]
     edge, status = family.edge
@@ -196,12 +192,11 @@ def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, 
 
 @dataclass(frozen=True, eq=False)
 class RankCurve:
-    """The curve of a fit: -ln RBP_k at each k and then the entropy of the ranks, nats, [K + 1].
+    """The curve of a fit: -ln RBP_k at each k, then the entropy of the ranks, nats, [K + 1].
 
     Attributes:
-        curve: of the fit.
         slopes: d curve / d theta, [P, K + 1].
-        influence: how theta moves with a token more of each rank, to first order, [R, P].
+        influence: change of theta with one more token of each rank, to first order, [R, P].
         ln_share: ln p_x of the ranks that occur, [R].
     """
 
@@ -212,24 +207,20 @@ class RankCurve:
 
 
 def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
-    """The curve of a distribution that was fitted to a sample, its sums at the nodes where these are right to rounding.
+    """Derives the curve of a distribution fitted to a sample, its slopes, and the influence of each rank on theta.
 
-    The theta of resampled counts is theta + n_resampled @ influence, influence_r = J^(-1) d ln p_r / d theta,
-    J = -sum_x n_x d^2 ln p_x / d theta^2 at the maximum. At the counts of the fit itself the sum over ranks is 0. A
-    parameter at an edge stays there.
-
-    Args:
-        fit: with numbers, to the counts of the sample.
-        sample: with the k, whole numbers from 1; RBP is 1 from V on.
+    Under resampled counts theta is theta + n_resampled @ influence, influence_r = J^(-1) d ln p_r / d theta,
+    J = -sum_x n_x d^2 ln p_x / d theta^2 at the maximum; at the counts of the fit itself the sum over ranks is 0. A
+    parameter at an edge stays there. RBP is 1 from k = V on.
 
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
     """
     family, V, theta = FAMILIES[fit.distribution], sample.V, np.array(fit.theta)
     seen = sample.few if sample.holds_at_nodes(family, theta) else sample.every
-    places, ln_p_Q = seen.places, seen.ln_p(family, theta)
-    p_Q, slopes_PQ = np.exp(ln_p_Q + places.ln_ranks_Q), family.slopes(theta, places.x_Q, V)
-    mean_P, curve, last_K = slopes_PQ @ p_Q, curve_of(ln_p_Q, places), places.upto_K - 1
+    nodes, ln_p_Q = seen.nodes, seen.ln_p(family, theta)
+    p_Q, slopes_PQ = np.exp(ln_p_Q + nodes.ln_ranks_Q), family.slopes(theta, nodes.x_Q, V)
+    mean_P, curve, last_K = slopes_PQ @ p_Q, curve_of(ln_p_Q, nodes), nodes.upto_K - 1
     moved_PQ = (slopes_PQ - mean_P[:, None]) * p_Q
     by_theta_PK = -np.cumsum(moved_PQ, axis=1)[:, last_K] / np.exp(-curve[:-1])
     _, _, hessian_PP = likelihood(family, theta, seen)
@@ -238,6 +229,6 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     free = [i for i in range(family.n_parameters) if i != held]
     influence_RP = np.zeros((len(sample.rank_R), family.n_parameters))
     influence_RP[:, free] = np.linalg.solve(-hessian_PP[np.ix_(free, free)], score_PR[free]).T
-    ln_z = family.ln_weight(theta, places.x_Q[:1], V)[0] - ln_p_Q[0]
+    ln_z = family.ln_weight(theta, nodes.x_Q[:1], V)[0] - ln_p_Q[0]
     by_theta = np.column_stack([by_theta_PK, -moved_PQ @ ln_p_Q])
     return RankCurve(curve, by_theta, influence_RP, family.ln_weight(theta, sample.rank_R, V) - ln_z)

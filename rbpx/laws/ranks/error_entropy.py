@@ -1,15 +1,14 @@
-"""Decomposition of cross-entropy by rank into three terms that add up to it.
+"""Decomposes cross-entropy by rank into three terms that add up to it.
 
-`replicate_terms` gives the same numbers as `decompose` of the counts of every replicate, from far fewer of them. With
-n_e tokens of rank e and S_e = exp(L_e / n_e), all that a replicate needs are sum n_e, sum L_e, sum n_e ln n_e and
-sum S_e. The first two are sums over documents. A rank that occurs in a single document, drawn w times, has n_e = w c
-and the S_e that it has there, so that of these ranks the other two are sums over documents too.
-What is left are the ranks of several documents; the frequent ones, which many documents have, are a product of dense
-matrices, the others of sparse ones.
+`replicate_terms` equals `decompose` of the counts of every bootstrap replicate, at less cost. With n_e tokens of rank e
+and S_e = exp(L_e / n_e), a replicate needs only sum n_e, sum L_e, sum n_e ln n_e and sum S_e. The first two are sums
+over documents, and so are the others for ranks of a single document, where a document drawn w times has n_e = w c and
+its own S_e. Ranks of several documents take matrix products, dense for frequent ones, else sparse.
 
-Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067). Shapes: E is the number of ranks, ... any
-leading axes (replicates); N different pairs of document and rank, D documents, B replicates, R ranks, b and r parts of
-B and R that fit in the cache of a core.
+Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067).
+
+Shapes: E is the number of ranks, ... any leading axes (replicates); N different pairs of document and rank,
+D documents, B replicates, R ranks, b and r parts of B and R that fit in the cache of a core.
 """
 
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ _REPLICATES, _RANKS = 256, 128  # at a time: 256 KiB
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of the decomposition, in nats; arrays over the leading axes (0-dimensional when there are none).
+    """The terms of the decomposition, in nats, over the leading axes.
 
     error_entropy + self_alignment + confidence = cross_entropy_nats, exact to rounding.
     """
@@ -43,18 +42,15 @@ class Terms:
 
 
 def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
-    """Error-entropy, self-alignment and confidence of a distribution of ranks.
+    """Computes error-entropy, self-alignment and confidence of a distribution of ranks.
 
     P(e) = n_e / n, S_e = exp(sum_logprob_e / n_e) (geometric mean of the scores of the tokens of rank e),
     Q(e) = S_e / sum S, sums over the ranks that occur: H(P) = -sum P ln P, KL = sum P ln(P/Q), confidence =
-    -ln(sum S). Each term is computed from its own definition; none is the remainder of the others.
+    -ln(sum S). Each term is computed from its own definition, none as the remainder of the others.
 
     Args:
-        n_tokens: number of tokens of each rank, shape [..., E]; ranks with 0 tokens are left out of the sums exactly.
+        n_tokens: number of tokens of each rank, shape [..., E].
         sum_logprob: sum of the log-probabilities of those tokens, nats, shape [..., E].
-
-    Returns:
-        Terms with arrays of shape [...].
 
     Source:
         arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
@@ -79,17 +75,14 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
 def replicate_terms(
     document_N: Indices, rank_N: Indices, n_tokens_N: Floats, sum_logprob_N: Floats, weights_BD: Floats
 ) -> Terms:
-    """The terms of each replicate.
+    """Computes the terms of each bootstrap replicate, [B]; NaN for a replicate without a token.
 
     Args:
-        document_N: of each count, from 0.
-        rank_N: which rank, numbered from 0 without gaps.
+        document_N: the document of each count, from 0.
+        rank_N: its rank, numbered from 0 without gaps.
         n_tokens_N: tokens of that rank in that document, above 0.
         sum_logprob_N: sum of their log-probabilities, nats.
-        weights_BD: how often each document is drawn in each replicate, whole numbers.
-
-    Returns:
-        Terms of shape [B]; NaN for a replicate without a token.
+        weights_BD: how often each document is drawn, whole numbers.
     """
     D = weights_BD.shape[1]
     n_B, logprob_B = (weights_BD @ np.bincount(document_N, sums_N, D) for sums_N in (n_tokens_N, sum_logprob_N))
@@ -123,7 +116,7 @@ def replicate_terms(
 def _shared_ranks(
     document_N: Indices, rank_N: Indices, n_tokens_N: Floats, logprob_N: Floats, weights_BD: Floats
 ) -> Floats:
-    """Sums of n ln n and of the scores, [B, 2], over ranks that occur in several documents."""
+    """Sums of n ln n and of the scores over ranks that occur in several documents, [B, 2]."""
     n_documents, n_rows_R = weights_BD.shape[1], np.bincount(rank_N)
     is_dense_R = n_rows_R > _DENSE * n_documents
     n_dense = int(is_dense_R.sum())

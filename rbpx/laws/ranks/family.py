@@ -1,8 +1,8 @@
-"""Families of rank distributions over 1..V, and what fits of them are.
+"""Defines families of rank distributions over 1..V, and the record of a fit.
 
 A family gives p_x = w_x / sum w; its w is a smooth function of x, so that it can be evaluated between the ranks too.
 
-Shapes: P parameters, X places, ranks or not, R ranks that occur.
+Shapes: P parameters, X places (ranks or points between them), R ranks that occur.
 """
 
 import math
@@ -26,13 +26,12 @@ Params = dict[str, float | int | None]
 class RankFit:
     """A fitted distribution of ranks; None where a number is unknown.
 
-    params contains the parameters by name and n_tokens, the tokens that the fit covers. A lognormal has mu, sigma (None
-    in the power-law limit), beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2) (0.0 there: fitted, not unknown).
-    Fits over 1..V carry V, and where a parameter was put to the edge of its family, its value without that edge as
-    ..._unconstrained. loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up, given that R >= 2, for
-    lognormal_paper; 1..V for all others. So they compare models of the same coverage only. Parameters at an edge were
-    fitted too, and count. distance is the largest difference between the fitted and the observed CDF over those ranks
-    (Kolmogorov). theta are the parameters as the search sees them.
+    params has the parameters by name, n_tokens, V for fits over 1..V and, where a parameter is at the edge of its
+    family, its free maximum as ..._unconstrained. A lognormal has mu, sigma (None in the power-law limit), beta = 1 -
+    mu / sigma^2 and gamma = 1 / (2 sigma^2) (0.0 there). loglik (nats), aic and bic are of the ranks that the fit
+    covers: 2 and up, given R >= 2, for lognormal_paper; 1..V for all others; only fits of the same coverage compare.
+    Parameters at an edge count as fitted. distance is Kolmogorov's, the largest difference between fitted and observed
+    CDF over those ranks. theta are the parameters as the search sees them.
     """
 
     distribution: str
@@ -46,14 +45,14 @@ class RankFit:
 
 
 def scored(name: str, params: Params, theta: Floats, loglik: float, distance: float, status: Status) -> RankFit:
-    """A fit with its information criteria: AIC = 2 m - 2 ln L, BIC = m ln n - 2 ln L, n the params["n_tokens"]."""
+    """Returns a fit with AIC = 2 m - 2 ln L and BIC = m ln n - 2 ln L, m parameters and n = params["n_tokens"]."""
     n, m = params["n_tokens"] or 0, len(theta)
     aic, bic = 2.0 * m - 2 * loglik, m * math.log(n) - 2 * loglik
     return RankFit(name, params, loglik, aic, bic, distance, status, tuple(theta.tolist()))
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
-    """Distinct ranks that occur, ascending, and their counts, both of shape [R].
+    """Returns the distinct ranks that occur, ascending, and their counts, both of shape [R].
 
     Raises:
         ValueError: if shapes disagree, a rank is below 1 or a count is negative.
@@ -69,15 +68,15 @@ def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats
 
 @dataclass(frozen=True)
 class Family(ABC):
-    """A family as the search for its maximum sees it: free real parameters theta.
+    """A family of distributions in free real parameters theta.
 
     Attributes:
         name: as in `rank_fits`.
         equation: p_x up to its normalisation.
         starts: where to search from, each a theta.
         is_linear: whether ln w_x is linear in theta.
-        reach: how far from 0 each theta may go; where a maximum lies beyond, the family has become another one.
-        edge: which theta has to be positive, and what it means if it is not; None where all are free.
+        reach: bound of each |theta|; a maximum beyond it is another family.
+        edge: index of a theta that has to be positive, and the status if it is not; None where all are free.
     """
 
     name: str
@@ -89,7 +88,7 @@ class Family(ABC):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters that are fitted."""
+        """Number of fitted parameters."""
         return len(self.starts[0])
 
     def holds(self, theta: Floats) -> bool:
@@ -98,39 +97,39 @@ class Family(ABC):
 
     @abstractmethod
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Ln w_x, shape [X]."""
+        """Returns ln w_x, shape [X]."""
 
     @abstractmethod
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """D ln w_x / d theta, shape [P, X]; of M thetas at once, [P, M, 1], where a family is not linear: [P, M, X]."""
+        """Returns d ln w_x / d theta, [P, X]; for M thetas [P, M, 1] or, if a family is not linear, [P, M, X]."""
 
     @abstractmethod
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """The parameters as people write them; `share_1` is p_1, where a family has it among its own."""
+        """Returns the parameters as published; `share_1` is p_1, for families that have it as a parameter."""
 
 
 @dataclass(frozen=True)
 class Exponential(Family):
-    """Families that are linear in theta: ln w_x = theta . T_x, so that the maximum is where the means of T agree.
+    """Families that are linear in theta: ln w_x = theta . T_x; at the maximum, fitted and observed means of T agree.
 
     Attributes:
         names: of the parameters; "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds"
-            is what the logarithm of p_1 has beyond the others.
+            is an addition to ln w_1.
     """
 
     names: tuple[str, ...] = ()
     is_linear = True
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Theta . T, shape [X]."""
+        """Returns theta . T, shape [X]."""
         return np.asarray(theta @ self.slopes(theta, x_X, V))
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """T, whatever theta."""
+        """Returns T, which does not depend on theta."""
         return np.stack([_STATISTICS[name](x_X, V) for name in self.names])
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """By name; mu and sigma of a lognormal, None where gamma is 0."""
+        """Returns them by name; for a lognormal also mu and sigma, None where gamma is 0."""
         params: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
         if "rate" in params:
             params["rate"] = float(theta[self.names.index("rate")]) / V
@@ -156,17 +155,17 @@ class ZipfMandelbrot(Family):
     """W_x = (x + q)^(-beta), q > -1; theta = (beta, ln(1 + q))."""
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """-beta ln(x + q)."""
+        """Returns -beta ln(x + q)."""
         return np.asarray(-theta[0] * np.log(x_X - 1 + np.exp(theta[1])))
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """In beta and in ln(1 + q)."""
+        """Returns the slopes in beta and ln(1 + q)."""
         shift = np.exp(theta[1])
         moved_X = x_X - 1 + shift
         return np.stack([-np.log(moved_X), -theta[0] * shift / moved_X])
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Beta and q."""
+        """Returns beta and q."""
         return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
 
 
@@ -175,12 +174,12 @@ class Weibull(Family):
     """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Ln of the difference of the two survival functions, without the difference."""
+        """Returns ln of the difference of the two survival functions, without cancellation."""
         below_X, step_X, _ = self._hazards(theta, x_X)
         return np.asarray(-below_X + np.log(-np.expm1(-step_X)))
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """In ln h and in ln s."""
+        """Returns the slopes in ln h and ln s."""
         below_X, step_X, ln_gain_X = self._hazards(theta, x_X)
         upto_X, growth_X, share_X = below_X + step_X, np.exp(theta[1]) * np.log(x_X), -np.expm1(-step_X)
         # d(h x^s) / d ln s is h x^s s ln x; this is its difference over a step
@@ -188,7 +187,7 @@ class Weibull(Family):
         return np.stack([step_X / share_X - upto_X, difference_X / share_X - upto_X * growth_X])
 
     def _hazards(self, theta: Floats, x_X: Floats) -> tuple[Floats, Floats, Floats]:
-        """H (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
+        """Returns h (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
         level, shape = np.exp(theta)
         is_first_X = x_X == 1
         upto_X = level * np.exp(shape * np.log(x_X))
@@ -197,7 +196,7 @@ class Weibull(Family):
         return upto_X - step_X, step_X, ln_gain_X
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
+        """Returns shape, scale, and the hazard h up to the first rank, from which the scale follows."""
         level, shape = (float(value) for value in np.exp(theta))
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
@@ -207,23 +206,23 @@ class NegativeBinomial(Family):
     """W_x = Gamma(x-1+r) / Gamma(x) q^(x-1): theta = (ln r, -V ln q)."""
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Without Gamma(r), which all have alike."""
+        """Returns ln w_x without Gamma(r), which is the same for all x."""
         y_X, r = x_X - 1, np.exp(theta[0])
         return np.asarray(gammaln(y_X + r) - gammaln(r) - gammaln(y_X + 1) - theta[1] * y_X / V)
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """In ln r and in -V ln q."""
+        """Returns the slopes in ln r and -V ln q."""
         y_X, r = x_X - 1, np.exp(theta[0])
         by_r = r * (digamma(y_X + r) - digamma(r))
         return np.stack([by_r, np.broadcast_to(-y_X / V, by_r.shape)])
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Dispersion r, and q."""
+        """Returns dispersion r, and q."""
         return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
 
 
 def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:
-    """A family by its parameters and where the search starts; the last of them has the edge, if there is one."""
+    """A family by the start of each parameter; the last of them has the edge, if there is one."""
     at_edge = None if edge is None else (len(start) - 1, edge)
     return Exponential(name, equation, (tuple(start.values()),), (inf,) * len(start), at_edge, names=tuple(start))
 

@@ -1,8 +1,7 @@
-"""The lognormal model of the ranks: mu and sigma fitted to counts, and the -ln RBP_1 and cross-entropy that follow.
+"""Fits the lognormal model of the ranks as the RBP paper does, and derives -ln RBP_k and cross-entropy from it.
 
-Everything is written in t = ln(rank) and in the natural parameters theta = (beta, gamma), with
-beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because the power law is then the plain boundary gamma = 0 and
-not a place where mu and sigma run away.
+All is written in t = ln(rank) and the natural parameters beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because
+the power law is then the boundary gamma = 0, while mu and sigma would diverge.
 
 Shapes: R different ranks, B replicates or pairs of parameters, V the vocabulary, Q ranks that sums are evaluated at,
 K values of k.
@@ -19,7 +18,7 @@ from scipy.special import log_ndtr, ndtr
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.quadrature import STEEPEST, curve_of, every_place, places_of
+from rbpx.laws.ranks.quadrature import STEEPEST, curve_of, every_rank, nodes_of
 from rbpx.laws.solver import maximise
 from rbpx.status import Status
 
@@ -27,15 +26,10 @@ _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 
 
 def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
-    """-ln RBP_k at each k, then the entropy, nats, of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
+    """Returns -ln RBP_k at each k, then the entropy, for p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
 
-    The entropy is what the rank model says of cross-entropy.
-
-    Args:
-        beta: any real numbers, shape [B]; NaN where one is.
-        gamma: likewise; 0 is the truncated power law.
-        V: width of the vocabulary.
-        k: whole numbers from 1; from V on the share is 1.
+    The entropy, nats, is the rank model's prediction of cross-entropy. gamma = 0 is the truncated power law; NaN
+    parameters give NaN; from k = V on the share is 1.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
@@ -44,25 +38,21 @@ def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -
     curve_BK = np.full((len(theta_B2), len(k) + 1), np.nan)
     ends_2 = np.log([1.0, max(V, 2)])
     steepness_B = np.abs(theta_B2[:, :1] + 2 * theta_B2[:, 1:] * ends_2).max(axis=1)  # NaN is neither
-    for which_B, places in ((steepness_B <= STEEPEST, places_of(V, k)), (steepness_B > STEEPEST, every_place(V, k))):
-        t_2Q = np.stack([places.ln_x_Q, places.ln_x_Q**2])
+    for which_B, nodes in ((steepness_B <= STEEPEST, nodes_of(V, k)), (steepness_B > STEEPEST, every_rank(V, k))):
+        t_2Q = np.stack([nodes.ln_x_Q, nodes.ln_x_Q**2])
         rows = max(1, _BLOCK_BYTES // t_2Q.nbytes)
         for begin in range(0, int(which_B.sum()), rows):
             block = np.flatnonzero(which_B)[begin : begin + rows]
-            curve_BK[block] = curve_of(places.normalised(-(theta_B2[block] @ t_2Q)), places)
+            curve_BK[block] = curve_of(nodes.normalised(-(theta_B2[block] @ t_2Q)), nodes)
     return curve_BK
 
 
 def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
-    """-ln RBP_1 and cross-entropy of the rank model, nats, as the paper approximates them.
+    """Returns -ln RBP_1 and cross-entropy of the rank model, nats, in the paper's approximation.
 
-    a = -mu / sigma, P = Phi(mu / sigma), c ~ P + phi(a) / (2 sigma),
+    mu and sigma are of ln R. a = -mu / sigma, P = Phi(mu / sigma), c ~ P + phi(a) / (2 sigma),
     -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
     CE ~ -ln p_1 + (1/c) [P ((sigma^2 - mu^2) / (2 sigma^2) + mu) + phi(a) (sigma - mu / (2 sigma))].
-
-    Args:
-        mu: of ln R, any shape.
-        sigma: of ln R, positive, a shape that broadcasts with mu.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 22 (its eq. 19 has a misprint).
@@ -93,18 +83,17 @@ class _Moments:
 
 
 def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
-    """Fit mu and sigma as the paper does: to the ranks from 2 up, rank 1 being extrapolated to.
+    """Fits mu and sigma to the ranks from 2 up, as the paper does; rank 1 is extrapolated.
 
-    Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] /
-    [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
-    it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
-    and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
-    Newton's method does the rest, at the places of `places_of` where these give the likelihood to rounding. The
-    boundary gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is
-    the answer.
+    Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] / [1 -
+    Phi((ln 1.5 - mu)/sigma)]. As a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x this is an
+    exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean and a
+    covariance, computed by Gauss-Legendre quadrature to rounding. Newton's method runs at the nodes of `nodes_of`
+    where these give the likelihood to rounding, else at all ranks. The boundary gamma = 0 (a power law) is solved
+    first; if the likelihood does not rise from it into gamma > 0, that is the fit.
 
     Args:
-        rank: ranks, shape [R], whole numbers >= 1 in any order.
+        rank: whole numbers >= 1 in any order, shape [R].
         n_tokens: number of tokens of each rank, shape [R].
 
     Returns:
@@ -124,8 +113,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     n = float(n_R.sum())
     if len(rank_R) < 3:
         return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
-    places = places_of(int(rank_R[-1]))
-    x_Q, n_Q = places.x_Q[1:], places.moved(rank_R, n_R)[1:]  # rank 1 is a place of its own
+    nodes = nodes_of(int(rank_R[-1]))
+    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
     theta, converged, status = _maximum(x_Q, n_Q)
     loglik = float(n_R @ _per_rank(rank_R, theta)[0])
     at_nodes = float(n_Q @ _per_rank(x_Q, theta)[0])
@@ -146,7 +135,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
 
 
 def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
-    """The most likely (beta, gamma) of counts from rank 2 up, whether it is a maximum, and which."""
+    """The most likely (beta, gamma) of counts from rank 2 up, whether the search converged, and the status."""
 
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
         ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
@@ -164,15 +153,9 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
 
 
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
-    """First and second derivatives of ln p_x at the fit: what a replicate needs is their sum over its tokens.
+    """Returns the gradient and the Hessian of ln p_x in (beta, gamma) at an ok fit, [R, 2 + 4]; 0 for rank 1.
 
-    Args:
-        fit: result of `fit_paper`, status ok.
-        rank: ranks, shape [R], whole numbers; those of rank 1, which the fit leaves out, are 0.
-
-    Returns:
-        Two of the gradient, then four of the Hessian in (beta, gamma), shape [R, 6].
-
+    A replicate needs their sums over its tokens.
     """
     rank_R = np.asarray(rank, dtype=np.float64)
     slopes_R6, covered_R = np.zeros((len(rank_R), 6)), rank_R >= 2
@@ -183,15 +166,10 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
 
 
 def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
-    """One Newton step for each replicate, from the sums of `paper_slopes` over its tokens.
-
-    Args:
-        fit: result of `fit_paper` on the whole sample, status ok.
-        sums_B6: shape [B, 6].
+    """Takes one Newton step from an ok fit for each replicate, from the sums of `paper_slopes` over its tokens, [B, 6].
 
     Returns:
         (mu, sigma), shape [B, 2]; NaN where a replicate has too few different ranks for a step.
-
     """
     beta, gamma = fit.theta
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
@@ -218,7 +196,7 @@ def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _cells(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Where t from ln(x - 1/2) to ln(x + 1/2) of each rank is summed at, and the logarithms of the weights there."""
+    """Quadrature points t of each rank's cell, from ln(x - 1/2) to ln(x + 1/2), and the logarithms of their weights."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
     half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
     t_RQ = lo_R1 + half_R1 * (1.0 + _NODES[0])
@@ -239,7 +217,6 @@ def _tail(theta: Floats) -> _Moments:
 
 
 def _moments(t_XQ: Floats, ln_weight_XQ: Floats) -> _Moments:
-    """Log-sum of the weights, and mean and covariance of (t, t^2) under them, over the last axis."""
     top_X1 = ln_weight_XQ.max(axis=-1, keepdims=True)
     w_XQ = np.exp(ln_weight_XQ - top_X1)
     sum_X1 = w_XQ.sum(axis=-1, keepdims=True)

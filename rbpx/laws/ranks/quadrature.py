@@ -1,8 +1,8 @@
-"""Sums over all ranks 1..V at a few hundred places, and the curve that follows from the shares of ranks.
+"""Sums smooth functions of the rank over 1..V at a few hundred nodes, and derives curves from shares of ranks.
 
-Beyond the first few ranks a smooth function of the rank is a polynomial of degree 15 to rounding in a block whose last
-rank is at most 1.5 times its first. So the sum over a block is Gaussian quadrature for the measure that counts its
-ranks, and a sum with any counts n_x is one with the counts moved to the nodes by Lagrange's interpolation.
+Beyond the first few ranks a smooth function of the rank is, to rounding, a polynomial of degree 15 in a block whose
+last rank is at most 1.5 times its first. So a block is summed by Gaussian quadrature for the measure that counts its
+ranks, with counts n_x moved to the nodes by Lagrange interpolation.
 
 Source: the polynomials that are orthogonal over N equidistant points, of Chebyshev and Gram, have the recurrence
 p_(n+1) = y p_n - b_n p_(n-1), b_n = n^2 (N^2 - n^2) / (4 (4 n^2 - 1)); Golub and Welsch, Math. Comp. 23 (1969), 221.
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from rbpx.laws.numeric import Floats, ln_sum_exp
 
 STEEPEST: Final = 50.0
-"""Of d ln f / d ln x beyond the first ranks: sums of functions up to there are right to 1e-13, of steeper ones they may
-be wrong."""
+"""Largest |d ln f / d ln x| beyond the first ranks for which sums are exact to 1e-13; steeper ones may be wrong."""
 
 _EACH: Final = 32  # the first ranks, each a node
 _RATIO: Final = 1.5  # last rank of a block over its first
@@ -30,20 +29,20 @@ _N_NODES: Final = 16  # of a block
 
 
 Shares = tuple[Floats, Floats]
-"""Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
+"""Ln of the weight of each kind of token, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Where to evaluate functions of the rank in order to sum them over 1..V: at nodes, or at every rank.
+class RankNodes:
+    """Nodes at which functions of the rank are summed over 1..V: a few hundred, or every rank.
 
     Attributes:
-        x_Q: ascending; ranks as they are where a block has few of them, real numbers elsewhere.
+        x_Q: ascending; ranks where a block has few, real numbers elsewhere.
         weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
         V: width of the vocabulary.
-        upto_K: how many places lie up to each k.
-        first_B: index of the first place of each block, ascending from 0.
-        last_rank_B: the last rank of each block; the last is V.
+        upto_K: number of nodes up to each k.
+        first_B: index of the first node of each block.
+        last_rank_B: the last rank of each block.
     """
 
     x_Q: Floats
@@ -55,26 +54,26 @@ class Places:
 
     @cached_property
     def ln_x_Q(self) -> Floats:
-        """Logarithms of the places."""
+        """Logarithms of the nodes."""
         return np.log(self.x_Q)
 
     @cached_property
     def ln_ranks_Q(self) -> Floats:
-        """Logarithm of how many ranks each stands for."""
-        with np.errstate(divide="ignore"):  # one where a function is evaluated, and that is in no sum, stands for none
+        """Logarithms of the weights."""
+        with np.errstate(divide="ignore"):  # a node that is in no sum has weight 0
             return np.log(self.weight_Q)
 
     def one(self, ln_weight_Q: Floats) -> Shares:
-        """A form without kinds: ln of shares from ln of weights up to a factor, [..., Q]."""
+        """Returns the shares of a form without kinds, from ln of weights up to a factor, [..., Q]."""
         ln_p_Q = self.normalised(ln_weight_Q)
         return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
 
     def normalised(self, ln_weight_Q: Floats) -> Floats:
-        """Ln of shares that sum to 1 over the ranks, in the last axis."""
+        """Returns ln of shares that sum to 1 over the ranks, in the last axis."""
         return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
 
     def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
-        """Counts of ranks at the places, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some are negative."""
+        """Moves counts to the nodes, [Q], so that sum_r n_r f(rank_r) = sum_q n_q f(x_q); some become negative."""
         at_R = np.searchsorted(self.x_Q, rank_R).clip(max=len(self.x_Q) - 1)
         is_node_R = self.x_Q[at_R] == rank_R
         n_Q = np.bincount(at_R[is_node_R], n_R[is_node_R], len(self.x_Q)).astype(np.float64)
@@ -86,19 +85,21 @@ class Places:
         return n_Q
 
 
-def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """The nodes of the ranks 1..V, with a block that ends at each k."""
+def nodes_of(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
+    """Returns the nodes of the ranks 1..V, with a block that ends at each k."""
     return _nodes(V, tuple(min(k, V) for k in k_grid))
 
 
-def every_place(V: int, k_grid: Sequence[int] = ()) -> Places:
-    """Each rank a place, for functions that are not smooth enough for fewer."""
+def every_rank(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
+    """Returns every rank as a node, for functions too steep for nodes."""
     rank_V = np.arange(1, V + 1)
-    return Places(rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V)
+    return RankNodes(
+        rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V
+    )
 
 
 @lru_cache(maxsize=64)
-def _nodes(V: int, k_grid: tuple[int, ...]) -> Places:
+def _nodes(V: int, k_grid: tuple[int, ...]) -> RankNodes:
     ends = sorted({*k_grid, V})
     blocks, last, begin = list[tuple[Floats, Floats]](), list[int](), 1
     while begin <= V:
@@ -109,11 +110,12 @@ def _nodes(V: int, k_grid: tuple[int, ...]) -> Places:
     x_B, weight_B = zip(*blocks, strict=True)
     upto_B = np.cumsum([len(x_q) for x_q in x_B])
     upto_K = upto_B[np.searchsorted(last, k_grid)]
-    return Places(np.concatenate(x_B), np.concatenate(weight_B), V, upto_K, np.append(0, upto_B[:-1]), np.array(last))
+    return RankNodes(
+        np.concatenate(x_B), np.concatenate(weight_B), V, upto_K, np.append(0, upto_B[:-1]), np.array(last)
+    )
 
 
 def _block(begin: int, end: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of the ranks from `begin` to `end`."""
     n_ranks = end - begin + 1
     if n_ranks <= _N_NODES:
         return np.arange(begin, end + 1, dtype=np.float64), np.ones(n_ranks)
@@ -123,7 +125,7 @@ def _block(begin: int, end: int) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=1024)
 def _gauss(n_ranks: int) -> tuple[Floats, Floats]:
-    """Gaussian quadrature for the sum over `n_ranks` points one apart about 0."""
+    """Nodes and weights for the sum over `n_ranks` points one apart, centred at 0."""
     n = np.arange(1, _N_NODES, dtype=np.float64)
     beside = np.sqrt(n**2 * (float(n_ranks) ** 2 - n**2) / (4 * (4 * n**2 - 1)))
     y_q, vectors = np.linalg.eigh(np.diag(beside, -1))  # of the lower triangle
@@ -131,7 +133,6 @@ def _gauss(n_ranks: int) -> tuple[Floats, Floats]:
 
 
 def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
-    """Lagrange's polynomials of the nodes of one block at some ranks, shape [q, r], in the barycentric form."""
     scale = max(float(x_q[-1] - x_q[0]), 1.0) / 4  # the capacity of the interval, which keeps the products near 1
     apart_qq = (x_q[:, None] - x_q) / scale
     np.fill_diagonal(apart_qq, 1.0)
@@ -143,13 +144,13 @@ def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
     return np.asarray(terms_qr / terms_qr.sum(axis=0))
 
 
-def curve_of(ln_p_Q: Floats, places: Places) -> Floats:
-    """-ln RBP_k at each k, then the entropy, nats, [..., K + 1], of ln of the shares of the ranks at the places."""
-    ln_share_Q = ln_p_Q + places.ln_ranks_Q
-    curve_K = -np.minimum(np.logaddexp.accumulate(ln_share_Q, axis=-1), 0.0)[..., places.upto_K - 1]
+def curve_of(ln_p_Q: Floats, nodes: RankNodes) -> Floats:
+    """Returns -ln RBP_k at each k, then the entropy, nats, [..., K + 1], from ln of the shares at the nodes."""
+    ln_share_Q = ln_p_Q + nodes.ln_ranks_Q
+    curve_K = -np.minimum(np.logaddexp.accumulate(ln_share_Q, axis=-1), 0.0)[..., nodes.upto_K - 1]
     return np.concatenate([curve_K, entropy_of(ln_p_Q, np.exp(ln_share_Q))[..., None]], axis=-1)
 
 
 def entropy_of(ln_p_Q: Floats, p_Q: Floats) -> Floats:
-    """-sum p ln p over the ranks; a share too small for a number counts as 0."""
+    """Returns -sum p ln p over the ranks; a share that underflows counts as 0."""
     return np.asarray(-np.where(p_Q > 0, p_Q * np.where(np.isfinite(ln_p_Q), ln_p_Q, 0.0), 0.0).sum(axis=-1))

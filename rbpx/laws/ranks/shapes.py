@@ -1,12 +1,10 @@
-"""Shapes of the distribution of the ranks: the shares of the ranks that parameters give, and what follows from them.
+"""Forms of the rank distribution: parameters in; shares of ranks, RBP_k, entropy and cross-entropy out.
 
-A form may be a mixture: tokens are of several kinds, and each kind has a distribution of its own. Then the entropy of
-the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
-that knows which kind a token is of, and no more. A form without kinds says that both are the same. A new entry of
-`RANK_FORMS` is a new row of closure in `ranks`.
+A form may be a mixture of kinds of tokens, each with a rank distribution of its own. The entropy of the ranks, H(P), is
+then that of the mixture, and cross-entropy the mean entropy of the kinds; without kinds both are equal. Each entry of
+`RANK_FORMS` is a row of closure in `ranks`.
 
-Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places,
-K values of k.
+Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q nodes, K values of k.
 """
 
 from collections.abc import Callable
@@ -18,9 +16,9 @@ from scipy.special import log_expit
 
 from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.family import FAMILIES, Family
-from rbpx.laws.ranks.quadrature import Places, Shares, curve_of, entropy_of
+from rbpx.laws.ranks.quadrature import RankNodes, Shares, curve_of, entropy_of
 
-_AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
+_AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # nodes and weights of the normal distribution of exponents
 _LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())
 
 
@@ -31,16 +29,16 @@ class RankForm:
     Attributes:
         label: its name in tables, at most 16 characters.
         equation: p_x up to its normalisation.
-        parameters: their names; each is real, and a law of ln S where the form is fitted to several sizes.
-        starts: where to search from, each a set of parameters.
-        shares: parameters [..., P] and places in, the shares of each kind of tokens out.
+        parameters: their names; each is real, and a line in ln S where the form is fitted to several sizes.
+        starts: where to search from.
+        shares: function of parameters [..., P] and nodes; returns the shares of each kind of tokens.
     """
 
     label: str
     equation: str
     parameters: tuple[str, ...]
     starts: tuple[tuple[float, ...], ...]
-    shares: Callable[[Floats, Places], Shares]
+    shares: Callable[[Floats, RankNodes], Shares]
 
     @property
     def n_parameters(self) -> int:
@@ -48,23 +46,23 @@ class RankForm:
         return len(self.parameters)
 
 
-def mixed(shares: Shares) -> Floats:
-    """Ln of the share of each rank among all tokens, [..., Q]."""
+def ln_mixture(shares: Shares) -> Floats:
+    """Returns ln of the share of each rank among all tokens, [..., Q]."""
     ln_weight_C, ln_p_CQ = shares
     if ln_p_CQ.shape[-2] == 1:
         return ln_p_CQ[..., 0, :]
     return ln_sum_exp(ln_weight_C[..., None] + ln_p_CQ, axis=-2)[..., 0, :]
 
 
-def derive(shares: Shares, places: Places) -> Floats:
-    """What follows from a form: -ln RBP_k at each k, then H(P), then cross-entropy, nats, [..., K + 2].
+def derive(shares: Shares, nodes: RankNodes) -> Floats:
+    """Returns what a form implies: -ln RBP_k at each k, H(P), then cross-entropy, nats, [..., K + 2].
 
     H(P) = -sum_x p_x ln p_x; CE = -sum_c w_c sum_x p_cx ln p_cx.
     """
     ln_weight_C, ln_p_CQ = shares
-    own_C = entropy_of(ln_p_CQ, np.exp(ln_p_CQ + places.ln_ranks_Q))
+    own_C = entropy_of(ln_p_CQ, np.exp(ln_p_CQ + nodes.ln_ranks_Q))
     cross_entropy = (np.exp(ln_weight_C) * own_C).sum(axis=-1)
-    return np.concatenate([curve_of(mixed(shares), places), cross_entropy[..., None]], axis=-1)
+    return np.concatenate([curve_of(ln_mixture(shares), nodes), cross_entropy[..., None]], axis=-1)
 
 
 _NAMES: Final = {
@@ -74,98 +72,86 @@ _NAMES: Final = {
 
 
 def _of_family(family: Family) -> RankForm:
-    """A family of the verb ranks, whose parameters are taken as they are, without an edge."""
-
-    def shares(theta: Floats, places: Places) -> Shares:
+    def shares(theta: Floats, nodes: RankNodes) -> Shares:
         at = theta if family.is_linear else _each(theta)
-        return places.one(family.ln_weight(at, places.x_Q, places.V))
+        return nodes.one(family.ln_weight(at, nodes.x_Q, nodes.V))
 
     parameters = tuple(f"theta_{n}" for n in range(family.n_parameters))
     label = _NAMES.get(family.name, family.name.replace("_", " "))
     return RankForm(label, family.equation, parameters, family.starts, shares)
 
 
-# ---------------------------------------------------------------------------------------------- what shapes are made of
+# ------------------------------------------------------------------------------------------------ components of shapes
 
 
 def _each(theta: Floats) -> Floats:
-    """Each parameter of sets of them, [P, ..., 1], to be spread over places."""
+    """Parameters first, [P, ..., 1], to broadcast over nodes."""
     return np.moveaxis(theta, -1, 0)[..., None]
 
 
-def _at_first(odds: Floats, places: Places) -> Floats:
-    """What rank 1 has more of."""
-    return np.where(places.x_Q == 1, odds, 0.0)
+def _at_first(odds: Floats, nodes: RankNodes) -> Floats:
+    return np.where(nodes.x_Q == 1, odds, 0.0)
 
 
-def _shifted(ln_shift: Floats, places: Places) -> Floats:
-    """Ln(x + q), q from ln(1 + q)."""
-    return np.asarray(np.log(places.x_Q - 1 + np.exp(ln_shift)))
+def _shifted(ln_shift: Floats, nodes: RankNodes) -> Floats:
+    return np.asarray(np.log(nodes.x_Q - 1 + np.exp(ln_shift)))
 
 
-def _cut_off(ln_rate: Floats, places: Places) -> Floats:
-    """How far an exponential end towards the vocabulary has come."""
-    return np.asarray(np.exp(ln_rate) * places.x_Q / places.V)
+def _cut_off(ln_rate: Floats, nodes: RankNodes) -> Floats:
+    return np.asarray(np.exp(ln_rate) * nodes.x_Q / nodes.V)
 
 
-def _stretched(ln_rate: Floats, ln_stretch: Floats, places: Places) -> Floats:
-    """The same of a stretched exponential."""
-    return np.asarray(np.exp(ln_rate) * np.exp(np.exp(ln_stretch) * np.log(places.x_Q / places.V)))
+def _stretched(ln_rate: Floats, ln_stretch: Floats, nodes: RankNodes) -> Floats:
+    return np.asarray(np.exp(ln_rate) * np.exp(np.exp(ln_stretch) * np.log(nodes.x_Q / nodes.V)))
 
 
-def _two_kinds(odds: Floats, ln_easy_Q: Floats, ln_hard_Q: Floats, places: Places) -> Shares:
-    """Easy tokens and hard ones, by the odds of the easy and the weights of the ranks of both."""
-    ln_p_CQ = np.stack([places.normalised(ln_easy_Q), places.normalised(ln_hard_Q)], axis=-2)
+def _two_kinds(odds: Floats, ln_easy_Q: Floats, ln_hard_Q: Floats, nodes: RankNodes) -> Shares:
+    """Easy and hard tokens, from the odds of the easy ones and the log-weights of the ranks of both."""
+    ln_p_CQ = np.stack([nodes.normalised(ln_easy_Q), nodes.normalised(ln_hard_Q)], axis=-2)
     return np.concatenate([log_expit(odds), log_expit(-odds)], axis=-1), ln_p_CQ
 
 
 # ------------------------------------------------------------------------------------------------------------- shapes
 
 
-def _generalised_gamma(theta: Floats, places: Places) -> Shares:
-    """A power law that ends in a stretched exponential, with extra mass at rank 1."""
+def _generalised_gamma(theta: Floats, nodes: RankNodes) -> Shares:
     odds, beta, ln_rate, ln_stretch = _each(theta)
-    return places.one(_at_first(odds, places) - beta * places.ln_x_Q - _stretched(ln_rate, ln_stretch, places))
+    return nodes.one(_at_first(odds, nodes) - beta * nodes.ln_x_Q - _stretched(ln_rate, ln_stretch, nodes))
 
 
-def _geometric_and_power(theta: Floats, places: Places) -> Shares:
-    """Easy and hard tokens: geometric ranks of the ones, a cut-off power law of those of the others."""
+def _geometric_and_power(theta: Floats, nodes: RankNodes) -> Shares:
     odds, ln_fall, beta, ln_rate = _each(theta)
-    easy = -np.exp(ln_fall) * (places.x_Q - 1)
-    return _two_kinds(odds, easy, -beta * places.ln_x_Q - _cut_off(ln_rate, places), places)
+    easy = -np.exp(ln_fall) * (nodes.x_Q - 1)
+    return _two_kinds(odds, easy, -beta * nodes.ln_x_Q - _cut_off(ln_rate, nodes), nodes)
 
 
-def _inflated_cut_off(theta: Floats, places: Places) -> Shares:
-    """A cut-off power law with extra mass at rank 1."""
+def _inflated_cut_off(theta: Floats, nodes: RankNodes) -> Shares:
     odds, beta, ln_rate = _each(theta)
-    return places.one(_at_first(odds, places) - beta * places.ln_x_Q - _cut_off(ln_rate, places))
+    return nodes.one(_at_first(odds, nodes) - beta * nodes.ln_x_Q - _cut_off(ln_rate, nodes))
 
 
-def _shifted_cut_off(theta: Floats, places: Places) -> Shares:
-    """Zipf-Mandelbrot with a cut-off towards the vocabulary."""
+def _shifted_cut_off(theta: Floats, nodes: RankNodes) -> Shares:
     beta, ln_shift, ln_rate = _each(theta)
-    return places.one(-beta * _shifted(ln_shift, places) - _cut_off(ln_rate, places))
+    return nodes.one(-beta * _shifted(ln_shift, nodes) - _cut_off(ln_rate, nodes))
 
 
-def _shifted_stretched(theta: Floats, places: Places) -> Shares:
-    """A zeta head, shifted, joined to a stretched exponential tail."""
+def _shifted_stretched(theta: Floats, nodes: RankNodes) -> Shares:
     beta, ln_shift, ln_rate, ln_stretch = _each(theta)
-    return places.one(-beta * _shifted(ln_shift, places) - _stretched(ln_rate, ln_stretch, places))
+    return nodes.one(-beta * _shifted(ln_shift, nodes) - _stretched(ln_rate, ln_stretch, nodes))
 
 
-def _spread_exponents(theta: Floats, places: Places) -> Shares:
-    """Power laws with one cut-off, their exponents normal over tokens."""
+def _spread_exponents(theta: Floats, nodes: RankNodes) -> Shares:
+    """Power laws with one cut-off, their exponents normally distributed over tokens."""
     mean, ln_sd, ln_rate = _each(theta)[..., None]
     beta_C1 = mean + np.exp(ln_sd) * _AT_C[:, None]
-    ln_p_CQ = places.normalised(-beta_C1 * places.ln_x_Q - _cut_off(ln_rate, places))
+    ln_p_CQ = nodes.normalised(-beta_C1 * nodes.ln_x_Q - _cut_off(ln_rate, nodes))
     return np.broadcast_to(_LN_WEIGHT_C, (*theta.shape[:-1], len(_LN_WEIGHT_C))), ln_p_CQ
 
 
-def _two_power_laws(theta: Floats, places: Places) -> Shares:
-    """Easy and hard tokens: a steep power law of the ranks of the ones, a cut-off power law of those of the others."""
+def _two_power_laws(theta: Floats, nodes: RankNodes) -> Shares:
     odds, ln_steep, beta, ln_rate = _each(theta)
-    easy = -np.exp(ln_steep) * places.ln_x_Q
-    return _two_kinds(odds, easy, -beta * places.ln_x_Q - _cut_off(ln_rate, places), places)
+    easy = -np.exp(ln_steep) * nodes.ln_x_Q
+    return _two_kinds(odds, easy, -beta * nodes.ln_x_Q - _cut_off(ln_rate, nodes), nodes)
 
 
 RANK_FORMS: Final[dict[str, RankForm]] = {name: _of_family(family) for name, family in FAMILIES.items()} | {
@@ -219,4 +205,4 @@ RANK_FORMS: Final[dict[str, RankForm]] = {name: _of_family(family) for name, fam
         _two_power_laws,
     ),
 }
-"""All shapes by name: the families of `ranks`, then those with a cut-off, a stretched end or kinds of tokens."""
+"""All forms by name: the families of `ranks`, then those with a cut-off, a stretched end or kinds of tokens."""

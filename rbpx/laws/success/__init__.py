@@ -1,1 +1,1 @@
-"""Success at a task against a feature: fits a sigmoid and predicts from it."""
+"""Success at a task as a sigmoid in a feature such as loss: fits and predictions."""

@@ -1,20 +1,15 @@
-"""Two steps and both together: what a larger model's feature and success will be, from smaller ones.
+"""Predicts a larger model's feature (step 1), success from a feature (step 2), and both chained, with intervals.
 
-Step 1 says what a new model's feature is, in size or in size and tokens; step 2 is success against the feature; chained
-is step 2 of step 1's answer. Intervals are those of one new model: draws of its feature (step 1 with the scatter of
-models about it) go through draws of the curves that the points allow (`plausible_curves`), and the points' scatter
-about the curve is added.
+Intervals are of one new model: draws of its feature go through draws of the curves compatible with the points
+(`plausible_curves`), and the points' scatter about the curve is added. Curves are drawn from a prior (a minimum near
+chance, an end of at most 1, any place and steepness), weighted by their likelihood with the scatter integrated out,
+SSE^(-n / 2), n the number of independent points, by population Monte Carlo: a few models leave their distribution far
+from normal.
 
-A few models determine a curve of four constants badly, and its bounds make it bend away from any normal distribution.
-So curves are drawn from what is known beforehand (a minimum within a few hundredths of chance, an end of at most 1, any
-place and steepness), and count as their likelihood says, the scatter integrated out: SSE^(-n / 2), n the number of
-points that are independent. Draws come from ever better proposals (population Monte Carlo), the first of them broad.
+That a perfect feature means perfect success is an assumption. Half of the draws make it: their curves end at the
+anchor's success, and the anchor is one of the points. The others have a free end, with prior density 3 b^2.
 
-Whether a perfect feature means perfect success is an assumption that points far from it do not test. Half of the draws
-make it: their curves end at the anchor's success, and the anchor is a point among the others. Half do without it: their
-end is anywhere, though a high one is likelier beforehand (density 3 b^2).
-
-Shapes: J draws, N points, P = 4 numbers: x0, ln h, the minimum and the end of a curve.
+Shapes: J draws, N points, P = 4 parameters: x0, ln h, the minimum and the end of a curve.
 """
 
 import math
@@ -25,25 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
+from rbpx.laws.intervals.estimate import TAILS, Estimate, extended_to, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 
-MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
+MINIMUM_SD: Final = 0.03  # prior sd of the minimum about chance
 _MOST_ROUNDS: Final = 20
-_ENOUGH: Final = 0.2  # of the draws: as how many they count when a proposal is good
+_ENOUGH: Final = 0.2  # effective share of the draws of a good proposal
 _PROPOSAL_DOF: Final = 5
-_FEWEST: Final = 50  # draws that a proposal is made of
+_FEWEST: Final = 50  # effective draws behind a proposal
 _WIDER: Final = 1.5  # times the covariance of the draws
-_GENTLEST, _STEEPEST, _FARTHEST = 0.5, 200.0, 1.5  # slopes over the range of the feature; times its largest value
-_MOST_POINTS: Final = 250  # neighbouring checkpoints say the same
+_GENTLEST, _STEEPEST, _FARTHEST = 0.5, 200.0, 1.5  # steepness over the range of the feature; x0 over its largest value
+_MOST_POINTS: Final = 250  # neighbouring checkpoints are redundant
 _TINY: Final = 1e-12  # of a variance
 
 
 def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
-    """As how many points count whose residuals are alike within groups: N over the design effect, groups at least.
+    """Returns the effective sample size of points correlated within groups: N over the design effect, at least theirs.
 
-    The design effect is how much more the sums of residuals of groups vary than those of independent points would.
+    The design effect is the variance of the groups' residual sums over that of independent points.
     """
     n, n_groups = len(residual_N), int(group_N.max()) + 1
     squares = float(residual_N @ residual_N)
@@ -56,16 +51,10 @@ def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
 def plausible_curves(
     x_N: Floats, y_N: Floats, n: float, chance: float, anchor: tuple[float, float] | None, n_draws: int, seed: int
 ) -> Floats:
-    """Draw curves through points: a, x0, h and b of each, the scatter of the points about it, and its dof, [J, 6].
+    """Draws curves through points: a, x0, h and b of each, the scatter of the points about it, and its dof, [J, 6].
 
-    Args:
-        x_N: the feature.
-        y_N: success.
-        n: as how many independent points these count (`independent_points`).
-        chance: success of guessing.
-        anchor: where a perfect feature has perfect success; None if nothing is known of it.
-        n_draws: how many curves.
-        seed: of the draws.
+    `n` is the number of independent points (`independent_points`); `anchor` is where a perfect feature has perfect
+    success, None if unknown.
     """
     rng, thinned = np.random.default_rng(seed), slice(None, None, -(-len(x_N) // _MOST_POINTS))
     x_N, y_N = x_N[thinned], y_N[thinned]
@@ -86,7 +75,7 @@ def _draw(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draws of curves that end somewhere, or at a given success; then the last of their numbers stands for nothing."""
+    """Draws curves with a free end, or with a given one; the fourth parameter is then unused."""
     n, reach = float(weight_N.sum()), float(np.ptp(np.append(x_N, 0.0)))
     lower_P = np.array([0.0, np.log(_GENTLEST / reach), 0.0, 0.0])
     upper_P = np.array([_FARTHEST * x_N.max(), np.log(_STEEPEST / reach), 1.0, 1.0])
@@ -134,12 +123,12 @@ def _weights(ln_J: Floats, power: float = 1.0) -> Floats:
 
 
 def _count(ln_J: Floats, power: float = 1.0) -> float:
-    """As how many equal draws weighted ones count."""
+    """Effective sample size of weighted draws."""
     return float(1 / (_weights(ln_J, power) ** 2).sum())
 
 
 def _tempered(ln_J: Floats) -> Floats:
-    """Weights that enough draws have a part in: those of the posterior, or of a power of it."""
+    """Weights by the posterior, or by a power of it that leaves enough draws effective."""
     power = 1.0
     while _count(ln_J, power) < _FEWEST and power > 0.01:
         power *= 0.7
@@ -147,7 +136,7 @@ def _tempered(ln_J: Floats) -> Floats:
 
 
 def _proposal(u_JP: Floats, weight_J: Floats) -> tuple[Floats, Floats]:
-    """Mean of the draws and a root of their covariance, widened."""
+    """Mean of the draws and a root of their widened covariance."""
     mean_P = weight_J @ u_JP
     about_JP = u_JP - mean_P
     covariance_PP = _WIDER * (weight_J[:, None] * about_JP).T @ about_JP
@@ -162,19 +151,14 @@ _LARGEST_LN: Final = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """What step 1 says of a new model.
-
-    Attributes:
-        y: its feature, with the 95 % interval of a new model.
-        draws_J: of the feature of a new model; None without an interval.
-    """
+    """The predicted feature of a new model with its 95 % interval, and draws of it; None without an interval."""
 
     y: Estimate
     draws_J: Floats | None
 
 
-def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
-    """From a number whose logarithm has Student's t about it, as that of a surface."""
+def feature_from_estimate(y: Estimate, dof: float, seed: int) -> Feature:
+    """Draws the feature from an estimate whose logarithm has Student's t, such as that of a surface."""
     if y.value is None or y.ends is None or y.ends[0] <= 0:
         return Feature(y, None)
     scale = (math.log(y.ends[1]) - math.log(y.ends[0])) / 2 / student_t(dof)
@@ -182,8 +166,8 @@ def of_estimate(y: Estimate, dof: float, seed: int) -> Feature:
     return Feature(y, _exponential(math.log(y.value) + scale * t_J))
 
 
-def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
-    """From a mixture of Student's t of the logarithm of the feature, as that over the forms of a law."""
+def feature_from_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
+    """Draws the feature from a mixture of Student's t of its logarithm, such as that over the forms of a law."""
     rng = np.random.default_rng(seed)
     parts = np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
     centre_G, scale_G, weight_G = map(np.ravel, parts)
@@ -192,17 +176,16 @@ def of_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
 
 
 def _exponential(ln_J: Floats) -> Floats:
-    """Features from their logarithms, those beyond any float at the largest."""
     return np.asarray(np.exp(np.clip(ln_J, -_LARGEST_LN, _LARGEST_LN)))
 
 
-def known(x: float) -> Feature:
-    """A feature that was measured."""
+def measured_feature(x: float) -> Feature:
+    """Returns a measured feature."""
     return Feature(Estimate(x), np.full(_EACH * N_CURVES, x))
 
 
-def success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, seed: int) -> Estimate:
-    """Success of a new model with that feature, with its interval."""
+def predict_success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, seed: int) -> Estimate:
+    """Predicts the success of a new model with that feature, with its interval."""
     if feature.y.value is None:
         return Estimate()
     value, x_J = sigmoid(feature.y.value), feature.draws_J
@@ -211,5 +194,5 @@ def success(sigmoid: Sigmoid, plausible_J6: Floats | None, feature: Feature, see
     drawn_J6 = np.resize(plausible_J6, (len(x_J), 6))
     y_J = curves(drawn_J6[:, :4], x_J) + drawn_J6[:, 4] * np.random.default_rng(seed).standard_t(drawn_J6[:, 5])
     lo, hi = np.quantile(np.clip(y_J, 0, 1), TAILS).tolist()
-    # The least squares fit, whose number this is, may lie beyond what most plausible curves say.
-    return Estimate(value, *reaching(value, (lo, hi)))
+    # The value is of the least squares fit, which may lie outside the draws' interval.
+    return Estimate(value, *extended_to(value, (lo, hi)))

@@ -1,7 +1,7 @@
-"""Success of a task against a feature, y = a / (1 + exp(-h (x - x0))) + b: the least squares fit within bounds.
+"""Fits success at a task against a feature, y = a / (1 + exp(-h (x - x0))) + b, by least squares within bounds.
 
-The feature falls as models get better (bits per byte, nats, -ln RBP_k), so a <= 0 and y rises from a + b, where the
-feature is large, to b. Source: arXiv 2412.04403 (OLMo ladder), step 2.
+The feature falls as models get better (bits per byte, nats, -ln RBP_k), so a <= 0 and y rises from a + b to b.
+Source: arXiv 2412.04403 (OLMo ladder), step 2.
 
 Shapes: N points, B sets of points, P = 4 constants a, x0, h, b.
 """
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Found, Local, Sets, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Minima, Sets, StoppingRule, minimise, squares
 
 NAMES: Final = ("a", "x0", "h", "b")
 BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -23,22 +23,15 @@ BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "h": (0.0, math.inf),
     "b": (0.0, 1.0),
 }
-_END: Final = End(step=1e-11, most_steps=1000)
+_END: Final = StoppingRule(step=1e-11, most_steps=1000)
 
 Point = tuple[float, float]
-Ends = Mapping[str, tuple[float, float]]
+Bounds = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid:
-    """One fitted curve.
-
-    Attributes:
-        theta_P: its constants, in the order of `NAMES`.
-        n_points: points, the anchor included.
-        n_free: constants that were fitted.
-        converged: whether the search ended at a minimum.
-    """
+    """One fitted curve: constants in the order of `NAMES`; the number of points includes the anchor."""
 
     theta_P: Floats
     n_points: int = 0
@@ -46,14 +39,14 @@ class Sigmoid:
     converged: bool = True
 
     def __call__(self, x: float) -> float:
-        """The success at a value of the feature."""
+        """Returns the success at a value of the feature."""
         return float(curves(self.theta_P, np.array(x)))
 
 
 def curves(theta: Floats, x: Floats) -> Floats:
-    """Success of curves, the last axis of whose constants is P, at values of the feature."""
+    """Returns the success of curves, with P the last axis of `theta`, at values of the feature."""
     a, x0, h, b = np.moveaxis(theta, -1, 0)
-    with np.errstate(over="ignore"):  # exp of infinity is where the curve ends
+    with np.errstate(over="ignore"):  # an infinite exponential is the end of the curve
         return np.asarray(a / (1 + np.exp(-h * (x - x0))) + b)
 
 
@@ -63,20 +56,12 @@ def fit_sigmoid(
     chance: float,
     anchor: Point | None = (0.0, 1.0),
     starts: Mapping[str, float] | None = None,
-    bounds: Ends | None = None,
+    bounds: Bounds | None = None,
 ) -> Sigmoid | None:
-    """Least squares of y on x within bounds, from the published start and from a grid over the points.
+    """Fits y to x by least squares within bounds, from the published start and from a grid; None without spare points.
 
-    Args:
-        x_N: the feature, finite.
-        y_N: success, shares.
-        chance: success of guessing, at which the curve starts; it is free to end elsewhere.
-        anchor: a point that is added, where a perfect feature has perfect success; None for none.
-        starts: constants to start at in place of the published ones, by name.
-        bounds: ends of the constants in place of those of `BOUNDS`, by name; equal ends hold one.
-
-    Returns:
-        The fit; None with no more points than free constants.
+    `chance`, the success of guessing, starts the search; `anchor` is an added point of perfect success; `starts` and
+    `bounds` replace the published ones by name, and equal bounds hold a constant fixed.
     """
     n_points = len(x_N) + (anchor is not None)
     n_free = sum(lo < hi for lo, hi in {**BOUNDS, **(bounds or {})}.values())
@@ -94,13 +79,13 @@ def fit_sigmoid(
 
 
 def refit_sigmoid(
-    x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Ends | None = None
-) -> Found:
-    """The fit to each of many sets of points, from one start each, [P] or [B, P]; keys as in `fit_sigmoid`."""
+    x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Bounds | None = None
+) -> Minima:
+    """Fits many sets of points, from one start each, [P] or [B, P]; keys as in `fit_sigmoid`."""
     x_BN, y_BN = (_joined(each, anchor and anchor[at]) for at, each in enumerate((x_BN, y_BN)))
     lower_P, upper_P = np.array([(BOUNDS | dict(bounds or {}))[name] for name in NAMES], np.float64).T
 
-    def objective(theta_PB: Floats, sets: Sets) -> Local:
+    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         a_B, x0_B, h_B, b_B = theta_PB
         about_NB = x_BN[sets].T - x0_B
         with np.errstate(over="ignore"):
@@ -113,5 +98,4 @@ def refit_sigmoid(
 
 
 def _joined(values: Floats, more: float | None) -> Floats:
-    """Each set of values with one more."""
     return values if more is None else np.concatenate([values, np.full((*values.shape[:-1], 1), more)], axis=-1)

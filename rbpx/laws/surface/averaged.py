@@ -27,7 +27,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
-from rbpx.laws.priors import NO_PINS, Pins
+from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.checks import HeldOut, held_out_points
 from rbpx.laws.surface.design import Design, judge_design
 from rbpx.laws.surface.fit import Surface
@@ -101,7 +101,7 @@ class BudgetTest:
     held_out: tuple[HeldOut, ...]
 
 
-def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
+def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
     """Returns the forms that differ on these runs and have all fixed parameters and priors.
 
     Without repeated tokens data_constrained equals chinchilla.
@@ -110,7 +110,9 @@ def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
     return tuple(name for name in differ if has_constants(name, pins))
 
 
-def backtest_budgets(runs: Runs, forms: Sequence[str], pins: Pins = NO_PINS, **options: Any) -> tuple[BudgetTest, ...]:
+def backtest_budgets(
+    runs: Runs, forms: Sequence[str], pins: Priors = NO_PRIORS, **options: Any
+) -> tuple[BudgetTest, ...]:
     """Predicts the runs of each larger budget from smaller ones, by model averaging.
 
     Budgets are factors of 3 in C = 6 S D, counted down from the largest. `options` are objective and delta of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
-from rbpx.laws.priors import NO_PINS, Pins
+from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters
@@ -67,7 +67,7 @@ def is_largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
 
 
 def held_out(
-    runs: Runs, form: str, n_replicates: int = _REPLICATES, pins: Pins = NO_PINS, **options: Any
+    runs: Runs, form: str, n_replicates: int = _REPLICATES, pins: Priors = NO_PRIORS, **options: Any
 ) -> tuple[HeldOut, ...]:
     """Predicts the largest runs of each axis by a form that is fitted to the others, on the same documents.
 

@@ -24,7 +24,7 @@ from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constan
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optima
-from rbpx.laws.tuning import Tuned, tuned
+from rbpx.laws.tuning import TunedLevel, fit_tuned_level
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -71,7 +71,7 @@ class Surface:
     surface: SurfaceParameters | None = field(default=None, repr=False)
     pinned: tuple[FixedParameter, ...] = ()
     ways: tuple[tuple[SurfaceParameters, float], ...] = field(default=(), repr=False)
-    tuned: Tuned | None = None
+    tuned: TunedLevel | None = None
 
     @property
     def n_points(self) -> int:
@@ -283,10 +283,10 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
     return theta_BP
 
 
-def _levelled(search: Loss, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
+def _levelled(search: Loss, theta_BP: Floats) -> tuple[TunedLevel | None, Floats]:
     if search.over == 1:
         return None, theta_BP
-    about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
+    about = fit_tuned_level(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
     return about, search.form.scaled(theta_BP, about.level_B)
 
 

@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.parameters import FixedParameter
-from rbpx.laws.priors import Given, NotGiven, Pins, given_values
+from rbpx.laws.priors import FixedValues, ImpossiblePrior, Priors, fixed_values
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
 from rbpx.laws.surface.fit import FORMS, Surface, constant_estimate, fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
@@ -29,13 +29,13 @@ _DRAWS: Final = 199
 _TINY: Final = 1e-12
 
 
-def has_constants(form: str, pins: Pins) -> bool:
+def has_constants(form: str, pins: Priors) -> bool:
     """Whether a form has all fixed parameters and priors."""
     return set(pins) <= set(FORMS[form].names)
 
 
 def fit_surface_with_priors(
-    runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
+    runs: Runs, form: str, pins: Priors, n_replicates: int = 200, is_tested: bool = True, **options: Any
 ) -> Surface:
     """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
 
@@ -43,13 +43,13 @@ def fit_surface_with_priors(
     parameters.
 
     Raises:
-        NotGiven: a value is impossible.
+        ImpossiblePrior: a value is impossible.
     """
     if not pins:
         return fit_surface(runs, form, n_replicates=n_replicates, **options)
     wide = [name for name, pin in pins.items() if pin.sd and name in Kaplan.logarithmic]
     if wide:
-        raise NotGiven(f"{wide[0]}={pins[wide[0]]} is a prior; {wide[0]} can be pinned to a value")
+        raise ImpossiblePrior(f"{wide[0]}={pins[wide[0]]} is a prior; {wide[0]} can be pinned to a value")
     free = fit_surface(runs, form, n_replicates=n_replicates if is_tested else 0, **options)
     if free.surface is None:
         return free
@@ -66,7 +66,7 @@ def fit_surface_with_priors(
     return replace(fit, pinned=tuple(pinned))
 
 
-def _values(pins: Pins, free: Surface) -> list[Given]:
+def _values(pins: Priors, free: Surface) -> list[FixedValues]:
     smallest, kind = float(free.runs.y_N.min()), FORMS[free.form]
     bounds = {name: (0.0, math.inf) for name in kind.names} | {"E": (0.0, smallest)}
     bounds |= {name: (_TINY, math.inf) for name in kind.logarithmic}
@@ -75,10 +75,10 @@ def _values(pins: Pins, free: Surface) -> list[Given]:
         if each.value is not None and each.ends is not None:
             spread[name] = (each.value, max((each.ends[1] - each.ends[0]) / 2 / Z, _TINY))
     bounds |= {name: (0.0, STEEPEST) for name in kind.exponents}
-    return given_values(pins, bounds, spread)
+    return fixed_values(pins, bounds, spread)
 
 
-def _weights(fits: Sequence[Surface], chosen: Sequence[Given]) -> Floats:
+def _weights(fits: Sequence[Surface], chosen: Sequence[FixedValues]) -> Floats:
     """Prior times likelihood of each value, a run counting once; a fit without BIC is exact."""
     bic_V = np.array([-math.inf if fit.bic is None else fit.bic for fit in fits])
     if not np.all(np.isfinite(bic_V)):

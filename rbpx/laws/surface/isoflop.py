@@ -19,8 +19,8 @@ from rbpx.laws.intervals.estimate import (
     Recipe,
     document_weights,
     estimate,
+    extended_to,
     fieller,
-    reaching,
     student_t,
 )
 from rbpx.laws.intervals.lack_of_fit import coefficient
@@ -165,7 +165,7 @@ def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
     if np.isfinite(replicate_B).sum() < (1 - MOST_LEFT_OUT) * len(replicate_B):
         return Estimate(value)
     found = estimate(value, replicate_B, n_runs, Recipe.percentile)
-    return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
+    return found if found.ends is None else Estimate(value, *extended_to(value, found.ends))
 
 
 def _curves(runs: Runs, ln_C_N: Floats, weight_N: Floats) -> Curves:

@@ -17,7 +17,7 @@ from scipy.special import erf
 
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import End, Found, Local, Sets, minimise
+from rbpx.laws.solver import LocalQuadratic, Minima, Sets, StoppingRule, minimise
 from rbpx.laws.surface.equations import SurfaceForm
 from rbpx.laws.surface.runs import Coordinates
 
@@ -27,9 +27,9 @@ _FLATTEST: Final = 1e-12  # of the largest curvature, the least scale of a param
 _LEAST_CURVATURE: Final = 1e-3  # of that of the upper parabola
 _RIDGE: Final = 1e-10  # of the scale of each parameter, so that the parabola is never flat
 
-POINT: Final = End(step=1e-9, gain=1e-9, idle=1e-12, most_idle=30, most_left=1e-4, most_steps=2000)
+POINT: Final = StoppingRule(step=1e-9, gain=1e-9, idle=1e-12, most_idle=30, most_left=1e-4, most_steps=2000)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
-REPLICATE: Final = End(step=1e-9, gain=1e-7, idle=1e-7, most_idle=10, most_left=1e-4, most_steps=1000)
+REPLICATE: Final = StoppingRule(step=1e-9, gain=1e-7, idle=1e-7, most_idle=10, most_left=1e-4, most_steps=1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +53,13 @@ class Loss:
     fixed_P: NDArray[np.bool_]
     over: float = 1.0
 
-    def minimise(self, start_BP: Floats, end: End = POINT) -> Found:
+    def minimise(self, start_BP: Floats, end: StoppingRule = POINT) -> Minima:
         """Returns the minimum of each search, from its own start."""
         ln_y_BN, weight_BN = (
             np.broadcast_to(each, (len(start_BP), each.shape[1])) for each in (self.ln_y_BN, self.weight_BN)
         )
 
-        def local(theta_PB: Floats, sets: Sets) -> Local:
+        def local(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
             return replace(self, ln_y_BN=ln_y_BN[sets], weight_BN=weight_BN[sets]).at(theta_PB.T)
 
         lower_PB, upper_PB = (
@@ -71,7 +71,7 @@ class Loss:
         exact_B = found.value_B <= _UNMEASURED * weight_BN.sum(axis=1)
         return replace(found, converged_B=found.converged_B | exact_B)
 
-    def at(self, theta_BP: Floats) -> Local:
+    def at(self, theta_BP: Floats) -> LocalQuadratic:
         """Returns the sum of each search, with the scale of the parabola that touches it and lies above it."""
         ln_fit_BN, J_BPN = self.form.evaluate(self.x, theta_BP)
         value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN, self.over)
@@ -94,7 +94,7 @@ class Loss:
         curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
         axis_BPP = root_BPP @ axis_BPP
         curve_BPP = (axis_BPP * np.maximum(np.abs(curvature_BP), _LEAST_CURVATURE)[:, None]) @ axis_BPP.swapaxes(1, 2)
-        return Local(value_B, slope_BP.T, np.moveaxis(curve_BPP, 0, -1), np.moveaxis(above_BPP, 0, -1))
+        return LocalQuadratic(value_B, slope_BP.T, np.moveaxis(curve_BPP, 0, -1), np.moveaxis(above_BPP, 0, -1))
 
 
 def loss(

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate, of_share, reaching
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate, extended_to, of_share
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.prediction import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
@@ -93,7 +93,7 @@ def _estimate(value_B: Floats) -> Estimate:
     """An error with its interval over resamples, which is extended to the error where it would leave it out."""
     found = estimate(float(value_B[0]), value_B[1:], 2, Recipe.percentile)
     # An error is an absolute value: all resamples of a small one may be larger.
-    return found if found.ends is None else Estimate(found.value, *reaching(float(value_B[0]), found.ends))
+    return found if found.ends is None else Estimate(found.value, *extended_to(float(value_B[0]), found.ends))
 
 
 def _all(of_R: Floats, of_BR: Floats | None) -> Floats:

@@ -22,12 +22,12 @@ from rbpx.laws.success.chain import (
     MINIMUM_SD,
     N_CURVES,
     Feature,
+    feature_from_estimate,
+    feature_from_mixture,
     independent_points,
-    known,
-    of_estimate,
-    of_mixture,
+    measured_feature,
     plausible_curves,
-    success,
+    predict_success,
 )
 from rbpx.laws.success.sigmoid import NAMES, Sigmoid, curves, fit_sigmoid
 from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_averaged
@@ -105,8 +105,12 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
         actual = NO_ESTIMATE if math.isnan(right) else of_share(round(right * n), n) if n else Estimate(right)
         step2 = together = NO_ESTIMATE
         if sigmoid is not None:
-            step2 = NO_ESTIMATE if own_or_none is None else success(sigmoid, plausible_J6, known(own), request.seed)
-            together = success(sigmoid, plausible_J6, feature, request.seed)
+            step2 = (
+                NO_ESTIMATE
+                if own_or_none is None
+                else predict_success(sigmoid, plausible_J6, measured_feature(own), request.seed)
+            )
+            together = predict_success(sigmoid, plausible_J6, feature, request.seed)
         lo, hi = together.ends or (math.nan, math.nan)
         reasons += [Status.wide_interval] if hi - lo > (1 - (task.chance or 0.0)) / 2 else []
         error = held = None
@@ -151,9 +155,13 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
             if D is None or (len(forms) == 1 and alone is None):
                 return nothing(S, D)
             if len(forms) == 1 and alone is not None:
-                return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
+                return feature_from_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
             (answer,) = predict_averaged(surfaces, [(S, D)], budgets)
-            return Feature(answer.y, None) if answer.mixture is None else of_mixture(answer.mixture, answer.y, seed)
+            return (
+                Feature(answer.y, None)
+                if answer.mixture is None
+                else feature_from_mixture(answer.mixture, answer.y, seed)
+            )
 
         return surfaces[0].form if len(forms) == 1 else COMBINED, surfaces[0].reasons, on_surface
     reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
@@ -173,7 +181,7 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
         # A form that bends away from points that rise says nothing of other sizes: its scale has no float.
         mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
         ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
-        return of_mixture(mixture, Estimate(*ends), seed)
+        return feature_from_mixture(mixture, Estimate(*ends), seed)
 
     return COMBINED, (), in_size
 

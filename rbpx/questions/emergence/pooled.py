@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from rbpx.laws.counts.passing import Scatter, Tally, climb, model_scatter, separated, slopes
+from rbpx.laws.counts.passing import PassCounts, Scatter, maximise_likelihood, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import (
     LEVEL,
     MIN_REPLICATES,
@@ -92,10 +92,10 @@ class Cells:
         y_C = np.exp(self.design_CP @ theta_P)
         return np.exp(-y_C), -y_C * np.exp(-y_C)
 
-    def tally(self, p_BC: Floats, count_C: Floats) -> Tally:
+    def tally(self, p_BC: Floats, count_C: Floats) -> PassCounts:
         """Shares as counts of independent windows, `count_C` in each cell."""
         count_BC = np.broadcast_to(count_C, p_BC.shape)
-        return Tally(self.x_C, np.ones(len(count_C)), p_BC * count_C, count_BC, np.zeros_like(p_BC), self.length_C)
+        return PassCounts(self.x_C, np.ones(len(count_C)), p_BC * count_C, count_BC, np.zeros_like(p_BC), self.length_C)
 
     @cached_property
     def excess_C(self) -> Floats:
@@ -261,7 +261,7 @@ def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
         p_C, change_C = cells.law(theta_P)
         count_C = p_C * (1 - p_C) * cells.values(theta_P, tau2).weight_C / change_C**2
         count_C *= _LARGEST_COUNT / count_C.max()
-        theta_P = climb(cells.tally(cells.p_C[None], count_C), theta_P[None]).theta_BP[0]
+        theta_P = maximise_likelihood(cells.tally(cells.p_C[None], count_C), theta_P[None]).theta_BP[0]
         if not np.isfinite(theta_P).all():
             return Status.not_converged
         before, tau2 = tau2, cells.values(theta_P, tau2).models_variance(tau2)

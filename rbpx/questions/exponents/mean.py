@@ -10,7 +10,7 @@ import numpy as np
 
 from rbpx.laws.families.series import fit_series
 from rbpx.laws.intervals.estimate import Estimate, around, half_width, student_t
-from rbpx.laws.intervals.lack_of_fit import Whole, stack
+from rbpx.laws.intervals.lack_of_fit import Whole, stack_families
 from rbpx.laws.numeric import Floats
 from rbpx.runs.points.sizes import Points
 
@@ -69,7 +69,7 @@ def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) 
     """
     n_effective = points[0].n_effective
     sizes, values, drawn = ([getattr(each, name) for each in points] for name in ("S_N", "y_N", "y_BN"))
-    law = fit_series(stacked := stack(sizes, values, drawn, n_effective), n_alpha=len(points))
+    law = fit_series(stacked := stack_families(sizes, values, drawn, n_effective), n_alpha=len(points))
     L_PM, same_MM, pair_M = np.linalg.pinv(law.jacobian_MP), stacked.same_size_MM, stacked.family_M
     influence_M, rest_MM = L_PM[len(points) :].mean(axis=0), np.eye(len(pair_M)) - law.jacobian_MP @ L_PM
     apart_MM = same_MM * np.logical_and.reduce([of[pair_M][:, None] != of[pair_M] for of in ways])

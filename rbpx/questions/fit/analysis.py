@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.laws.power.law import finite_or_none
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.frontier import frontier
@@ -30,7 +30,7 @@ class Laws:
     laws: tuple[Law, ...]
     k_grid: tuple[int, ...]
     resamples: int
-    cells: tuple[Cell, ...] = ()  # how each point of a frontier was found
+    cells: tuple[SweepCell, ...] = ()  # how each point of a frontier was found
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:

@@ -17,8 +17,8 @@ from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.losses.backtests import too_few_hold
 from rbpx.laws.losses.calibration import Calibration, calibrate, hold_out_best
-from rbpx.laws.losses.curve import CONSTANTS, Curve, LossFit, fit_losses, kappa_of
-from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
+from rbpx.laws.losses.curve import CONSTANTS, LossCurve, LossFit, fit_losses, kappa_of
+from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, NoiseSource
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.prediction.verdict import SIGNIFICANT, missed_by_backtests
@@ -36,7 +36,7 @@ from rbpx.store.store import Record
 METHOD: Final = "errors_in_variables"
 FORM: Final = "loss_to_loss"
 _MOSTLY: Final = 2.0  # times as far off as documents put models
-_Drawn = tuple[str | None, Calibration | None, Curve | None]
+_Drawn = tuple[str | None, Calibration | None, LossCurve | None]
 """The family of a curve, what its band is of, and the curve."""
 
 CURVES: Final = View[Record](
@@ -96,8 +96,8 @@ def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, sha
     reasons += [Status.intervals_missed] if too_few_hold(tests) else []
     differ = family is None and shared is not None and shared.p < SIGNIFICANT
     reasons = list(in_order([*reasons, *([Status.families_differ] if differ else [])]))
-    off = 0.0 if noise.source is Source.seeds else (fit.times_off or 0.0)
-    is_assumed = off > (_MOSTLY if noise.source is Source.documents else 0.0)
+    off = 0.0 if noise.source is NoiseSource.seeds else (fit.times_off or 0.0)
+    is_assumed = off > (_MOSTLY if noise.source is NoiseSource.documents else 0.0)
     without = (NONE_IN_X, NONE_IN_Y) if is_assumed else ()
     members = [run for run, is_of in zip(pairs.members, of_N, strict=True) if is_of]
     partner = {id(run): other for run, other in zip(group.runs, group.others, strict=True)}

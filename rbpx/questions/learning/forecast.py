@@ -17,14 +17,14 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from rbpx.laws.counts.chances import (
-    UNJUDGED,
+    NO_SCORES,
     blocks_of,
+    document_indices,
     hit_chance,
-    judge,
     learn,
     ln_hit_chance,
     mean_over_documents,
-    numbered,
+    score_chances,
 )
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, by_name, flat
 from rbpx.laws.learning.curves import FEWEST, fit_sigmoids
@@ -85,7 +85,7 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
         return []
     hit_MT = tokens.rank_MT <= k
     miss_M = ~hit_MT[:, now]
-    is_hit_M, document_M = hit_MT[miss_M, last], numbered(tokens.doc_M[miss_M])
+    is_hit_M, document_M = hit_MT[miss_M, last], document_indices(tokens.doc_M[miss_M])
     features = _Features(tokens, hit_MT)
     asked = {name: _logits(features, known, (before, now, now)) for name, known in LEARNERS.items()}
     longer = (x_T[last] - x_T[now]) / (x_T[now] - x_T[before])
@@ -162,15 +162,15 @@ def _over_gap(z_M: Floats, ratio: float) -> Floats:
 def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: Ints) -> Record:
     """How the chances of one model are judged at the last point.
 
-    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.judge` finds them; brier: mean squared error.
+    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.score_chances` finds them; brier: mean squared error.
     gain: log loss of the model of the present loss less its own, nats a token, in pairs.
     found: share of the new hits among the tenth of misses that it takes to be likeliest.
     """
-    row: Record = {**UNJUDGED, "brier": NO_ESTIMATE, "gain": NO_ESTIMATE, "found": None}
+    row: Record = {**NO_SCORES, "brier": NO_ESTIMATE, "gain": NO_ESTIMATE, "found": None}
     if name not in logits:
         return flat(row)
     z_M = logits[name]
-    row |= judge(z_M, hit_M, document_M)
+    row |= score_chances(z_M, hit_M, document_M)
     row["brier"] = mean_over_documents((hit_chance(z_M) - hit_M) ** 2, document_M)
     if np.ptp(z_M) == 0:
         row["auc"] = NO_ESTIMATE

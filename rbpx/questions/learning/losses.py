@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Recipe, by_name, flat
-from rbpx.laws.learning.curves import FEWEST, Curves, drawn_smooth, fit_powers, fit_sigmoids
+from rbpx.laws.learning.curves import FEWEST, Curves, fit_powers, fit_sigmoids, simulate_power_laws
 from rbpx.laws.learning.kinds import Kind, kinds
-from rbpx.laws.learning.reconstruction import CURVES, explained, left_out, slopes_beside
+from rbpx.laws.learning.reconstruction import CURVES, cross_validated_losses, neighbour_slopes, r_squared
 from rbpx.laws.numeric import Floats
 from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record
@@ -24,7 +24,7 @@ def losses(tokens: Tokens, seed: int) -> list[Record]:
     if len(x_T) < FEWEST:
         return []
     sigmoids = fit_sigmoids(x_T, nats_MT)
-    smooth_MT = drawn_smooth(fit_powers(x_T, nats_MT), x_T, seed).astype(np.float32)
+    smooth_MT = simulate_power_laws(fit_powers(x_T, nats_MT), x_T, seed).astype(np.float32)
     *gaps, measured = _rebuilt(tokens, "measured", nats_MT, sigmoids)
     *_, drawn = _rebuilt(tokens, "drawn", smooth_MT, fit_sigmoids(x_T, smooth_MT))
     return [*_kinds(tokens, sigmoids), *_spectrum(tokens, sigmoids), *gaps, measured, drawn]
@@ -78,7 +78,7 @@ def _rebuilt(tokens: Tokens, name: str, y_MT: NDArray[np.float32], sigmoids: Cur
     nearer there than their power law.
     """
     x_T, J = tokens.x_T, len(tokens.x_T) - 2
-    around = dict(zip(CURVES, left_out(x_T, y_MT), strict=True))
+    around = dict(zip(CURVES, cross_validated_losses(x_T, y_MT), strict=True))
     three = np.arange(J)[:, None] + np.arange(3)
     measured_G, measured_BG = _slopes(tokens, y_MT[:, three])
     rebuilt = {curve: _slopes(tokens, around_MJ3) for curve, around_MJ3 in around.items()}
@@ -94,10 +94,10 @@ def _rebuilt(tokens: Tokens, name: str, y_MT: NDArray[np.float32], sigmoids: Cur
         curve: ((at_MJ3[..., 1] - y_MT[:, 1:-1].astype(float)) ** 2).sum(axis=1) for curve, at_MJ3 in around.items()
     }
     in_fit_G, _ = _slopes(tokens, sigmoids.at(x_T)[:, three])
-    world: Record = {"kind": "world", "name": name, "in_fit_r2": float(explained(measured_G[None], in_fit_G[None])[0])}
+    world: Record = {"kind": "world", "name": name, "in_fit_r2": float(r_squared(measured_G[None], in_fit_G[None])[0])}
     for curve, (of_G, of_BG) in rebuilt.items():
-        r2 = float(explained(measured_G[None], of_G[None])[0])
-        world[f"r2_{curve}"] = tokens.estimate(r2, explained(measured_BG, of_BG), Recipe.percentile)
+        r2 = float(r_squared(measured_G[None], of_G[None])[0])
+        world[f"r2_{curve}"] = tokens.estimate(r2, r_squared(measured_BG, of_BG), Recipe.percentile)
         world[f"mse_{curve}"] = tokens.mean(squares[curve] / J)
     yield flat(world | {"beats": tokens.mean((1 + np.sign(squares["power"] - squares["sigmoid"])) / 2)})
 
@@ -106,4 +106,5 @@ def _slopes(tokens: Tokens, levels_MJ3: NDArray[np.floating]) -> tuple[Floats, F
     """The slopes of the mean losses beside each left-out point, [G], and of each replicate, [B, G]."""
     level_X, level_BX = tokens.means(levels_MJ3.reshape(len(levels_MJ3), -1))
     shape = (-1, *levels_MJ3.shape[1:])
-    return slopes_beside(tokens.x_T, level_X.reshape(shape))[0], slopes_beside(tokens.x_T, level_BX.reshape(shape))
+    measured, replicates = (neighbour_slopes(tokens.x_T, level.reshape(shape)) for level in (level_X, level_BX))
+    return measured[0], replicates

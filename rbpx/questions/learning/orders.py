@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rbpx.laws.counts.chances import mean_over_documents, numbered
+from rbpx.laws.counts.chances import document_indices, mean_over_documents
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
-from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
+from rbpx.laws.learning.order import factors, spearman_brown, standardised_ranks, within_groups
 from rbpx.laws.learning.times import times_of
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
@@ -62,7 +62,7 @@ def orders(of_text: Sequence[Learned], k: int) -> tuple[Group, list[Record]] | N
     if not rows:
         return None
     at_NM = _shared(chosen)
-    ranks_NM = np.stack([ranked(each.times[0][at_M]) for each, at_M in zip(chosen, at_NM, strict=True)])
+    ranks_NM = np.stack([standardised_ranks(each.times[0][at_M]) for each, at_M in zip(chosen, at_NM, strict=True)])
     if len(chosen) > 2 and ranks_NM.shape[1] >= _FEWEST_TOKENS and np.isfinite(ranks_NM).all():
         n_tokens = ranks_NM.shape[1]
         share_F, loading_NF = factors(ranks_NM @ ranks_NM.T / n_tokens)
@@ -98,15 +98,15 @@ def _pair(one: Learned, other: Learned) -> list[Record]:
     at_one, at_other = _shared((one, other))
     if len(at_one) < _FEWEST_TOKENS:
         return []
-    document_M, id_M = numbered(one.tokens.doc_M[at_one]), one.tokens.token_id_M[at_one]
+    document_M, id_M = document_indices(one.tokens.doc_M[at_one]), one.tokens.token_id_M[at_one]
     of_one, of_other = (
-        [ranked(times_M[at_M]) for times_M in of.times] for of, at_M in ((one, at_one), (other, at_other))
+        [standardised_ranks(times_M[at_M]) for times_M in of.times] for of, at_M in ((one, at_one), (other, at_other))
     )
     rho = _correlation(of_one[0], of_other[0], document_M)
-    noise = [stepped_up(float(np.mean(half[0] * half[1]))) for _, *half in (of_one, of_other) if half]
+    noise = [spearman_brown(float(np.mean(half[0] * half[1]))) for _, *half in (of_one, of_other) if half]
     product = float(np.prod(noise)) if len(noise) == 2 else math.nan
     ceiling = math.sqrt(product) if math.isfinite(product) else None
-    rarity_M = ranked(-np.bincount(id_M)[id_M])
+    rarity_M = standardised_ranks(-np.bincount(id_M)[id_M])
     names = zip(_names(one.group), _names(other.group), strict=True)
     first, *more = ((a, b) for a, b in names)
     told = [first, *(each for each in more if each[0] != each[1] and each != first)]
@@ -114,7 +114,7 @@ def _pair(one: Learned, other: Learned) -> list[Record]:
     row |= {"name": " / ".join(" ".join(of) for of in zip(*told, strict=True)), "relation": _relation(one, other)}
     row |= {"n_tokens": len(at_one), **by_name(rho=rho), "ceiling": ceiling}
     of_ceiling = NO_ESTIMATE if ceiling is None else rho.times(1 / ceiling)
-    within = _correlation(without_mean_of(of_one[0], id_M), without_mean_of(of_other[0], id_M), document_M)
+    within = _correlation(within_groups(of_one[0], id_M), within_groups(of_other[0], id_M), document_M)
     frequency = {f"frequency_{of}": float(np.mean(t[0] * rarity_M)) for of, t in (("one", of_one), ("other", of_other))}
     return [row | by_name(of_ceiling=of_ceiling, within=within) | frequency]
 

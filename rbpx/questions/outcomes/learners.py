@@ -16,7 +16,16 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.counts.chances import UNJUDGED, Block, blocks_of, hit_chance, judge, learn, ln_hit_chance, unbiased_risk
+from rbpx.laws.counts.chances import (
+    NO_SCORES,
+    Block,
+    blocks_of,
+    hit_chance,
+    learn,
+    ln_hit_chance,
+    score_chances,
+    unbiased_risk,
+)
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
@@ -49,7 +58,7 @@ def learners(
     n: tokens of a sequence; None for "tokens".
     rbp: the share of hits of the tokens that are judged; n_tokens: how many these are.
     status: the status of the first fold that has no model; ok if all have one.
-    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.judge` finds them, unknown unless the status is ok.
+    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.score_chances` finds them, unknown unless the status is ok.
     told_nats: its log loss, estimated from the outcomes of the unseen documents; None where it was not estimated.
     coefficients: mean over the folds, per standard deviation of each feature; None without a model.
     """
@@ -81,13 +90,13 @@ def learners(
             thetas.append(found.theta_F)
             z_T[fold_T == fold] = x_TF[fold_T == fold][:, : len(found.theta_F)] @ found.theta_F
         coefficients = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=False))
-        return about | {"status": Status.ok, "coefficients": coefficients, **judge(z_T, hit_T, document_T)}, z_T
+        return about | {"status": Status.ok, "coefficients": coefficients, **score_chances(z_T, hit_T, document_T)}, z_T
 
     def of(k: int, n: int | None) -> list[Record]:
         """The three learners that see the outcomes of sequences of n tokens, or (None) the one that sees the hits."""
         hit_T = rank_T <= k
         about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
-        about |= {"n_tokens": len(hit_T), "status": Status.too_short, **UNJUDGED, "told_nats": None}
+        about |= {"n_tokens": len(hit_T), "status": Status.too_short, **NO_SCORES, "told_nats": None}
         about |= {"coefficients": None}
         at_QN = sequences(document_T, n or 1)[:, None] + np.arange(n or 1)
         if not len(at_QN):

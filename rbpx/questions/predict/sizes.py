@@ -17,7 +17,7 @@ from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
 from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_averaged, judge_averaged, widening_of
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
-from rbpx.laws.priors import Given
+from rbpx.laws.priors import FixedValues
 from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
@@ -101,7 +101,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
     combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
-        others = _combined(law, len(S), targets, [Given(held)] if held else [], request.joint)
+        others = _combined(law, len(S), targets, [FixedValues(held)] if held else [], request.joint)
         return None if others is None else others[1]
 
     m = _n_smaller(law, S, combined[0]["reasons"])
@@ -130,7 +130,7 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
 
 
 def _combined(
-    law: Law, m: int, targets: Sequence[float], given: Sequence[Given], joint: bool
+    law: Law, m: int, targets: Sequence[float], given: Sequence[FixedValues], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
     """The answers over forms of the m smallest models, the same judged and widened by their backtests, and these.
 

@@ -16,7 +16,7 @@ from rbpx.display.fixed_parameters import said_of_given
 from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import FAR
-from rbpx.laws.priors import Pin
+from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
     BudgetTest,
     backtest_budgets,
@@ -157,7 +157,7 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
 
     def refit(held: dict[str, float]) -> list[Record]:
-        pins = {name: Pin(value) for name, value in held.items()}
+        pins = {name: Prior(value) for name, value in held.items()}
         others = [
             fit_surface_with_priors(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone
         ]

@@ -5,7 +5,7 @@ form; the largest, which has no part in the choice, is predicted from all others
 quantity, stand beside the forms.
 
 Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
-section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, D documents, R ranks that occur, Q places,
+section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, D documents, R ranks that occur, Q nodes,
 Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
 
@@ -31,8 +31,8 @@ from rbpx.laws.intervals.estimate import (
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.ranks.quadrature import places_of
-from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
+from rbpx.laws.ranks.quadrature import nodes_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, ln_mixture
 from rbpx.questions.ranks.compare import Counted, ratio
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.fits import fit_points, largest_standing, power_law_of
@@ -131,17 +131,17 @@ def closure_of(
     about |= by_name(difference=difference)
     names = group.names() | {"run_ids": list(group.run_ids)}
 
-    places = places_of(V, k_grid)
-    seen_NQ = np.array([places.moved(each.rank_R, each.n_R) for each in counted])
+    nodes = nodes_of(V, k_grid)
+    seen_NQ = np.array([nodes.moved(each.rank_R, each.n_R) for each in counted])
 
     def fitted(at_N: npt.NDArray[np.bool_], near: FormFit) -> FormFit:
-        return fit_form(near.form, places, S_N[at_N], seen_NQ[at_N], near)
+        return fit_form(near.form, nodes, S_N[at_N], seen_NQ[at_N], near)
 
     found = list[_Form]()
     for name, form in RANK_FORMS.items():
-        fit = fit_form(form, places, S_N[smaller], seen_NQ[smaller])
+        fit = fit_form(form, nodes, S_N[smaller], seen_NQ[smaller])
         whole = fitted(S_N > 0, fit)
-        own = fit_form(form, places, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True), fit)
+        own = fit_form(form, nodes, S_N[-1:], seen_NQ[~smaller].sum(axis=0, keepdims=True), fit)
         if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
             below = {S: fitted(S_N < S, fit) for S in sizes.choosing_S}
             nats = float(fit.likelihood(S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
@@ -299,10 +299,10 @@ def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
 
 
 def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
-    """Ln of the share of some ranks, [R]: normalised at the places, evaluated at the ranks."""
-    places, none_R = fit.places, np.zeros(len(rank_R))
-    at = replace(places, x_Q=np.append(places.x_Q, rank_R), weight_Q=np.append(places.weight_Q, none_R))
-    return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
+    """Ln of the share of some ranks, [R]: normalised at the nodes, evaluated at the ranks."""
+    nodes, none_R = fit.nodes, np.zeros(len(rank_R))
+    at = replace(nodes, x_Q=np.append(nodes.x_Q, rank_R), weight_Q=np.append(nodes.weight_Q, none_R))
+    return np.asarray(ln_mixture(fit.form.shares(fit.theta(np.array([S])), at))[0, len(nodes.x_Q) :])
 
 
 def _residuals(sizes: Sizes, own: FormFit, of: Counted) -> Iterator[Record]:

@@ -30,7 +30,7 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
-from rbpx.laws.sweeps import Cell as Swept
+from rbpx.laws.sweeps import SweepCell
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
@@ -110,7 +110,7 @@ OPTIMA: Final = View[Record](
 
 
 def _tables(
-    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Swept], request: Request
+    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: Request
 ) -> Iterator[Table]:
     """The surfaces of a group and how their points lie, then the best of each budget."""
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]

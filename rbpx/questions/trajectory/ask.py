@@ -17,7 +17,7 @@ from rbpx.display.view import View, decimal, ends, magnitude, state, text, whole
 from rbpx.display.vocabulary import headline, law_title, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
-from rbpx.laws.names import Axis, Method, Place
+from rbpx.laws.names import Axis, Method, SchedulePhase
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import predictions_along
 from rbpx.laws.trajectory import fit_after_warm_up
@@ -174,7 +174,7 @@ def _notes(group: TrainingGroup, found: Sequence[Trajectory]) -> Iterator[str]:
         yield f"Left out: {number_of(group.n_other, 'finished model')}."
     trainings = {each.name: each for each in reversed(found)}.values()
     if scheduled := [each.states for each in trainings if "place" in each.rows[1]]:
-        counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[Place]())
+        counts = sum((Counter(each.n_left_out) for each in scheduled), Counter[SchedulePhase]())
         yield from said_of_places([run for each in scheduled for run in each.runs], counts)
 
 

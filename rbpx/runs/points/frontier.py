@@ -9,7 +9,7 @@ import numpy as np
 from rbpx.display.frontier import said_of_frontier
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
-from rbpx.laws.sweeps import Best, Cell, best_of
+from rbpx.laws.sweeps import SweepCell, SweepMinimum, best_of
 from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.select.axis import unbeaten
@@ -18,7 +18,7 @@ from rbpx.runs.select.sizes import tokens_of
 __all__ = ["frontier", "said_of_points"]
 
 
-def said_of_points(cells: Sequence[Cell], runs: Sequence[Run]) -> Iterator[str]:
+def said_of_points(cells: Sequence[SweepCell], runs: Sequence[Run]) -> Iterator[str]:
     """What the points of a frontier are; without one how many sizes and tokens have several runs, if any.
 
     Args:
@@ -34,7 +34,7 @@ def said_of_points(cells: Sequence[Cell], runs: Sequence[Run]) -> Iterator[str]:
         yield f"{crowded} {have} {sum(map(len, several)):,} runs: frontier=true takes the best of each."
 
 
-def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:
+def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[SweepCell, ...]]:
     """One point for each size and number of tokens, and how it was found.
 
     Along C those that none of at most as much compute beats.
@@ -42,7 +42,7 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:
     Args:
         series: the points of each quantity.
     """
-    best, cells = list[Points](), list[Cell]()
+    best, cells = list[Points](), list[SweepCell]()
     for points in series:
         if points.doubt is not None and not np.isfinite(points.y_N).any():
             best.append(points)
@@ -74,7 +74,7 @@ def _cells(runs: Sequence[Run]) -> list[list[int]]:
     return list(grouped(range(len(runs)), cell).values())
 
 
-def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:
+def _cell(points: Points, places: Sequence[int]) -> tuple[Run, SweepCell]:
     """A run that stands for those of one cell, and the best of them; values that are not finite are none."""
     runs, y_N = [points.runs[at] for at in places], points.y_N[places]
     known = np.flatnonzero(np.isfinite(y_N)) if np.isfinite(y_N).any() else np.arange(len(y_N))
@@ -84,7 +84,7 @@ def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:
     found = best_of(y_N[known], knobs, are_seeds=None not in seeds and len(set(seeds)) == len(seeds))
     weight_N = np.zeros(len(runs))
     weight_N[known] = found.weight_N
-    best = Best(found.y, found.at, found.how, int(known[found.least]), len(runs), weight_N)
+    best = SweepMinimum(found.y, found.at, found.how, int(known[found.least]), len(runs), weight_N)
     of = runs[best.least]
     run_ids = tuple(sorted({run_id for run in runs for run_id in run.run_ids}))
     stands = replace(of, run_ids=run_ids, varied={}, weight=1.0)
@@ -93,4 +93,4 @@ def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:
     D = tokens_of(of)
     C = of.training_flops or (None if D is None else 6 * of.non_embedding_params * D)
     where = (of.size, float(of.non_embedding_params), D, C)
-    return stands, Cell(points.law, points.k, *where, best, float(y_N[best.least]))
+    return stands, SweepCell(points.law, points.k, *where, best, float(y_N[best.least]))

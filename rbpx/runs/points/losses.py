@@ -14,7 +14,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.curve import LossPoints
-from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds, scatter_of
+from rbpx.laws.losses.guessing import as_misses, backtest_of_misses, odds, scatter_of
 from rbpx.laws.losses.noise import Noise, noise_of
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
@@ -103,7 +103,7 @@ class Pairs:
 
     def compared(self, tests: Sequence[Backtest]) -> tuple[Backtest, ...]:
         """The backtests, of y."""
-        return tuple(test if self.chance is None else compared_as_misses(test, self.chance) for test in tests)
+        return tuple(test if self.chance is None else backtest_of_misses(test, self.chance) for test in tests)
 
     @property
     def of_guessing(self) -> str:

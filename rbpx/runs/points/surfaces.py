@@ -17,12 +17,12 @@ from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.priors import Pin, Pins
+from rbpx.laws.priors import Prior, Priors
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.outliers import CommonShift
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.sweeps import Cell
+from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Run, grouped, labels_of
 from rbpx.runs.points.frontier import frontier
@@ -63,7 +63,7 @@ class Trained:
     runs: Runs
     sign: int
     doubt: Status | None
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[SweepCell, ...] = ()
     outside: tuple[Record, ...] = ()
     largest_off: CommonShift | None = None
 
@@ -134,7 +134,7 @@ def refuse_routed(trained: Trained) -> None:
         raise RbpxError("runs cost 6 S D, and S counts experts that a token does not use; add size_by=active")
 
 
-def with_constants(forms: Sequence[str], pins: Pins) -> None:
+def with_constants(forms: Sequence[str], pins: Priors) -> None:
     """Check that a surface has the constants that are given.
 
     Raises:
@@ -159,7 +159,7 @@ def _averaged(points: Points) -> Points:
     return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
-def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
+def trained_of(points: Points, cells: tuple[SweepCell, ...] = ()) -> Trained:
     """The runs of points of one quantity, with the best of each cell where they are bests."""
     members, doubt, y_BN = points.runs, points.doubt, points.y_BN
     sign = -1 if set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist()) == {-1.0} else 1
@@ -294,7 +294,7 @@ def refitted(record: Record) -> dict[str, float | None] | None:
     runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"], weights=params.get("weights"))
     how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
     how |= {"over": params["over"]} if "over" in params else {}
-    pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
+    pins = {name: Prior(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
     fit = fit_surface_with_priors(runs, record["form"], pins, n_replicates=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 

@@ -9,7 +9,7 @@ import duckdb
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
-from rbpx.laws.names import Axis, Place
+from rbpx.laws.names import Axis, SchedulePhase
 from rbpx.runs.group import MEASURED, Group, Run
 from rbpx.runs.select.schedules import placed
 from rbpx.runs.select.sizes import in_groups, select_runs
@@ -141,7 +141,7 @@ def select_along(
 
 def _decaying(runs: Sequence[Run]) -> str:
     """How many of some runs are in the middle of a decay."""
-    n = sum(run.place is Place.middle for members in in_groups(runs, shared) for run in placed(members))
+    n = sum(run.place is SchedulePhase.middle for members in in_groups(runs, shared) for run in placed(members))
     return f", {n} of them in the middle of a decay of their rate, no points of a law" if n else ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from rbpx.errors import number_of
-from rbpx.laws.names import Place
+from rbpx.laws.names import SchedulePhase
 from rbpx.runs.group import Run, grouped
 from rbpx.runs.select.sizes import in_order, tokens_of, training_of
 
@@ -26,7 +26,7 @@ class Points(NamedTuple):
     """The states that may be points of one law, in their order, and how many are left out, by their place."""
 
     runs: list[Run]
-    n_left_out: dict[Place, int]
+    n_left_out: dict[SchedulePhase, int]
 
 
 def points_of(runs: Sequence[Run]) -> Points:
@@ -38,34 +38,36 @@ def points_of(runs: Sequence[Run]) -> Points:
     Args:
         runs: alike, with their places.
     """
-    ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is Place.end}
-    n_constant = sum(run.place is Place.constant for run in runs)
+    ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is SchedulePhase.end}
+    n_constant = sum(run.place is SchedulePhase.constant for run in runs)
     takes_ends = len(ends) >= min(_FEWEST, n_constant)
-    left_out = (Place.middle, Place.constant if takes_ends else Place.end)
+    left_out = (SchedulePhase.middle, SchedulePhase.constant if takes_ends else SchedulePhase.end)
     counts = {place: sum(run.place is place for run in runs) for place in left_out}
     return Points([run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n})
 
 
 _TAKEN: Final = {
-    Place.end: "at the end of a decay",
-    Place.constant: "at a constant rate",
+    SchedulePhase.end: "at the end of a decay",
+    SchedulePhase.constant: "at a constant rate",
     None: "of an unknown schedule",
 }
 _LEFT_OUT: Final = {
-    Place.middle: "in the middle of a decay, where a loss lies above that of a finished run of as many tokens",
-    Place.constant: "at a constant rate, where a loss lies above those at the end of a decay",
-    Place.end: "at the end of a decay, where a loss lies below those at a constant rate",
+    SchedulePhase.middle: "in the middle of a decay, where a loss lies above that of a finished run of as many tokens",
+    SchedulePhase.constant: "at a constant rate, where a loss lies above those at the end of a decay",
+    SchedulePhase.end: "at the end of a decay, where a loss lies below those at a constant rate",
 }
 
 
-def said_of_places(runs: Sequence[Run], n_left_out: Mapping[Place, int]) -> list[str]:
+def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int]) -> list[str]:
     """How many points are ends of decays and at a constant rate, and how many states are left out, a line each.
 
     Args:
         runs: the points.
         n_left_out: as of `points_of`.
     """
-    counts = {place: sum(run.place is place for run in runs) for place in (Place.end, Place.constant, None)}
+    counts = {
+        place: sum(run.place is place for run in runs) for place in (SchedulePhase.end, SchedulePhase.constant, None)
+    }
     taken = ", ".join(f"{n} {_TAKEN[place]}" for place, n in counts.items() if n)
     lines = [f"Points: {len(runs)} of {number_of(len(runs) + sum(n_left_out.values()), 'state')}: {taken}."]
     return [*lines, *(f"Left out: {number_of(n, 'state')} {_LEFT_OUT[place]}." for place, n in n_left_out.items())]
@@ -88,7 +90,7 @@ def placed(runs: Sequence[Run]) -> list[Run]:
     return [run if found[id(run)] is None else replace(run, place=found[id(run)]) for run in runs]
 
 
-def _of_one(states: Sequence[Run]) -> list[Place | None]:
+def _of_one(states: Sequence[Run]) -> list[SchedulePhase | None]:
     names = {run.schedule.lower() for run in states if run.schedule is not None}
     rates = [run.lr for run in states if run.lr is not None]
     if names and not names & CONSTANT and len(set(rates)) == 1:
@@ -101,7 +103,7 @@ def _of_one(states: Sequence[Run]) -> list[Place | None]:
     at_peak = [at for at, run in enumerate(states) if rates and run.lr is not None and run.lr >= peak * (1 - _SAME)]
     is_held = peak > 0 and len(at_peak) > 1 and _length(states, at_peak) >= _HELD and names <= {*CONSTANT, WSD}
     return [
-        Place.constant if is_held and at in set(at_peak) else _place(states, at, peak, names)
+        SchedulePhase.constant if is_held and at in set(at_peak) else _place(states, at, peak, names)
         for at in range(len(states))
     ]
 
@@ -115,17 +117,17 @@ def _length(states: Sequence[Run], held: Sequence[int]) -> float:
     return (held[-1] - held[0]) / len(states)
 
 
-def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> Place:
+def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> SchedulePhase:
     """Of a state whose rate is not held."""
     run, is_last, tokens = states[at], at == len(states) - 1, tokens_of(states[at])
     if names and names <= CONSTANT:
-        return Place.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else Place.constant
+        return SchedulePhase.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else SchedulePhase.constant
     if run.schedule_tokens is not None and tokens is not None:
-        return Place.end if tokens >= _REACHED * run.schedule_tokens else Place.middle
+        return SchedulePhase.end if tokens >= _REACHED * run.schedule_tokens else SchedulePhase.middle
     if not peak or run.lr is None:
-        return Place.end if is_last else Place.middle
+        return SchedulePhase.end if is_last else SchedulePhase.middle
     later = next((each.lr for each in states[at + 1 :] if each.lr is not None), None)
     before = next((each.lr for each in reversed(states[:at]) if each.lr is not None), None)
     falls = before is not None and run.lr < before
     ends = is_last or (later is not None and later > run.lr and falls)
-    return Place.end if ends and run.lr <= _DECAYED * peak else Place.middle
+    return SchedulePhase.end if ends and run.lr <= _DECAYED * peak else SchedulePhase.middle

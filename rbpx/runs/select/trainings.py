@@ -11,7 +11,7 @@ from rbpx.config.model.training import is_raw
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis, Place
+from rbpx.laws.names import Axis, SchedulePhase
 from rbpx.runs.group import ALIKE, Group, Run
 from rbpx.runs.select.schedules import placed, points_of, said_of_places
 from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, tokens_of, training_of
@@ -46,7 +46,7 @@ class TrainingGroup(Group):
     n_same: int = 0
     n_other: int = 0
     averaged: int | None = None
-    n_of_place: Mapping[Place, int] = field(default_factory=dict)
+    n_of_place: Mapping[SchedulePhase, int] = field(default_factory=dict)
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
@@ -70,9 +70,9 @@ class TrainingGroup(Group):
         A constant rate is what holds a state above a finished run of as many tokens. A training with a single point may
         be finished whatever its schedule is said to be, so only where each has several are all of them alike.
         """
-        if {run.place for run in self.runs} == {Place.constant} and min(Counter(self.trainings).values()) > 1:
+        if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
             return 0
-        return self._n_before_last([run for run in self.runs if run.place is not Place.end])
+        return self._n_before_last([run for run in self.runs if run.place is not SchedulePhase.end])
 
     def _n_before_last(self, runs: Sequence[Run]) -> int:
         return 0 if self.averaged else len(runs) - len({training_of(run) for run in runs})
@@ -122,7 +122,7 @@ class TrainingGroup(Group):
     def of_schedules(self) -> list[str]:
         """Which states are points, a line each; none where nothing is known, or the question says what it takes."""
         places = {run.place for run in self.runs}
-        is_told = Place.middle not in places and (places != {None} or self.n_of_place)
+        is_told = SchedulePhase.middle not in places and (places != {None} or self.n_of_place)
         return said_of_places(self.runs, self.n_of_place) if is_told else []
 
     @property

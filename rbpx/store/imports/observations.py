@@ -19,12 +19,12 @@ from rbpx.config.imports import FEW_PARAMS, ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
+from rbpx.spelling import typed
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, DecimalComma, Wrong, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
-from rbpx.spelling import typed
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run

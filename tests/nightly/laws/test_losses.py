@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rbpx.laws.losses.backtests import too_few_hold
 from rbpx.laws.losses.calibration import hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS
-from rbpx.laws.losses.noise import NONE_IN_X, Noise, Source
+from rbpx.laws.losses.noise import NONE_IN_X, Noise, NoiseSource
 from tests.support.coverage import of_loss_curve, rejected_curves
 from tests.support.loss_pairs import covariance, drawn
 
@@ -27,13 +27,13 @@ def test_one_curve_in_twenty_is_rejected_where_families_share_it_and_most_where_
     "C_22", [covariance(0.003, 0.003, 0), covariance(0.02, 0.005, 0), covariance(0.01, 0.01, 0.8)], ids=str
 )
 def test_constants_hold_by_the_covariance_and_predictions_by_none(C_22: NDArray[np.float64]) -> None:
-    found = of_loss_curve(400, C_22, Noise(C_22, Source.seeds), 10, WIDE)
+    found = of_loss_curve(400, C_22, Noise(C_22, NoiseSource.seeds), 10, WIDE)
     assert min(found.values()) >= 400 * (0.95 - 3 * SE / math.sqrt(400))
 
 
 def test_a_wrong_covariance_moves_constants_and_no_prediction() -> None:
     C_22 = covariance(0.06, 0.004, 0)
-    right = of_loss_curve(100, C_22, Noise(C_22, Source.seeds), len(NARROW), NARROW)
+    right = of_loss_curve(100, C_22, Noise(C_22, NoiseSource.seeds), len(NARROW), NARROW)
     wrong = of_loss_curve(100, C_22, NONE_IN_X, len(NARROW), NARROW)
     least = 100 * (0.95 - 3 * SE / math.sqrt(100))
     assert min(right.values()) >= least
