@@ -1,25 +1,25 @@
 """What a store of runs says about the next one.
 
-For a family whose runs have size and tokens: the best size and tokens of a budget with the loss of such a run, and
-whether smaller runs foretold the largest; in a table what smaller models that train for longer lose. Details and pages
-have the irreducible part, what a variant is worth beside the runs without one and from how much compute on, and the
-runs to train next. All of it is over forms, bends and misfit, as predict S= D= is; intervals are 95 %. The status
-`beyond` says that no run lies near a number.
+For a family whose runs have size and tokens: the best size and tokens of a budget, the loss of such a run, and whether
+smaller runs predicted the largest; a table shows what smaller models that train for longer lose. --details and pages
+add the irreducible loss, what a variant is worth compared with runs without one and from how much compute on, and the
+runs to train next. All of it averages over forms, bends and misfit, like predict S= D=; intervals are 95 %. The status
+`beyond` marks an extrapolation: no run lies near.
 
-flops= is the budget that is to be spent (by default ten times the most compute of the runs), budgets= asks for others,
-inference_tokens= for the least of training and serving together that reaches the same loss (with inference_within=true
-for the least loss where flops= pays for both), and S= with D= for what one run would show. It is about cross-entropy
-unless laws= names something else. Of sweeps (see surface) frontier=true takes the best of the runs of each size and
-as many tokens.
+flops= is the budget to spend (by default ten times the most compute of a run), and budgets= adds others.
+inference_tokens= finds the cheapest training and serving together with the same loss (with inference_within=true the
+least loss where flops= pays for both), and S= with D= gives the loss of one run. The loss is cross-entropy unless laws=
+names another quantity. For sweeps (see surface) frontier=true takes the best of the runs of each size and as many
+tokens.
 
-Named are up to three runs that narrow the loss of the best run most, by draws of the surface over forms, misfit and
-scatter; a run that narrows by less than 2 % is not. next=N names N runs, also where size and tokens vary together, to
-narrow something else: with S= and D= the prediction there, with budgets= the best S at these budgets, and else the
-loss of the best run with ten times the compute of the runs. First come those that narrow most per FLOP, each given
-those before it; flops= is then what all of them may cost together, and adds the best use of that, one large run or
-several.
+Up to three runs are named that narrow the loss of the best run most, by draws of the surface over forms, misfit and
+scatter; a run must narrow it by 2 %. next=N names N runs, also where size and tokens vary together, and can narrow
+something else: with S= and D= the prediction there, with budgets= the best S at these budgets, and else the loss of the
+best run with ten times the compute of the runs. They are chosen one after another, each the one that narrows most per
+FLOP given those before it; flops= is then the cost of all of them, and adds the best use of that budget, one large run
+or several.
 
-Runs outside what the others allow are named and left out (outliers=keep counts them).
+Outliers among the runs are named and left out (outliers=keep keeps them).
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,4 +1,4 @@
-"""Answers which laws of size a group of runs has: what each model scores, the distribution of its ranks, every law."""
+"""Answers the question fit: the laws of size of a group of runs, and a table of the scores of each model."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -29,13 +29,13 @@ from rbpx.runs.select.selections import Cells, in_size
 from rbpx.runs.select.sizes import select_alike
 from rbpx.store.store import Record
 
-_MOST: Final = 8  # of the many runs along a training, spread over it
+_MOST: Final = 8  # rows for the runs along one training
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
 _FORM: Final = "whether the points call for an irreducible offset E"
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """One run a size; for laws in active beside all parameters, which no law is in, any runs that are alike."""
+    """Selects one run per size; with size_by=[active,total] all comparable runs of models with experts."""
     if not isinstance(request.size_by, tuple):
         return in_size(connection, request, cells, sizes=3, loss_to_loss=True)
     groups = select_alike(connection, request.but(size_by=SizeBy.total), cells)
@@ -44,11 +44,11 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit every requested law to one group of runs; a refit replaces its own rows."""
+    """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
     if isinstance(request.size_by, tuple):
         return routed(connection, group, request)
     if isinstance(request.axis, OnText):
-        from rbpx.questions.fit.losses import of_losses  # which laws in size do without
+        from rbpx.questions.fit.losses import of_losses  # slow to import, and laws in size do not need it
 
         return of_losses(connection, group, request)
     laws = analyse(connection, group, request)
@@ -66,7 +66,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
-    """The laws of a group, and what its models score."""
     if laws.group.n_sizes >= 3:
         yield _laws(laws, fits)
     yield _models(laws)

@@ -1,4 +1,4 @@
-"""Fits loss to loss: the curve of each family and of all together, its constants, and whether families share one."""
+"""Fits loss-to-loss curves: one for each family and one for all, their constants, and a test for one shared curve."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -35,9 +35,9 @@ from rbpx.store.store import Record
 
 METHOD: Final = "errors_in_variables"
 FORM: Final = "loss_to_loss"
-_MOSTLY: Final = 2.0  # times as far off as documents put models
+_MOSTLY: Final = 2.0  # models scatter this many times as far as documents explain
 _Drawn = tuple[str | None, Calibration | None, Curve | None]
-"""The family of a curve, what its band is of, and the curve."""
+"""The family of a curve, the calibration of its band, and the curve."""
 
 CURVES: Final = View[Record](
     "curves",
@@ -55,7 +55,7 @@ CURVES: Final = View[Record](
 
 
 def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit loss to loss: a row for each quantity and family, and one for all families."""
+    """Fits loss to loss; returns a row for each quantity and family, and one for all families."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     series = loss_pairs(connection, group, request)
     fitted = [_curves(group, pairs, request.seed) for pairs in series]
@@ -66,7 +66,6 @@ def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
 
 
 def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], list[_Drawn]]:
-    """The rows of a quantity, of each family and of all, and the curves that a figure has."""
     several = [*pairs.families, None] if len(pairs.families) > 1 else [None]
     fits, rows, drawn, shared = dict[str | None, LossFit](), list[Record](), list[_Drawn](), None
     for family in several:
@@ -83,9 +82,9 @@ def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], 
 
 
 def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, shared: SharedTest | None) -> Record:
-    """The row of `fits` of the curve of one quantity and family, or of all families.
+    """Returns the row of `fits` of one quantity and family, or of all families.
 
-    kappa_without_errors has kappa if x had no errors, and if y had none, where their covariance rests on no data.
+    `kappa_without_errors` is kappa with no errors in x, and with none in y, where no data give their covariance.
     """
     of_N, noise = pairs.of(family), pairs.noise
     x_N, y_N = pairs.x_N[of_N], pairs.y_N[of_N]
@@ -144,7 +143,6 @@ _About = Sequence[tuple[Pairs, Sequence[Record]]]
 
 
 def _table(group: PairedGroup, laws: _About) -> Table:
-    """The curves of each quantity."""
     rows = []
     for pairs, of in laws:
         names = [*pairs.families, "all"] if len(of) > 1 else pairs.families[:1] or [group.first.family]
@@ -157,7 +155,6 @@ def _table(group: PairedGroup, laws: _About) -> Table:
 
 
 def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
-    """The curve of each quantity at the smallest k, that of the axis first, and whether families share it."""
     firsts = {pairs.law: (pairs, rows[-1]) for pairs, rows in reversed(laws)}
     for pairs, row in sorted(reversed(firsts.values()), key=lambda each: each[0].law != group.on.law):
         named = f"{pairs.title} on {group.first.dataset}{'' if pairs.chance is None else ', as odds,'}"
@@ -182,7 +179,6 @@ def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
 def _figures(
     group: PairedGroup, series: Sequence[Pairs], fitted: Sequence[tuple[Sequence[Record], Sequence[_Drawn]]]
 ) -> Iterator[Figure | Undrawn]:
-    """One loss against the other for each quantity, with the curve of each family and the band of new models."""
     origin = from_fits([row["fit_id"] for rows, _ in fitted for row in rows], group)
     caption = "Lines: curves by errors in variables. Bands: where 95 % of new models would lie, by regression."
     for pairs, (rows, drawn) in zip(series, fitted, strict=True):

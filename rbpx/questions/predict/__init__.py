@@ -1,25 +1,24 @@
 """What the laws predict for other sizes, and how right they were.
 
-Predicts what a new model of size S would show on the same text, with a 95 % interval and the objections to it: over
-forms (a power law, one with an offset, one that bends), each weighted by how well it fits, and with --details by each
-method too. Backtests fit the smallest sizes and compare with the larger ones, on the same tokens: laws are in order
-of how well they predict.
+Predicts what a new model of size S scores on the same text, with a 95 % interval and warnings. The prediction averages
+over forms (a power law, one with an offset, one that bends), each weighted by how well it fits; --details adds those of
+each method. Backtests fit the smallest sizes and predict the larger ones; laws are in order of how well they predict.
 
-With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted to all trainings whose tokens are
-known (see surface), and the combined answer is over their forms; where size and tokens vary together, it is a law in
-one of them near the line of the runs. Intervals are widened where backtests missed.
+With D= and S= it predicts at points (S, D): it fits surfaces in size and tokens to all trainings with known tokens (see
+surface) and averages over their forms; where size and tokens vary together, it uses a law in one of them near the line
+of the runs. Intervals are widened where backtests missed.
 
-Of sweeps (see surface) frontier=true takes the best of the runs of each size and as many tokens. Weights of runs count
-in predictions at S and D, and in the law by each method, but not in the combined answer along S.
+For sweeps (see surface) frontier=true takes the best of the runs of each size and as many tokens. Weights of runs count
+in predictions at S and D, and in the law by each method, but not in the average over forms along S.
 
-With joint=true the intervals of the combined answers for all points of one law, and those of single forms, hold at once
-in 95 %: runs of one budget err together, and each by itself may miss. Each of T is then one of 1 - .05 / T.
+With joint=true the intervals of the averaged predictions for all points of one law, and those of single forms, hold
+together with 95 % probability (runs of one budget err together): each of T is one of 1 - .05 / T.
 
-With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards:
-for one family on one text, and only for models that are not measured on it yet. `forecasts` scores it once they are.
+register=NAME writes the averaged predictions to the store as a forecast that never changes, for one family on one text
+and only for models that are not measured on it yet. `forecasts` scores it once they are.
 
-axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, predicts without S: from what a model shows on that text, typed as
-x= or of models that are on that text and not on this one. It is a regression of y on x as measured, over forms.
+axis=QUANTITY@TEXT, as in axis=cross_entropy@stdlib, predicts without S: from what a model scores on that text, given as
+x= or by models that are on that text and not on this one. It is a regression of measured y on x, averaged over forms.
 """
 
 from rbpx.questions.registry import Analysis

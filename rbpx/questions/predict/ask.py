@@ -1,4 +1,4 @@
-"""Answers what laws predict for other sizes, and how right they were: backtests, predictions, and both in words."""
+"""Answers the question predict: predictions for other sizes, with backtests, tables and sentences."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -47,13 +47,13 @@ _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest.
+    """Backtests every requested law and extrapolates it to the requested sizes, by default ten times the largest.
 
-    With `D` given, predict at points of size and tokens, from all trainings of the group; in a loss on another text,
-    from that.
+    With `D` it predicts at points of size and tokens from all trainings of the group; with `axis=QUANTITY@TEXT` from a
+    loss on another text.
     """
     if isinstance(request.axis, OnText):
-        from rbpx.questions.predict.losses import from_losses  # which laws in size do without
+        from rbpx.questions.predict.losses import from_losses  # slow to import, and laws in size do not need it
 
         return from_losses(connection, group, request)
     if isinstance(group, TrainingGroup):
@@ -82,15 +82,14 @@ def _at(row: Record) -> float:
 
 
 def _answers(of: Foresight) -> list[Record]:
-    """The predictions of the answer of a law, or that there is none, with how its backtests did."""
+    """Returns the predictions of a law, or its row of kind `none`, with a summary of its backtests."""
     return [row | tested(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
 
 
 def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> Iterator[Table]:
-    """The predictions of a group, the same by each method, then the backtests, laws in order of their errors."""
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
-    shown = [row for row in rows if row["method"] not in [*Shape]]  # no form within the combined
+    shown = [row for row in rows if row["method"] not in [*Shape]]  # without single forms of the average
     nested = [row for row in shown if row["method"] != WITHOUT_LARGEST]
     laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
@@ -100,7 +99,7 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> 
 
 
 def _backtest(group: Group, rows: Sequence[Record]) -> Record:
-    """A row of the table of backtests: the errors of the largest size are those of its first model."""
+    """Returns a row of the table; errors at the largest size are those of its first model."""
     tests, largest = [row for row in rows if row["kind"] == "backtest"], group.runs[-1].non_embedding_params
     errors = {f"error_from_{row['n_fitted']}": row["error"] for row in reversed(tests) if row["S"] == largest}
     return rows[0] | tested(tests) | errors
@@ -115,7 +114,6 @@ def _backtests(fitted: Sequence[int]) -> View[Record]:
 
 
 def _figures(group: Group, answers: Sequence[Foresight], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """The errors of the combined answers at the largest size."""
     title = "Backtest: the largest size, predicted from smaller ones"
     largest, n = group.runs[-1], len(group.runs) - _MOST_LEFT_OUT
     tests = (row for of in answers for row in of.of("backtest") if row["n_fitted"] >= n)
@@ -151,7 +149,6 @@ ERRORS: Final = View[Record](
 
 
 def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
-    """Why intervals are wide, and what single runs and given constants do."""
     told = [row for of in answers for row in of.of("prediction")]
     if any(Status.barely_determined in (row["remarks"] or ()) for row in told):
         yield f"The sizes span less than {SHORT:.0f} decades, which is why intervals are wide."
@@ -163,7 +160,6 @@ def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
 
 
 def _said_of_largest(answers: Sequence[Foresight]) -> Iterator[str]:
-    """Which of the largest runs the others do not foretell, of which laws, and the first answer without them."""
     off = [of for of in answers if of.n_smaller is not None]
     for found in grouped(off, lambda of: (of.n_smaller, *labels_of(of.law.runs))).values():
         laws = sorted(found, key=lambda of: headline(of.law.law, of.law.k))
@@ -177,7 +173,7 @@ def _said_of_largest(answers: Sequence[Foresight]) -> Iterator[str]:
 
 
 def _share(backtests: Sequence[Record], m: int) -> str:
-    """How far the largest lie on average above or below what the m smaller ones foretell."""
+    """Says how far the largest runs lie on average above or below the prediction of the m smaller ones."""
     off = [(row["measured"] - row["y"]) / abs(row["y"]) for row in backtests if row["n_fitted"] == m]
     return f" {abs(mean(off)):.1%} {'above' if mean(off) > 0 else 'below'}" if off else ""
 

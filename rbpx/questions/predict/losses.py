@@ -1,4 +1,4 @@
-"""Foretells a quantity from what models show on another text, without S, by calibrations and their backtests."""
+"""Predicts a quantity from scores on another text, without S, by calibrations with backtests."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,9 +43,9 @@ from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-SHARED: Final = "shared"  # the method of an answer from all families beside that of its own
+SHARED: Final = "shared"  # the method of a prediction from all families where its own family predicts too
 _Targets = Sequence[tuple[Run | None, float]]
-"""Models that are on the other text alone, None where an x was typed, and what they show there."""
+"""The models that are on the other text only, None where x was typed, and their scores there."""
 
 BACKTESTS: Final = View[Record]("backtest", LAW, text("fitted", "family"), whole("models", "n_fitted"), TESTED)
 PREDICTIONS: Final = View[Record](
@@ -64,17 +64,16 @@ PREDICTIONS: Final = View[Record](
 
 @dataclass(frozen=True, eq=False)
 class Foretold:
-    """One quantity, foretold by the models of one family or of all.
+    """One quantity, predicted from the models of one family or of all.
 
     Attributes:
         pairs: the points.
-        family: whose models are fitted; None for those of all families.
-        calibration: what predicts, y or the odds of misses; None where nothing can.
-        shared: whether the families share one curve; None where that was not tested.
-        told: its predictions. Their method is `combined` where it is the answer, `shared` where that of the model's own
-            family stands beside it.
-        tests: the models of the smallest x, foretold from those of larger ones; of all families, those of each from
-            the others.
+        family: the family whose models are fitted; None for all families.
+        calibration: predicts y, or the odds of misses; None where there are too few points.
+        shared: the test for one curve of all families; None where it was not run.
+        told: the predictions; their method is `combined`, or `shared` where the model's own family predicts it too.
+        tests: backtests: the models of the smallest x from those of larger x; with all families, the models of each
+            family from the others.
     """
 
     pairs: Pairs
@@ -86,13 +85,13 @@ class Foretold:
 
     @property
     def names(self) -> Record:
-        """What all its rows have."""
+        """The keys that all its rows share."""
         family, n = self.family or " + ".join(self.pairs.families), int(self.pairs.of(self.family).sum())
         return {"law": self.pairs.law, "family": family, "k": self.pairs.k, "x_k": self.pairs.x_k, "n_fitted": n}
 
 
 def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Foretell from another loss: a row for each prediction and each backtest; nothing is fitted that `fits` keeps."""
+    """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
     rows = [
@@ -106,7 +105,7 @@ def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
 
 
 def _of(pairs: Pairs, request: Request) -> list[Foretold]:
-    """By the family of each model where it has points enough, and by all families."""
+    """Predicts by the family of each model where it has enough points, and by all families."""
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]
@@ -154,7 +153,6 @@ def _by(
 def _doubts(
     pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None, shared: SharedTest | None
 ) -> list[Status]:
-    """What speaks against all predictions of a calibration."""
     doubts = list(pairs.doubts)
     slope = rise_of(np.log(x_N), np.log(y_N))
     doubts += [] if slope.lo is not None and slope.lo > 0 else [Status.no_trend]
@@ -168,12 +166,10 @@ def _doubts(
 
 
 def _told(found: Sequence[Foretold]) -> list[Record]:
-    """The predictions, with how the backtests of their calibrations did."""
     return [of.names | tested(of.tests) | row for of in found for row in of.told]
 
 
 def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
-    """The predictions of a group, and the backtests, which a terminal shows where there are none."""
     rows = _told(found)
     if rows:
         yield PREDICTIONS.table(
@@ -185,11 +181,9 @@ def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
 
 
 def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
-    """What is foretold and how well, or that there is nothing to foretell; whether families share a curve."""
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
-        """What is foretold of which model."""
         of = f"{row['model_family']} {row['size']}, where" if row["size"] else "Where"
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
@@ -207,7 +201,6 @@ def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
 
 
 def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure | Undrawn]:
-    """What was measured and what is foretold, with the band of new models, a figure for each quantity."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):

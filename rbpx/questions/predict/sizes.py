@@ -1,9 +1,8 @@
-"""Extrapolates laws to other sizes, and backtests them on the sizes there are.
+"""Extrapolates the law of one quantity to other sizes, and backtests it on the measured sizes.
 
-The answer is the prediction over forms (`rbpx.laws.prediction.prediction`), method `combined`: what a law says far
-outside the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it.
-To measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
-tokens, for m from 3 up.
+The answer is the prediction averaged over forms (`rbpx.laws.prediction.prediction`), method `combined`, because far
+from the sizes a prediction depends on the form, which a few sizes do not determine. Predictions by single methods are
+given too. A backtest fits the m smallest sizes, m from 3 up, and predicts each larger one on the same tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,17 +27,16 @@ from rbpx.store.store import Record
 
 @dataclass(frozen=True, eq=False)
 class Foresight:
-    """One quantity: its predictions and its backtests.
+    """The predictions and backtests of one quantity.
 
     Attributes:
-        law: by the first method that has numbers, which the answer over forms rests on.
-        n_smaller: runs beside the largest, where they do not foretell these; None where they do.
-        fit: the same as a row of `fits`.
-        fits: those by all methods.
-        rows: all that is known, told apart by `kind` and `method`: predictions at the sizes asked for, backtests, and
-            what the combined answer would be without given constants and with others, and without the largest runs
-            where the others do not foretell these; or that there is `none`. The answer comes first: `combined`, else
-            the first method; then single forms, and the other methods.
+        law: by the first method that has numbers; the averaged prediction uses its points.
+        n_smaller: how many smaller runs fail to predict the largest; None where they do not fail.
+        fit: the row of `fits` of `law`.
+        fits: the rows of all methods.
+        rows: all rows, with `kind` and `method`: predictions, backtests, predictions with other or no fixed parameters
+            and without the largest runs, or `none`. First the answer, `combined` or else the first method; then single
+            forms and the other methods.
     """
 
     law: Law
@@ -48,20 +46,19 @@ class Foresight:
     rows: Sequence[Record]
 
     def of(self, kind: str) -> list[Record]:
-        """The rows of the answer of a kind."""
+        """Returns the rows of the answer of a kind."""
         return [row for row in self.rows if (row["kind"], row["method"]) == (kind, self.rows[0]["method"])]
 
     @property
     def title(self) -> str:
-        """The name of the law."""
+        """The title of the law."""
         return title_of(self.rows[0])
 
 
 def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> Foresight:
-    """The answers for one law: the combined one, those of single forms, and those by each method.
+    """Predicts one quantity by the average over forms, by each form and by each method.
 
-    What speaks against the combined answer speaks against each of the others, which rest on the same points, and
-    nothing else does; where there is no combined answer, what speaks against the law.
+    All predictions have the statuses of the averaged one, as they use the same points; without it, those of the law.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
@@ -78,7 +75,6 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
-    """The predictions of one law, judged as the combined answer at the same size is, and its backtests."""
     if law.fit.alpha.value is None:
         return
     for told, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
@@ -87,10 +83,7 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
 
 
 def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[int | None, list[Record]]:
-    """The combined answer, also of the n smaller runs where they do not foretell the largest, then single forms.
-
-    Nothing where no forms can be averaged.
-    """
+    """Returns the number of runs that fail to predict the largest, and rows of the average and of single forms."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = values_of(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)
@@ -122,7 +115,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
 
 
 def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int | None:
-    """How many runs are smaller than the largest one or two sizes that a status is about; None where none is."""
+    """Returns the number of runs below the largest one or two sizes if a status is about those; else None."""
     n = abs(tokens_off(S, [run.training_tokens for run in law.runs]))
     if not n and Status.intervals_missed in reasons:
         n = n_largest_off(S, law.fit.y)
@@ -132,10 +125,7 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
 def _combined(
     law: Law, m: int, targets: Sequence[float], given: Sequence[Given], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
-    """The answers over forms of the m smallest models, the same judged and widened by their backtests, and these.
-
-    None where there are none.
-    """
+    """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
     answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
     if answers is None:

@@ -1,7 +1,8 @@
-"""Predicts what a new run of given size and tokens would show (predict S= D=), from all trainings of a family.
+"""Predicts a new run of given size and tokens (predict S= D=) from all trainings of a family.
 
-The answer is the prediction over forms (`rbpx.laws.surface.averaged`), method `combined`; the forms stand beside it.
-Each form is also fitted without the largest runs in S, D and C, and compared with them.
+The answer is the prediction averaged over forms (`rbpx.laws.surface.averaged`), method `combined`; each form has rows
+of
+its own, and backtests: it is fitted without the largest runs in S, D and C and predicts them.
 """
 
 import math
@@ -56,9 +57,9 @@ class _Quantity(NamedTuple):
     Attributes:
         trained: its points.
         fits: of each form.
-        alone: of each form without resampled documents: a new run is read on the same ones.
-        tests: of each form, on the largest runs.
-        budgets: what all forms foretold of larger budgets.
+        alone: of each form without bootstrap replicates, since a new run is read on the same documents.
+        tests: of each form on the largest runs.
+        budgets: predictions of larger budgets by the average over forms.
         records: the rows of `fits`, by form.
     """
 
@@ -76,12 +77,12 @@ class _Quantity(NamedTuple):
 
 
 def _least_bic(fits: Sequence[Surface]) -> Surface:
-    """The first one where none has any."""
+    """Returns the first one where none has a BIC."""
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 
 def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
-    """Predict every requested quantity at every point asked for: a row for each, and for each held-out run."""
+    """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
         laws = [_fitted(group, trained, request) for trained in quantities]
@@ -118,14 +119,13 @@ def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Re
 
 
 def _said_without(rows: Sequence[Record], trained: Trained) -> Iterator[str]:
-    """Which of the largest runs the others do not foretell, and what is predicted without them."""
     off = said_of_largest(trained)
     if off is not None:
         yield f"{off}{said_without(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
 
 
 def _points(trained: Trained) -> list[list[float]]:
-    """S, D and y of each."""
+    """S, D and y of all points."""
     return [trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()]
 
 
@@ -134,11 +134,6 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quantity:
-    """Every form that differs on some points.
-
-    Raises:
-        RbpxError: a form lacks a constant that is given.
-    """
     runs, pins, n, options = trained.runs, request.pins, min(request.resamples, MOST_REPLICATES), _options(request)
     forms, same = forms_to_mix(runs, pins), replace(runs, y_BN=None)
     with_constants(forms, pins)
@@ -153,7 +148,6 @@ def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quanti
 
 
 def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Record]:
-    """All that is known of one quantity, told apart by `kind`."""
     best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
 
     def refit(held: dict[str, float]) -> list[Record]:
@@ -176,7 +170,7 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 def _predictions(
     group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
 ) -> Iterator[Record]:
-    """At each point the combined answer, then that of each form, judged as the answer is."""
+    """Yields at each point the averaged prediction, then that of each form with the same statuses."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
@@ -195,7 +189,6 @@ def _predictions(
 
 
 def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> Iterator[Record]:
-    """The combined answers without the largest runs, where the others do not foretell these."""
     without, options = of.trained.without_largest, _options(request)
     if without is None:
         return
@@ -212,7 +205,7 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:
-    """The runs of larger budgets, foretold over forms, then the largest in each axis, foretold by each form."""
+    """Yields runs of larger budgets predicted by the average, then the largest runs predicted by each form."""
     tests: list[tuple[str, int | None, HeldOut]] = []
     tests += [(COMBINED, int(each.fitted_N.sum()), test) for each in of.budgets for test in each.held_out]
     tests += [(fit.form, None, test) for fit, own in zip(of.fits, of.tests, strict=True) for test in own]

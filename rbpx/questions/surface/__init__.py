@@ -1,27 +1,26 @@
 """Quantities as surfaces in size and training tokens, and the best model for a budget.
 
-Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any
-k, cross-entropy, error-entropy, whatever laws= names. form= chooses y = E + A S^-alpha + B D^-beta (chinchilla),
-kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on held-out largest runs. alpha
-is the exponent of size, beta that of tokens. A terminal shows -ln RBP_k and cross-entropy, --details every quantity.
+Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any k,
+cross-entropy, error-entropy, or what laws= names. form= chooses y = E + A S^-alpha + B D^-beta (chinchilla), kaplan,
+data_constrained, or all, which are compared by AIC, BIC and their errors on held-out largest runs. alpha is the
+exponent of size, beta that of tokens. A terminal shows -ln RBP_k and cross-entropy, --details every quantity.
 
-Intervals are over trainings, each with all its checkpoints, and over documents where those are known. Beside the
-constants stand the best S and D for each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
-envelope estimates. Kept in `fits`.
+Intervals are over trainings, each with all its checkpoints, and over documents where those are known. The tables have
+the constants; the best S and D for each of budgets=, C = 6 S D; the same with the head counted; and IsoFLOP and
+envelope estimates. The fits are stored in `fits`.
 
-Whether the effects of size and tokens can be told apart is judged by how S and D are spread: the range of D/S, the
+Whether the effects of size and tokens can be separated is judged by the spread of S and D: the range of D/S, the
 residual standard deviation of ln D on ln S (0 where tokens are a power of size), and the condition number of the
-surface's derivatives. Where they vary together, as at a fixed D/S, the status is collinear, and a surface predicts
-only near their line; `decide next=3` says which runs would help.
+surface's derivatives. Where they vary together, as at a fixed D/S, the status is collinear, and a surface predicts only
+near their line; `decide next=3` says which runs would help.
 
-Of sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
-takes the best of each, the minimum of a quadratic in what they vary, and lists it with the best settings. over=10
-gives the law of well-tuned runs where some are badly tuned: those above it weigh a tenth, and its level and intervals
-are those of the others. A column `weight` of an import weighs runs.
+For sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
+takes the best of each, the minimum of a quadratic in what they vary, and lists the best settings. over=10 fits the law
+of well-tuned runs: residuals above it count a tenth, and its level and intervals are those of well-tuned runs. A column
+`weight` of an import weights runs.
 
-A run that lies outside what the others allow, as one that diverged does, is named with how far, and left out, as in
-decide and predict at S and D; outliers=keep counts it. Of a hundred sets of runs that scatter alike one has such a
-run. With over= none is looked for.
+An outlier, such as a run that diverged, is named and left out, as in decide and in predict at S and D; outliers=keep
+keeps it. By chance one of a hundred sets of runs has an outlier. With over= outliers are not tested.
 """
 
 from rbpx.questions.registry import Analysis

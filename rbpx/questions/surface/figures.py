@@ -1,4 +1,4 @@
-"""Draws surfaces: contours with the runs on them, IsoFLOP curves, and the best size for a budget with its band.
+"""Draws surfaces: contours with the runs, IsoFLOP curves, and the best size for each budget with its band.
 
 Source: arXiv 2203.15556, figures 2 to 4.
 """
@@ -39,7 +39,7 @@ from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # of a group
 _STEPS: Final = 40  # along a curve
-_FINE: Final = 400  # where a contour is looked for
+_FINE: Final = 400  # points of D among which a contour is found
 _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
@@ -60,7 +60,7 @@ OPTIMUM: Final = View[Record](
 
 
 def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
-    """Draw contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
+    """Draws contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
@@ -71,7 +71,7 @@ def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure
 
 
 def _best(law: SurfaceLaw) -> list[Record]:
-    """The best of budgets evenly spaced along C, as stated where it is; nothing where no form has an optimum."""
+    """Returns the best model of evenly spaced budgets; empty where no form has an optimum."""
     surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -82,7 +82,6 @@ def _best(law: SurfaceLaw) -> list[Record]:
 
 
 def _scales(law: SurfaceLaw) -> tuple[Scale, Scale]:
-    """The axes of sizes and of the quantity."""
     trained = law.trained
     return scale_of(Axis.S, "S", trained.members[0].size_by), Scale("y", trained.title, log=trained.sign == 1)
 
@@ -109,7 +108,7 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
 
 
 def _contour_lines(law: SurfaceLaw) -> Rows:
-    """Lines of equal y over the rectangle of the runs and a factor of 2 beyond; `level` is y, in order along S."""
+    """Returns lines of equal y over twice the range of the runs; `level` is y, points in order of S."""
     surface, runs = law.best.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -157,7 +156,6 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
 
 
 def _parabola(budget: Record) -> tuple[list[float], list[float]]:
-    """S and y along the parabola of ln y in ln S."""
     ln_S, ln_y = np.log(budget["sizes"]), np.log(budget["y_of_sizes"])
     at = np.linspace(ln_S.min(), ln_S.max(), _STEPS)
     curve = np.polyval(np.polyfit(ln_S - ln_S.mean(), ln_y, 2), at - ln_S.mean())
