@@ -1,11 +1,11 @@
 """How fast N tokens in a row become right, measured and predicted.
 
-p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were
-independent, -ln p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Prints the windows that have a law,
-the windows of the largest model that are right, and how many times as often as if tokens were independent. --details
-has for each k the law of each N, a pooled law with one alpha and a constant for each N, from the counts of windows, and
-the joint law C N S^-alpha; for a single k, as in k=10, also every window, a prediction corrected for dependence, and
-the sizes at which p crosses 0.1, 0.5 and 0.9.
+p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k. If tokens were independent, -ln
+p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Shows the laws of windows, the share of windows of the
+largest model that are right, and its ratio to that of independent tokens. --details has for each k the law of each N, a
+pooled law with one alpha and a constant for each N, from the counts of windows, and the joint law C N S^-alpha; for a
+single k, as in k=10, also every window, a prediction corrected for dependence, and the sizes at which p crosses 0.1,
+0.5 and 0.9.
 """
 
 from rbpx.questions.registry import Analysis

@@ -82,10 +82,7 @@ def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], 
 
 
 def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, shared: SharedTest | None) -> Record:
-    """Returns the row of `fits` of one quantity and family, or of all families.
-
-    `kappa_without_errors` is kappa with no errors in x, and with none in y, where no data give their covariance.
-    """
+    """The row of `fits`; kappa_without_errors: kappa without errors in x or in y, if no data give their covariance."""
     of_N, noise = pairs.of(family), pairs.noise
     x_N, y_N = pairs.x_N[of_N], pairs.y_N[of_N]
     tests = pairs.compared(hold_out_best(x_N, pairs.fitted_N[of_N]))

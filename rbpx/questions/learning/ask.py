@@ -1,4 +1,4 @@
-"""Answers when each token of a text is learned: groups of runs along an axis in, tables and rows out."""
+"""Answers the question learning: when each token of a text is learned along an axis, from groups of runs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,7 +34,7 @@ _FEWEST: Final = 3  # points
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
-    """Find when the tokens of each group are learned, and on each text in which order; a result for each family."""
+    """Finds when the tokens of each group are learned, and in which order on each text; one result for each family."""
     found, known = list[Found](), list[Learned]()
     for group in groups:
         if isinstance(group, AlongGroup) and group.axis is Axis.C:
@@ -56,7 +56,7 @@ def _k_grid(request: Request, group: Group) -> list[int]:
 def _learning(
     connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request
 ) -> tuple[list[Record], list[Learned]]:
-    """The rows of one group, and its times; none of these with few points, or where its runs share no token."""
+    """Returns the rows of one group and its times; no times with few points, or if the runs share no token."""
     k, *_ = k_grid = _k_grid(request, group)
     tokens, top, least = tokens_of(connection, group, runs, request), request.top, request.least
     M = len(tokens.key_M)

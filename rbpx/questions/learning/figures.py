@@ -1,4 +1,4 @@
-"""Draws the spectrum of times, the slope rebuilt, and misses beside what is not learned."""
+"""Draws the spectrum of times, the rebuilt slope, and misses with the share of tokens not learned."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ _WHEN: Final = "When cross-entropy falls, by the time of each token"
 
 
 def figures(parts: Sequence[Found]) -> Iterator[Figure | Undrawn]:
-    """The figures of each group, and of the orders on each text; where there are several, each says whose it is."""
+    """Draws the figures of each group, and of the orders on each text; with several, each title names its group."""
     for at, found in enumerate(parts):
         for each in _figures(found):
             named = replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.about}")
@@ -51,7 +51,6 @@ def _figures(found: Found) -> Iterator[Figure | Undrawn]:
 
 
 def _tokens(found: Found) -> Origin:
-    """The tokens with their losses."""
     run_ids = [run.run_id for run in found.runs]
     of_runs = [spelled("learning_tokens", run_id=run_id, ties=found.group.ties.value) for run_id in run_ids]
     return Origin("\nUNION ALL\n".join(of_runs), tuple(run_ids))

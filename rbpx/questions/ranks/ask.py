@@ -1,4 +1,4 @@
-"""Answers how ranks are distributed: rival distributions, the laws that they imply, and whether one gives all laws."""
+"""Answers the question ranks: rival distributions, the laws that they imply, and whether one implies all laws."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -41,7 +41,7 @@ from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
-_TOLD: Final = 10  # of AIC, from where one distribution is told from another
+_TOLD: Final = 10  # difference of AIC that decides between two distributions
 _NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
 _STATUS: Final[Column[Record]] = state()
 
@@ -106,7 +106,7 @@ CHOSEN: Final = View[Record](
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Compare the distributions of the ranks of a group, and whether its laws follow from one."""
+    """Compares the distributions of the ranks of a group, and tests whether its laws follow from one."""
     ranks = analyse(connection, group, request)
     runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
     fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]
@@ -116,7 +116,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
-    """All distributions together and at each size, the laws implied, the forms of closure, the chosen one."""
     about, largest = ranks.group.title, ranks.group.runs[-1].size
     names = [total["distribution"] for total in ranks.totals]
     upto = max(names.index(_FULL) + 1, 3) if _FULL in names else len(names)  # those that are no worse
@@ -134,7 +133,6 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
 
 
 def _sentences(ranks: Ranks) -> Iterator[str]:
-    """The verdict, the trends of the published fit, then closure."""
     remedy = first_of(Status(row["status"]) for row in ranks.rank_fits if row["aic"] is None).remedy
     yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else f"No distribution fits every size. {remedy}"
     for row in ranks.trends:
@@ -158,7 +156,7 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
 
 
 def _verdict(ranks: Ranks) -> str:
-    """Whether the ranks are lognormal, by AIC, and what describes them better at how many of the sizes."""
+    """Says whether the ranks are lognormal, by AIC, and which distribution describes them better at how many sizes."""
     best, n, name = ranks.totals[0], len(ranks.group.runs), label(ranks.totals[0])
     if best["distribution"] == _FULL:
         others = f"none of {len(ranks.totals) - 1} other distributions describes these ranks better"
@@ -173,7 +171,7 @@ def _verdict(ranks: Ranks) -> str:
 
 
 def _levels(ranks: Ranks) -> str:
-    """By how much the laws that follow from the published lognormal miss the level of RBP_k, k the first, and of CE."""
+    """Says by how much the laws of the published lognormal miss the levels of RBP_k, k the first, and of CE."""
     missed = dict[str, str]()
     for row, *_ in ranks.derived:
         if row["distribution"] == PAPER:

@@ -1,4 +1,4 @@
-"""Draws laws measured and derived, how ranks are distributed, and how closure fails: errors by k, residuals by rank.
+"""Draws measured and derived laws, the distribution of the ranks, and the errors of closure by k and by rank.
 
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
@@ -71,12 +71,12 @@ def _middle(first: int, last: int) -> float:
 
 
 def label(row: Record) -> str:
-    """The name of the distribution that a row is about."""
+    """Returns the name of the distribution of a row."""
     return "published fit" if row["distribution"] == PAPER else RANK_FORMS[row["distribution"]].label
 
 
 def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
-    """Cross-entropy and -ln RBP_1 measured and derived, how the ranks are distributed, and where closure fails."""
+    """Draws the measured and derived laws, the distribution of the ranks, and the errors of closure."""
     yield _derived(ranks)
     yield _distribution(ranks)
     for draw, (name, title) in zip((_errors, _residuals), _TITLES.items(), strict=True):
@@ -125,7 +125,7 @@ def _distribution(ranks: Ranks) -> Figure:
 
 
 def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
-    """The tokens of a run in bins, as `rank_shares` counts them, and their share of all over the number of ranks."""
+    """Yields the number of tokens of a run in bins of ranks, and their share divided by the number of ranks."""
     in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
         if n > 0:
@@ -137,7 +137,7 @@ def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
 
 
 def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[dict[str, Value]]:
-    """The mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
+    """Yields the mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
     names: dict[str, Value] = {"size": run.size, "form": label({"distribution": fit.distribution})}
     if fit.loglik is None:
         return

@@ -16,8 +16,8 @@ near their line; `decide next=3` says which runs would help.
 
 For sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
 takes the best of each, the minimum of a quadratic in what they vary, and lists the best settings. over=10 fits the law
-of well-tuned runs: residuals above it count a tenth, and its level and intervals are those of well-tuned runs. A column
-`weight` of an import weights runs.
+of well-tuned runs: squared residuals above it count a tenth, and its level and intervals are those of well-tuned runs.
+A column `weight` of an import weights runs.
 
 An outlier, such as a run that diverged, is named and left out, as in decide and in predict at S and D; outliers=keep
 keeps it. By chance one of a hundred sets of runs has an outlier. With over= outliers are not tested.

@@ -1,8 +1,4 @@
-"""Measures the losses of each selected run at several temperatures, and keeps them in the store.
-
-Each run is written as soon as it is done, so that a later failure loses nothing; what the store holds is not measured
-again.
-"""
+"""Measures the losses of each selected run at several temperatures, and writes them to the store run by run."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -21,11 +17,11 @@ from rbpx.store.store import Record, Store
 if TYPE_CHECKING:
     from rbpx.questions.remeasure import Again
 
-_SAME_NATS: Final = 1e-2  # by which cross-entropy may differ from the stored one, as in 16 bits on another machine
+_SAME_NATS: Final = 1e-2  # tolerated difference from the stored cross-entropy, as in 16 bits on another machine
 
 
 def measure(request: Request) -> Measured:
-    """Measure the losses of the selected runs that the store lacks; a run that fails does not stop the others.
+    """Measures the selected runs whose losses the store lacks; a run that fails does not stop the others.
 
     Raises:
         RbpxError: the store cannot be written, or the device is not available.
@@ -43,7 +39,7 @@ def measure(request: Request) -> Measured:
     from rbpx.questions.remeasure import measured_again
 
     processes = init_process_group(request.device.value)
-    # Runs of one model stand together, so that it is loaded once for all of its texts.
+    # Sorted by model, so that each is loaded once for all of its texts.
     missing.sort(key=lambda run: (run.family, run.non_embedding_params, run.size, str(run.revision), str(run.dtype)))
     missing = processes.broadcast(missing)  # all must agree, or some would wait for runs that others skip
     store.prepare()
@@ -55,12 +51,11 @@ def measure(request: Request) -> Measured:
 
 
 def _measure(again: "Again", run: Run) -> tuple[None, str]:
-    """Measure one run and write it."""
     from rbpx.measure.temperatures import measure_temperatures
 
     store, processes = again.reopener.store, again.reopener.processes
     facts = store.manifest(run.run_id)
-    if facts.get("engine") is not None:  # what rbpx would compute is not what the engine did
+    if facts.get("engine") is not None:  # rbpx would not compute the same as the engine
         raise RbpxError(
             f"it was measured by {facts['engine']}, which gives no losses at other temperatures; measure it again "
             "without engine="
@@ -81,12 +76,7 @@ def _measure(again: "Again", run: Run) -> tuple[None, str]:
 
 
 def _check_same(run_id: str, again: pa.Table, facts: Record) -> None:
-    """Refuse losses at T = 1 that differ from those of the run.
-
-    Args:
-        run_id: the run.
-        again: its rows of `temperatures`, measured now.
-        facts: its manifest.
+    """Refuses losses at T = 1 that differ from those of the run.
 
     Raises:
         RbpxError: the tokens differ, or cross-entropy differs by more than 0.01 nats.

@@ -1,10 +1,10 @@
 """Quantities against training tokens at each size.
 
-Takes each size with several checkpoints (raw ones where there are any, without the finished models beside them) or
-trainings of several lengths, and shows each quantity against its training tokens D, with the law y = E + B D^-beta
-after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it; its intervals take
-checkpoints to scatter independently. A terminal shows cross-entropy and -ln RBP at the smallest k. Laws are kept in
-`fits`. What became of each token of the text says `learning axis=D`.
+For each size with several checkpoints (raw ones if there are any, without the finished models) or trainings of several
+lengths, shows each quantity against its training tokens D, with the law y = E + B D^-beta after a warm-up, which F
+tests find, or warm_up= sets. The law needs five points after it; its intervals assume that checkpoints scatter
+independently. A terminal shows cross-entropy and -ln RBP at the smallest k. Laws are stored in `fits`. `learning
+axis=D` follows each token of the text.
 """
 
 from rbpx.questions.registry import Analysis
