@@ -34,7 +34,7 @@ Grid = tuple[Request, Sequence[str] | None]
 Call = tuple[str, Sequence[Group], Request]
 """One question, the groups of runs that it is asked of, and the request."""
 
-Found = Sequence[Result] | RbpxError
+Outcome = Sequence[Result] | RbpxError
 """The results of a call, or the error that ended it."""
 
 
@@ -130,7 +130,7 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
     return calls, tokens_known
 
 
-def _found(calls: Sequence[Call]) -> list[Found]:
+def _found(calls: Sequence[Call]) -> list[Outcome]:
     """Runs the calls, those about one group in one process unless they exceed its share."""
     if not calls:
         return []
@@ -146,7 +146,7 @@ def _found(calls: Sequence[Call]) -> list[Found]:
     return [found[at] for at in range(len(calls))]
 
 
-def _kept(name: str, calls: Sequence[Call], found: Sequence[Found], none: str, required: bool) -> list[Result]:
+def _kept(name: str, calls: Sequence[Call], found: Sequence[Outcome], none: str, required: bool) -> list[Result]:
     """Stores the fits of a question and returns its results; `none` is the message where no group has enough sizes."""
     described, results = analysis(name), list[Result]()
     for each in found:
@@ -202,7 +202,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
 
 
 @contextmanager
-def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]:
+def processes_for(names: Sequence[str], request: Request) -> Iterator[None]:
     """Starts several processes for questions while the block lasts, if the store has enough runs to occupy them."""
 
     def prepare() -> None:
@@ -222,7 +222,7 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
-def _analyse_row(calls: Sequence[Call]) -> list[Found]:
+def _analyse_row(calls: Sequence[Call]) -> list[Outcome]:
     with evidence_kept() if len(calls) > 1 else nullcontext():
         return [_attempted(_analyse, *call) for call in calls]
 

@@ -15,13 +15,13 @@ from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.runs.points.losses import Pairs
 
 
-def said_of_families(pairs: Pairs, p: float) -> str:
+def families_sentence(pairs: Pairs, p: float) -> str:
     """Says whether the families share one curve, by the p-value of the test."""
     share = "do not share" if p < SIGNIFICANT else "may share"
     return f"{pairs.title}: the families {share} one curve (p = {p:.2g})."
 
 
-def line_of(
+def calibration_line(
     pairs: Pairs, family: str | None, calibration: Calibration | None, x: Sequence[float], curve: Curve | None = None
 ) -> Rows:
     """Returns points of a calibration between the least and the greatest x, with the 95 % band of new models.

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from rbpx.questions.result import Result
     from rbpx.runs.group import Group
 
-__all__ = ["Measured", "Question", "of_each"]
+__all__ = ["MeasuredRuns", "Question", "of_each"]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRuns:
     """The outcome of measuring for a question.
 
     Attributes:
@@ -52,8 +52,8 @@ class Question:
 
     answer: Answers
     select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
-    measure: Callable[[Request], Measured] | None = None
-    remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
+    measure: Callable[[Request], MeasuredRuns] | None = None
+    remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The sections of the list of verbs, in order."""
-GONE: Final[Mapping[str, str]] = {
+REMOVED: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
@@ -111,21 +111,21 @@ def analysis(name: str) -> Analysis:
     """Returns what one question declares."""
     folder = import_module(f"rbpx.questions.{name}")
     described: Analysis = folder.ANALYSIS
-    summary, page = taught(folder)
+    summary, page = summary_and_help(folder)
     return replace(described, summary=summary, help=page, in_report=described.in_report or described.draws)
 
 
-def refuse_gone(name: str) -> None:
+def refuse_removed(name: str) -> None:
     """Refuses a removed verb.
 
     Raises:
-        RbpxError: it is one of `GONE`.
+        RbpxError: it is one of `REMOVED`.
     """
-    if name in GONE:
-        raise RbpxError(f"{name} is no verb any more; in its place: {GONE[name]}")
+    if name in REMOVED:
+        raise RbpxError(f"{name} is no verb any more; in its place: {REMOVED[name]}")
 
 
-def taught(described: ModuleType) -> tuple[str, str]:
+def summary_and_help(described: ModuleType) -> tuple[str, str]:
     """Splits a module's docstring into its summary for the list of verbs and its `--help` page."""
     first, _, page = (described.__doc__ or "").partition("\n\n")
     return f"{first[:1].lower()}{first[1:].removesuffix('.')}", page.strip()

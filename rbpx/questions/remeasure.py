@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Again:
+class Rescorer:
     """Scores runs of one store again for a verb, and collects those that fail in `failures`."""
 
     verb: str
@@ -126,12 +126,12 @@ class Again:
 
 
 @contextmanager
-def measured_again(
+def rescorer(
     verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
-) -> Iterator[Again]:
+) -> Iterator[Rescorer]:
     """Prepares to score `n_runs` runs again, with progress shown under a title."""
     with GridProgress(title, n_runs, quiet=not processes.is_main) as progress, split_of(request, store) as split:
-        yield Again(verb, request, Reopener(store, processes), split, progress)
+        yield Rescorer(verb, request, Reopener(store, processes), split, progress)
 
 
 def name_of(run: Run) -> str:

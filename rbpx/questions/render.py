@@ -179,7 +179,7 @@ def rows_of(results: Sequence[Result]) -> list[Record]:
 
 def detailed_rows(results: Sequence[Result]) -> list[Record]:
     """Returns the full rows of results as they are printed."""
-    return [worded({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
+    return [with_status_label({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
 def plain_rows(results: Sequence[Result]) -> list[Record]:
@@ -197,13 +197,13 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     nested = {key for of in inner for key in of}
     lifted = [key for key in shown if key not in columns and key in nested]
     return [
-        worded({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
+        with_status_label({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
         | {key: plain(of.get(key)) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
 
 
-def worded(row: Record) -> Record:
+def with_status_label(row: Record) -> Record:
     """Adds the label of its status to a row."""
     return row | {"status_word": Status(row["status"]).label} if row.get("status") in list(Status) else row
 

@@ -18,7 +18,15 @@ from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import Reached, reach_over_forms
 from rbpx.laws.prediction.verdict import trend_doubts
-from rbpx.questions.emergence.laws import WindowsLaw, crossing, fit_joint, fit_windows, outside, over_forms, windows_law
+from rbpx.questions.emergence.laws import (
+    WindowsLaw,
+    average_crossing,
+    crossing,
+    fit_joint,
+    fit_windows,
+    outside,
+    windows_law,
+)
 from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
 from rbpx.runs.documents import text_ranks
@@ -119,7 +127,7 @@ def _emergence(
         far = [extrapolates and outside(each["ln_S"], law.fit.S) > 0 for each in found]
         over = reached(at) if any(far) else None
         each_of = zip(found, far, over or (), strict=False)
-        return [over_forms(each, law, of) if is_far else each for each, is_far, of in each_of] or found
+        return [average_crossing(each, law, of) if is_far else each for each, is_far, of in each_of] or found
 
     fits, laws = list[PowerLaw](), list[Record]()
     for at, n in enumerate(lengths):

@@ -163,7 +163,7 @@ def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
     return _at(share, ln_S, status, outside(ln_S.value, law.fit.S) > math.log(FAR))
 
 
-def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Reached) -> dict[str, Any]:
+def average_crossing(at: dict[str, Any], law: WindowsLaw, reached: Reached) -> dict[str, Any]:
     """Returns the crossing averaged over forms, for a law outside the sizes; `law` has the crossing of the law.
 
     Within the sizes all forms that fit reach a share at about the same size; in an extrapolation the form decides. ln_S

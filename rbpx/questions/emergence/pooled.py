@@ -61,7 +61,7 @@ _LARGEST_COUNT: Final = 1e6  # counts are scaled to it; only their proportions m
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class WindowCells:
     """The shares to fit.
 
     Attributes:
@@ -115,7 +115,7 @@ class Cells:
         np.divide(of_documents_N, independent_N, out=times_N, where=independent_N > 0)
         return np.maximum(times_N, 1.0)[self.length_C]
 
-    def values(self, theta_P: Floats, tau2: float) -> "Values":
+    def values(self, theta_P: Floats, tau2: float) -> "CellValues":
         """Returns ln(-ln p) about the law, to first order in p, so that it exists for a share of 0 too."""
         p_C, change_C = self.law(theta_P)
         if self.windows_C is None:
@@ -123,7 +123,9 @@ class Cells:
         else:
             variance_C = p_C * (1 - p_C) * self.excess_C / self.windows_C + tau2 * change_C**2
         change_BC = None if self.p_BC is None else (self.p_BC - self.p_C) / change_C
-        return Values(self, self.design_CP @ theta_P, (self.p_C - p_C) / change_C, change_C**2 / variance_C, change_BC)
+        return CellValues(
+            self, self.design_CP @ theta_P, (self.p_C - p_C) / change_C, change_C**2 / variance_C, change_BC
+        )
 
 
 Contrasts = dict[str, dict[str, float | None]]  # numbers that are 0 if the law holds, with interval and p, by name
@@ -136,7 +138,7 @@ def significant(contrasts: Contrasts, questions: int = 1) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class CellValues:
     """Values of ln(-ln p) of the cells, and tests of the law fitted to them.
 
     Attributes:
@@ -147,7 +149,7 @@ class Values:
         change_BC: the residuals of each replicate; None without replicates.
     """
 
-    cells: Cells
+    cells: WindowCells
     fitted_C: Floats
     residual_C: Floats
     weight_C: Floats
@@ -232,7 +234,7 @@ class Values:
 
 def _cells(
     S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_effective: float | None
-) -> tuple[Cells, NDArray[np.intp]]:
+) -> tuple[WindowCells, NDArray[np.intp]]:
     """Returns the shares that can be fitted, and the indices of their window lengths."""
     fits_MN = np.isfinite(p_MN) if windows_MN is not None else (p_MN > 0) & (p_MN < 1)
     used_N = (fits_MN & (p_MN > 0)).any(axis=0) & (fits_MN & (p_MN < 1)).any(axis=0)
@@ -244,10 +246,10 @@ def _cells(
         p_BC = p_BC if len(p_BC) >= MIN_REPLICATES else None
     windows_C = None if windows_MN is None else windows_MN[size_C, n_C]
     x_C, length_C = (np.log(S) - np.log(S).mean())[size_C], np.searchsorted(used, n_C)
-    return Cells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_effective), used
+    return WindowCells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_effective), used
 
 
-def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
+def _search(S: Floats, cells: WindowCells) -> tuple[Floats, float, Floats] | Status:
     """Returns the parameters, tau^2, and the counts at which both agree; or the status that says why there are none."""
     if len(np.unique(S)) < 3:
         return Status.too_few_sizes
@@ -272,7 +274,7 @@ def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
     return theta_P, tau2, count_C
 
 
-def _scatter(cells: Cells, theta_P: Floats, count_C: Floats) -> Scatter:
+def _scatter(cells: WindowCells, theta_P: Floats, count_C: Floats) -> Scatter:
     """Returns the scatter of the parameters, over documents (one Newton step for each replicate) and over models."""
     at = slopes(theta_P[None], cells.tally(cells.p_C[None], count_C))
     fisher_PP = np.linalg.inv(at.information_BPP[0])

@@ -22,7 +22,7 @@ _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published f
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class GroupLaws:
     """The laws of one group, and the evidence of each run; runs in order of S."""
 
     group: Group
@@ -33,7 +33,7 @@ class Laws:
     cells: tuple[Cell, ...] = ()  # of a frontier, one for each point
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupLaws:
     """Fits every requested law to one group of runs by every requested method."""
     k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())
@@ -42,17 +42,17 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         for method in request.method
         for law in fit_all(points, method, pins=request.pins, over=request.over)
     ]
-    return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
+    return GroupLaws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
-def fits_of(laws: Laws) -> list[Record]:
+def fit_rows(laws: GroupLaws) -> list[Record]:
     """Returns the rows of `fits`, each with the cells of its frontier."""
     of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
     own = {of: {"frontier": [cell.row() for cell in cells]} for of, cells in of_law.items()}
     return [fit_record(laws.group, law, laws.resamples, own.get((law.law, law.k))) for law in laws.laws]
 
 
-def rank_fits_of(laws: Laws) -> list[Record]:
+def rank_fit_rows(laws: GroupLaws) -> list[Record]:
     """Returns the two lognormal fits to the ranks of each run; the published one with the curves derived from it."""
     rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):

@@ -47,7 +47,7 @@ def check_routed(groups: Sequence[Group], request: Request) -> None:
         )
 
 
-def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def compare_size_laws(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Compares the two laws for every quantity of a group with enough models with experts.
 
     Nothing is stored, because each law is fitted to a part of the runs.

@@ -16,7 +16,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import neg_ln
-from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.questions.fit.sentences import by_methods
 from rbpx.runs.fits import Law
 from rbpx.runs.origin import from_shares
@@ -30,7 +30,7 @@ _KINDS: Final = {  # of figures
 }
 
 
-def figures(result: Laws) -> Iterator[Figure | Undrawn]:
+def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
     """Yields by method: -ln RBP_k at up to seven k, cross-entropy, other quantities if there are any, and residuals."""
     for method in dict.fromkeys(law.method for law in result.laws):
         by = "" if method is result.laws[0].method else f"-{method.value}"
@@ -46,7 +46,7 @@ def _kind(law: Law) -> str:
     return "rbp" if law.law == "rbp" else "cross_entropy" if law.law in _NATS else "others"
 
 
-def _figure(result: Laws, name: str, kind: str, laws: Sequence[Law]) -> Figure | Undrawn:
+def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Figure | Undrawn:
     group, (what, y) = result.group, _KINDS[kind]
     title = f"{what} against {group.axis.value}"
     if not laws:
@@ -72,7 +72,7 @@ def _series(law: Law) -> str:
     return str(law.k) if law.law == "rbp" else law_title(law.law, law.k)
 
 
-def _within(result: Laws, law: Law, at: int) -> Estimate:
+def _within(result: GroupLaws, law: Law, at: int) -> Estimate:
     """Returns the 95 % interval of a point over documents; empty if documents were not resampled."""
     if not result.evidence or result.cells or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate()
@@ -81,7 +81,7 @@ def _within(result: Laws, law: Law, at: int) -> Estimate:
     return estimate(law.fit.y[at], y_B[np.isfinite(y_B) & (y_B > 0)], result.group.n_effective, Recipe.expanded)
 
 
-def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
+def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
     group, title = result.group, "Residuals about the laws"
     known = [law for law in laws if law.fit.residuals_ln]  # those with numbers
     chosen = [law for law in known if law.law == "cross_entropy"]

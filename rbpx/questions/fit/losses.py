@@ -22,7 +22,7 @@ from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.prediction.verdict import SIGNIFICANT, missed_by_backtests
-from rbpx.questions.losses import line_of, loss_figure, said_of_families
+from rbpx.questions.losses import calibration_line, families_sentence, loss_figure
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group
@@ -54,7 +54,7 @@ CURVES: Final = View[Record](
 )  # fmt: skip
 
 
-def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def fit_loss_to_loss(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fits loss to loss; returns a row for each quantity and family, and one for all families."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     series = loss_pairs(connection, group, request)
@@ -167,7 +167,7 @@ def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
         if without := [f"{each:.3g} if {name[-1]} had none" for name, each in params["kappa_without_errors"].items()]:
             yield f"{pairs.title}: κ rests on errors that no data give; it is {', '.join(without)}."
         if params["shared"] is not None:
-            yield said_of_families(pairs, params["shared"]["p"])
+            yield families_sentence(pairs, params["shared"]["p"])
     if group.alone:
         asked = typed("predict", dataset=group.first.dataset, axis=group.on.value)
         yield f"{len(group.alone)} more are on {group.on.dataset} alone: {asked} foretells them."
@@ -182,7 +182,7 @@ def _figures(
         lines = [
             at
             for family, calibration, curve in drawn
-            for at in line_of(pairs, family, calibration, pairs.x_N[pairs.of(family)].tolist(), curve)
+            for at in calibration_line(pairs, family, calibration, pairs.x_N[pairs.of(family)].tolist(), curve)
         ]
         kappas = "; ".join(
             f"{family or pairs.families[0]} {interval_of(estimate_in(row, 'kappa'))}"

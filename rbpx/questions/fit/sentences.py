@@ -9,7 +9,7 @@ from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
-from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.runs.group import Group
 from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.status import Status
@@ -30,7 +30,7 @@ def by_methods(methods: Iterable[Method]) -> str:
     return ", ".join(_METHODS[method] for method in methods)
 
 
-def about(group: Group) -> str:
+def describe_runs(group: Group) -> str:
     """Describes what was measured in one line: models, tokens, documents, protocol and precision."""
     runs, first = group.runs, group.first
     sizes = list(dict.fromkeys(run.size for run in runs))
@@ -62,7 +62,7 @@ def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
     return first.get("rbp"), first.get("cross_entropy")
 
 
-def sentences(laws: Laws, rows: Sequence[Record]) -> Iterator[str]:
+def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
     """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
     if laws.group.n_sizes < 3:

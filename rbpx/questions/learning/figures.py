@@ -19,7 +19,7 @@ from rbpx.display.chart.figure import (
 from rbpx.display.view import View, decimal, magnitude, share, text
 from rbpx.display.vocabulary import short
 from rbpx.laws.learning.curves import FEWEST
-from rbpx.questions.learning.tables import NATS, Found
+from rbpx.questions.learning.tables import NATS, LearningRows
 from rbpx.runs.origin import from_shares, spelled
 from rbpx.store.store import Record
 
@@ -31,7 +31,7 @@ _LEFT: Final = View[Record]("left", text("share", "series"), magnitude("{x}", "x
 _WHEN: Final = "When cross-entropy falls, by the time of each token"
 
 
-def figures(parts: Sequence[Found]) -> Iterator[Figure | Undrawn]:
+def figures(parts: Sequence[LearningRows]) -> Iterator[Figure | Undrawn]:
     """Draws the figures of each group, and of the orders on each text; with several, each title names its group."""
     for at, found in enumerate(parts):
         for each in _figures(found):
@@ -39,7 +39,7 @@ def figures(parts: Sequence[Found]) -> Iterator[Figure | Undrawn]:
             yield named if len(parts) > 1 else each
 
 
-def _figures(found: Found) -> Iterator[Figure | Undrawn]:
+def _figures(found: LearningRows) -> Iterator[Figure | Undrawn]:
     if found.of("bin"):
         yield _spectrum(found)
         yield _slopes(found)
@@ -50,13 +50,13 @@ def _figures(found: Found) -> Iterator[Figure | Undrawn]:
         yield _left(found)
 
 
-def _tokens(found: Found) -> Origin:
+def _tokens(found: LearningRows) -> Origin:
     run_ids = [run.run_id for run in found.runs]
     of_runs = [spelled("learning_tokens", run_id=run_id, ties=found.group.ties.value) for run_id in run_ids]
     return Origin("\nUNION ALL\n".join(of_runs), tuple(run_ids))
 
 
-def _spectrum(found: Found) -> Figure:
+def _spectrum(found: LearningRows) -> Figure:
     rows = [row | {"time": f"{short(row['lo'])} to {short(row['hi'])}"} for row in found.of("bin")]
     largest = max(rows, key=lambda row: row["nats"] or 0.0)
     x, names = found.group.axis.value, tuple(row["time"] for row in rows)
@@ -70,7 +70,7 @@ def _spectrum(found: Found) -> Figure:
     )
 
 
-def _slopes(found: Found) -> Figure:
+def _slopes(found: LearningRows) -> Figure:
     axis, told = found.group.axis, [row["r2_sigmoid"] for row in found.of("world")]
     rows = [
         {"series": series, "x": (row["lo"] * row["hi"]) ** 0.5, "slope": row[key]}
@@ -89,7 +89,7 @@ def _slopes(found: Found) -> Figure:
     )
 
 
-def _left(found: Found) -> Figure:
+def _left(found: LearningRows) -> Figure:
     grid = [row["k"] for row in found.of("tokens")]
     k, axis = grid[len(grid) // 2], found.group.axis
     by_point = found.of("point", k=k)

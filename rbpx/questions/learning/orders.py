@@ -25,7 +25,7 @@ _FEWEST_TOKENS: Final = 20
 _FEWEST_POINTS: Final = 4  # of halves
 
 
-class Learned(NamedTuple):
+class TokenTimes(NamedTuple):
     """The times of the tokens of one training at one k.
 
     Attributes:
@@ -41,7 +41,7 @@ class Learned(NamedTuple):
     times: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, group: Group, tokens: Tokens, k: int) -> "Learned":
+    def of(cls, group: Group, tokens: Tokens, k: int) -> "TokenTimes":
         """Finds the times from the hits at one k."""
         hit_TM = (tokens.rank_MT <= k).T
         T = len(hit_TM)
@@ -51,7 +51,7 @@ class Learned(NamedTuple):
         return cls(group, tokens, T, tuple(times_of(part).lasting_M for part in parts))
 
 
-def orders(of_text: Sequence[Learned], k: int) -> tuple[Group, list[Record]] | None:
+def orders(of_text: Sequence[TokenTimes], k: int) -> tuple[Group, list[Record]] | None:
     """Compares the trainings on one text; returns one group and the rows, or None if no two trainings share tokens.
 
     There is a row for each pair (`_pair`); with three trainings or more also for each common factor of their orders,
@@ -76,7 +76,7 @@ def orders(of_text: Sequence[Learned], k: int) -> tuple[Group, list[Record]] | N
     return chosen[0].group, [{"kind": row["kind"], **same, **row} for row in rows]
 
 
-def _shared(of_text: Sequence[Learned]) -> list[Ints]:
+def _shared(of_text: Sequence[TokenTimes]) -> list[Ints]:
     """Returns where each has the tokens that all have, by first bytes, or by places and ids if bytes are unknown."""
     has_bytes = all((each.tokens.byte_M >= 0).all() for each in of_text)
     keys = [each.tokens.doc_M << 32 | each.tokens.byte_M if has_bytes else each.tokens.key_M for each in of_text]
@@ -84,7 +84,7 @@ def _shared(of_text: Sequence[Learned]) -> list[Ints]:
     return [np.searchsorted(key_M, kept) for key_M in keys]
 
 
-def _pair(one: Learned, other: Learned) -> list[Record]:
+def _pair(one: TokenTimes, other: TokenTimes) -> list[Record]:
     """Compares two trainings on the same text; empty if they share few tokens.
 
     one, other: their titles; name: both in short; relation: seeds (of one family and size), sizes (of one family), or
@@ -126,7 +126,7 @@ def _names(group: Group) -> tuple[str, ...]:
     return group.fixed_size or first.family, first.family, f"seed {group.runs[0].training_seed}", variant
 
 
-def _relation(one: Learned, other: Learned) -> str:
+def _relation(one: TokenTimes, other: TokenTimes) -> str:
     if one.group.first.family != other.group.first.family:
         return "families"
     of_size = one.group.first.size == other.group.first.size and one.group.fixed_size is not None

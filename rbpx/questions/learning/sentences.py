@@ -7,14 +7,14 @@ from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import short, spoken
 from rbpx.laws.names import Axis
-from rbpx.questions.learning.tables import CARRYING, Found
+from rbpx.questions.learning.tables import CARRYING, LearningRows
 from rbpx.status import Status
 from rbpx.store.store import Record
 
 _MOST: Final = 3  # texts in the answer
 
 
-def sentences(of_family: Sequence[Found], least: int) -> Iterator[str]:
+def sentences(of_family: Sequence[LearningRows], least: int) -> Iterator[str]:
     """Yields how many token ids of each text improve and what carries the fall; then slopes, forecasts and orders."""
     if parts := [_improvements(found) for found in of_family if found.of("group")]:
         left = [f"and {len(parts) - _MOST} more"] if len(parts) > _MOST else []
@@ -24,7 +24,7 @@ def sentences(of_family: Sequence[Found], least: int) -> Iterator[str]:
         yield from (f"{of}{said}" for said in _more(found))
 
 
-def _more(found: Found) -> Iterator[str]:
+def _more(found: LearningRows) -> Iterator[str]:
     for slope in found.of("slope_now"):
         yield _carriers(found, slope)
     for forecast in found.of("forecast"):
@@ -46,7 +46,7 @@ def _said(row: Record, key: str, digits: int = 3) -> str:
     return interval_of(estimate_in(row, key), digits)
 
 
-def _improvements(found: Found) -> str:
+def _improvements(found: LearningRows) -> str:
     (group,), tokens, text = found.of("group"), found.of("token"), found.group.title_of_text
     if not found.of("tokens"):
         return f"none can be followed on {text}: {Status(group['status']).remedy.rstrip('.')}"
@@ -62,7 +62,7 @@ def _improvements(found: Found) -> str:
     )
 
 
-def _carriers(found: Found, slope: Record) -> str:
+def _carriers(found: LearningRows, slope: Record) -> str:
     fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis}"
     moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy"
     most = max(found.of("carrier", by="history"), key=lambda row: row["share"] or 0)

@@ -25,7 +25,7 @@ from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
 
-class Found(NamedTuple):
+class LearningRows(NamedTuple):
     """The rows about a group, or about the orders in which several trainings learn tokens.
 
     Attributes:
@@ -195,7 +195,7 @@ OF_KIND: Final = (
 """The kind of rows, the title and the columns of each table, in order."""
 
 
-def tables(found: Found, top: int) -> Iterator[Table]:
+def tables(found: LearningRows, top: int) -> Iterator[Table]:
     """Yields the tables of one group, or of the orders on one text, those with rows."""
     about, axis = found.about, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))

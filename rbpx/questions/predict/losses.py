@@ -21,15 +21,15 @@ from rbpx.laws.power.predictor import outside
 from rbpx.laws.prediction.calibration import widened
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.questions.losses import line_of, loss_figure, said_of_families
+from rbpx.questions.losses import calibration_line, families_sentence, loss_figure
 from rbpx.questions.predict.rows import (
     LAW,
     STATUS,
     TESTED,
+    answer_sentence,
     backtest,
-    predicted,
-    said_of_answer,
-    tested,
+    backtest_summary,
+    predicted_columns,
     title_of,
     value_in,
     values,
@@ -55,7 +55,7 @@ PREDICTIONS: Final = View[Record](
     magnitude("x", "x", means="what the model shows on the other text"),
     text("by", "method", spare=4),
     text("fitted", "family", spare=2),
-    predicted(in_digits(4)),
+    predicted_columns(in_digits(4)),
     TESTED,
     magnitude("outside", "beyond", means="how many times outside what was measured", spare=6),
     STATUS,
@@ -63,7 +63,7 @@ PREDICTIONS: Final = View[Record](
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
+class CalibrationPrediction:
     """One quantity, predicted from the models of one family or of all.
 
     Attributes:
@@ -90,7 +90,7 @@ class Foretold:
         return {"law": self.pairs.law, "family": family, "k": self.pairs.k, "x_k": self.pairs.x_k, "n_fitted": n}
 
 
-def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
@@ -104,7 +104,7 @@ def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
     )
 
 
-def _of(pairs: Pairs, request: Request) -> list[Foretold]:
+def _of(pairs: Pairs, request: Request) -> list[CalibrationPrediction]:
     """Predicts by the family of each model where it has enough points, and by all families."""
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
@@ -121,7 +121,7 @@ def _of(pairs: Pairs, request: Request) -> list[Foretold]:
 
 def _by(
     pairs: Pairs, family: str | None, targets: _Targets, own: Sequence[str], shared: SharedTest | None = None
-) -> Foretold:
+) -> CalibrationPrediction:
     of_N, several = pairs.of(family), family is None and len(pairs.families) > 1
     x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
@@ -147,7 +147,7 @@ def _by(
             told.append(row)
     at = {"method": SHARED if several else COMBINED, "S": None}
     backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
-    return Foretold(pairs, family, calibration, shared, told, backtests)
+    return CalibrationPrediction(pairs, family, calibration, shared, told, backtests)
 
 
 def _doubts(
@@ -165,22 +165,22 @@ def _doubts(
     return doubts
 
 
-def _told(found: Sequence[Foretold]) -> list[Record]:
-    return [of.names | tested(of.tests) | row for of in found for row in of.told]
+def _told(found: Sequence[CalibrationPrediction]) -> list[Record]:
+    return [of.names | backtest_summary(of.tests) | row for of in found for row in of.told]
 
 
-def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
+def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
     rows = _told(found)
     if rows:
         yield PREDICTIONS.table(
             "Predictions from another loss", rows, group.title, brief=lambda row: row["method"] == COMBINED
         )
     note = " ".join(dict.fromkeys(of.pairs.of_guessing for of in found if of.pairs.of_guessing))
-    backtests = [of.names | tested(of.tests) for of in found]
+    backtests = [of.names | backtest_summary(of.tests) for of in found]
     yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
 
 
-def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
+def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[str]:
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
@@ -194,13 +194,13 @@ def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
             "type what it shows there: x=2.9."
         )
-    yield from said_of_answer(told, subject)
+    yield from answer_sentence(told, subject)
     for of in found:
         if of.shared is not None:
-            yield said_of_families(of.pairs, of.shared.p)
+            yield families_sentence(of.pairs, of.shared.p)
 
 
-def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure | Undrawn]:
+def _figures(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):
@@ -215,5 +215,5 @@ def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure |
         for of in laws:
             x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.told)]
             if of.family or len(pairs.families) == 1 or len(laws) == 1:
-                lines += line_of(pairs, of.family, of.calibration, x)
+                lines += calibration_line(pairs, of.family, of.calibration, x)
         yield loss_figure(pairs, lines, told, f"{len(told)} are foretold", caption, origin)

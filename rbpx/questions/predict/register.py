@@ -19,7 +19,7 @@ from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
-__all__ = ["registering", "said_by", "select", "targets_of"]
+__all__ = ["forecast_rows", "forecast_writer", "select", "targets_of"]
 
 _LOGGER = logging.getLogger(__name__)
 _SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "status", "weights", "fit_id")  # of a row
@@ -60,14 +60,14 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     return groups
 
 
-def said_by(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
+def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
     """Returns the predictions of a forecast from the averaged answers of a law, with the runs of its row of `fits`."""
     rests_on = {"n_points": n_points, "run_ids": fit["run_ids"], "points_hash": digest(points)}
     answers = (row for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED))
     return [{name: row.get(name) for name in _SAID} | rests_on for row in answers]
 
 
-def registering(
+def forecast_writer(
     request: Request, group: Group, of_laws: Iterable[Sequence[Record]]
 ) -> Callable[[Store], object] | None:
     """Returns a function that writes the predictions as a forecast (`Result.then`); None without `register`."""

@@ -51,7 +51,7 @@ def values(y: Estimate) -> Record:
     return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
 
 
-def left_out(n_targets: int, joint: bool) -> float:
+def tail_probability(n_targets: int, joint: bool) -> float:
     """Returns the probability outside of each interval; joint intervals hold together with 95 % (Bonferroni)."""
     return (1 - LEVEL) / (n_targets if joint else 1)
 
@@ -61,12 +61,12 @@ def value_in(row: Record) -> Estimate:
     return Estimate(*(row.get(name) for name in _VALUES))
 
 
-def moves(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
+def influence_keys(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
     """Returns how far a prediction moves at most if one run is left out, and which run."""
     return {} if moved is None else {"moved": sign * moved.share, "moved_by": labels[moved.by]}
 
 
-def constants(
+def fixed_parameter_rows(
     pinned: Sequence[FixedParameter],
     now: Sequence[Record],
     smallest: float,
@@ -95,7 +95,7 @@ def constants(
                 yield {"kind": "constant", **at, **about, **by_name(at=value)}
 
 
-def tested(backtests: Iterable[Record]) -> Record:
+def backtest_summary(backtests: Iterable[Record]) -> Record:
     """Returns the mean |error| of backtests, and how many of how many intervals held; None without any."""
     rows = list(backtests)
     held = [row["held"] for row in rows if row["held"] is not None]
@@ -104,7 +104,7 @@ def tested(backtests: Iterable[Record]) -> Record:
     return {"mean_error": float(np.mean(errors)) if errors else None, **inside}
 
 
-def said_of_moves(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
+def influence_sentence(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
     """Says for each law how far its farthest prediction moves if one run is left out."""
     farthest = [max(rows, key=lambda row: float(row["beyond"])) for rows in answers if rows]
     moving = [row for row in farthest if row["moved"]]
@@ -119,13 +119,13 @@ def title_of(row: Record) -> str:
     return law_title(row["law"], row["k"])
 
 
-def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
+def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
     """Yields a sentence about the first prediction of cross-entropy, else of another law.
 
     It gives the value with its interval, how far to trust it, and how its backtests did.
 
     Args:
-        answers: rows of predictions, each with the keys of `tested`.
+        answers: rows of predictions, each with the keys of `backtest_summary`.
         subject: names what is predicted; by default the law at its size and tokens.
     """
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *headline(row["law"], row["k"])))
@@ -150,7 +150,7 @@ def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] |
     yield f"{what} will be {_between(row)}; {trust}; {tests}."
 
 
-def said_without(rows: Iterable[Record], n: int) -> str:
+def without_largest_clause(rows: Iterable[Record], n: int) -> str:
     """Ends a sentence with the first prediction without the n largest runs; empty where there is none."""
     row = next((row for row in rows if row["y"] is not None), None)
     them = "it" if n == 1 else "them"
@@ -183,7 +183,7 @@ TESTED: Final[Sequence[Column[Record]]] = (
 S: Final[Column[Record]] = magnitude("S", "S")
 
 
-def predicted(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
+def predicted_columns(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
     """Returns the columns of a predicted value."""
     return with_ends("predicted", key, value_in, how)
 
@@ -196,7 +196,7 @@ def prediction_tables(
     Args:
         title: of the first table.
         rows: all predictions.
-        answers: the averaged ones, with the keys of `tested`.
+        answers: the averaged ones, with the keys of `backtest_summary`.
         about: the group.
         forms: those that have weights.
     """
@@ -207,13 +207,13 @@ def prediction_tables(
 
     D: Column[Record] = magnitude("D", "D")
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
-    yield View("predictions", LAW, at, predicted(short), TESTED, STATUS).table(title, answers, about)
+    yield View("predictions", LAW, at, predicted_columns(short), TESTED, STATUS).table(title, answers, about)
     yield View(
         "methods",
         LAW,
         text("by", "method"),
         at,
-        predicted(short),
+        predicted_columns(short),
         magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
         text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
         STATUS,
@@ -234,10 +234,10 @@ GIVEN: Final = View[Record](
     ),
     S,
     magnitude("D", "D", spare=3),
-    predicted(short),
+    predicted_columns(short),
 )
 
 
-def given_table(rows: Sequence[Record], about: str) -> list[Table]:
+def fixed_parameter_table(rows: Sequence[Record], about: str) -> list[Table]:
     """Returns the table of fixed parameters, if there are any."""
     return [GIVEN.table("What the given constants do", rows, about)] if rows else []

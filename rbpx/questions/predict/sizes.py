@@ -17,7 +17,15 @@ from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_f
 from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, tokens_off
 from rbpx.laws.priors import Given
-from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
+from rbpx.questions.predict.rows import (
+    backtest,
+    fixed_parameter_rows,
+    influence_keys,
+    prediction,
+    tail_probability,
+    title_of,
+    values,
+)
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
@@ -26,7 +34,7 @@ from rbpx.store.store import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Foresight:
+class LawPrediction:
     """The predictions and backtests of one quantity.
 
     Attributes:
@@ -55,7 +63,7 @@ class Foresight:
         return title_of(self.rows[0])
 
 
-def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> Foresight:
+def predict_law(group: Group, points: Points, request: Request, targets: Sequence[float]) -> LawPrediction:
     """Predicts one quantity by the average over forms, by each form and by each method.
 
     All predictions have the statuses of the averaged one, as they use the same points; without it, those of the law.
@@ -71,7 +79,7 @@ def foresee(group: Group, points: Points, request: Request, targets: Sequence[fl
         told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
-    return Foresight(laws[first], m, fits[first], fits, [named | row for row in rows])
+    return LawPrediction(laws[first], m, fits[first], fits, [named | row for row in rows])
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
@@ -91,7 +99,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
         return None, []
     answers, combined, tests = found
     moved, labels = moved_most(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
-    combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
+    combined = [row | influence_keys(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
         others = _combined(law, len(S), targets, [Given(held)] if held else [], request.joint)
@@ -99,7 +107,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
 
     m = _n_smaller(law, S, combined[0]["reasons"])
     without = _combined(law, m, targets, given, request.joint) if m else None
-    beside = constants(pinned, combined, min(map(abs, y)), refit)
+    beside = fixed_parameter_rows(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
     if without is not None:
         about = {"method": WITHOUT_LARGEST, "n_fitted": m}
@@ -127,7 +135,7 @@ def _combined(
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
     """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
-    answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
+    answers = average_forms(S, y, targets, given, p=tail_probability(len(targets), joint))
     if answers is None:
         return None
     tests, rows = backtest_over_forms(S, y, given), []

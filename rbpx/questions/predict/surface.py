@@ -28,19 +28,19 @@ from rbpx.laws.surface.averaged import (
 from rbpx.laws.surface.checks import HeldOut, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_given
-from rbpx.questions.predict.register import registering, said_by
+from rbpx.questions.predict.register import forecast_rows, forecast_writer
 from rbpx.questions.predict.rows import (
-    constants,
-    given_table,
-    left_out,
-    moves,
+    answer_sentence,
+    backtest_summary,
+    fixed_parameter_rows,
+    fixed_parameter_table,
+    influence_keys,
+    influence_sentence,
     prediction,
     prediction_tables,
-    said_of_answer,
-    said_of_moves,
-    said_without,
-    tested,
+    tail_probability,
     values,
+    without_largest_clause,
 )
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
@@ -81,36 +81,37 @@ def _least_bic(fits: Sequence[Surface]) -> Surface:
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 
-def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
     """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
         laws = [_fitted(group, trained, request) for trained in quantities]
     rows = [list(_rows(group, of, request)) for of in laws]
     answers = [
-        [row | tested(_of(own, "backtest", COMBINED)) for row in _of(own, "prediction", COMBINED)] for own in rows
+        [row | backtest_summary(_of(own, "backtest", COMBINED)) for row in _of(own, "prediction", COMBINED)]
+        for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
     every, first = [row for own in rows for row in own], [row for own in answers for row in own]
     said = [
-        *said_of_answer(first),
+        *answer_sentence(first),
         *said_of_runs(group, quantities),
-        *said_of_moves(answers),
+        *influence_sentence(answers),
         *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
     ]
     tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
     registered = (
-        said_by(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
+        forecast_rows(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
         for own, of in zip(rows, laws, strict=True)
     )
     return Result(
         [group],
         alike([*every, *outlier_rows(group, quantities)]),
-        [*tables, *given_table(_of(every, "constant"), group.title)],
+        [*tables, *fixed_parameter_table(_of(every, "constant"), group.title)],
         said,
         fits=[fit for of in laws for fit in of.records.values()],
         notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
-        then=registering(request, group, registered),
+        then=forecast_writer(request, group, registered),
     )
 
 
@@ -121,7 +122,7 @@ def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Re
 def _said_without(rows: Sequence[Record], trained: Trained) -> Iterator[str]:
     off = said_of_largest(trained)
     if off is not None:
-        yield f"{off}{said_without(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
+        yield f"{off}{without_largest_clause(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
 
 
 def _points(trained: Trained) -> list[list[float]]:
@@ -153,12 +154,12 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
         others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone]
-        told = predict_over_forms(others, targets, of.budgets, p=left_out(len(targets), request.joint))
+        told = predict_over_forms(others, targets, of.budgets, p=tail_probability(len(targets), request.joint))
         return [values(answer.y.times(sign)) for answer in told]
 
     found = list(_predictions(group, of, targets, request.joint))
     now = [row for row in found if row["method"] == COMBINED]
-    beside = constants(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
+    beside = fixed_parameter_rows(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
     named |= {"law": of.trained.law, **group.names(), "k": of.trained.k, "n_fitted": best.n_points}
     given = ({"method": COMBINED} | row for row in beside)
@@ -173,7 +174,7 @@ def _predictions(
     """Yields at each point the averaged prediction, then that of each form with the same statuses."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    told = predict_over_forms(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
+    told = predict_over_forms(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
     answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
@@ -182,7 +183,7 @@ def _predictions(
         reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
         at = {"S": S, "D": D, "beyond": beyond} | ({"n_joint": len(targets)} if joint else {})
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
-        own |= moves(moved, labels, sign)
+        own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
             yield {"method": form} | prediction(at | values(y.times(sign)), reasons)
@@ -195,7 +196,7 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
     runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
     fits = [fit_given(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
-    p = left_out(len(now), request.joint)
+    p = tail_probability(len(now), request.joint)
     for row, answer in zip(now, predict_over_forms(fits, request.points_to_predict(), budgets, p=p), strict=True):
         at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row}
         at |= values(answer.y.times(of.trained.sign))

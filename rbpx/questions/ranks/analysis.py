@@ -22,7 +22,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.questions.ranks.closure import LEAST_SIZES, closure_of
-from rbpx.questions.ranks.compare import PAPER, Counted, Rival, compare, counted
+from rbpx.questions.ranks.compare import PAPER, DocumentRanks, Rival, compare, ranks_by_document
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.fits import power_law_of, rank_fit_record, record_of
 from rbpx.runs.group import Group
@@ -64,7 +64,7 @@ class Ranks:
     totals: Sequence[Record]
     derived: Sequence[tuple[Record, PowerLaw, PowerLaw]]
     trends: Sequence[Record]
-    counted: Sequence[Counted]
+    counted: Sequence[DocumentRanks]
     closure: Sequence[Record]
 
     @property
@@ -79,7 +79,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    of_runs = [counted(each, group.n_documents) for each in counts]
+    of_runs = [ranks_by_document(each, group.n_documents) for each in counts]
     # Not in threads: the steps are so small that threads would mostly wait for the interpreter's lock.
     rivals = [
         compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_effective)

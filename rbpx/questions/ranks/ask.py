@@ -31,7 +31,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
-from rbpx.questions.ranks.closure import off
+from rbpx.questions.ranks.closure import relative_error
 from rbpx.questions.ranks.compare import PAPER
 from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
@@ -99,7 +99,13 @@ CHOSEN: Final = View[Record](
     magnitude("measured", "measured"),
     with_ends("predicted", "predicted", None, short, "from the smaller sizes; interval over documents and models"),
     error("error", "error"),
-    error("separate", "error_separate", lambda row: off(row, "separate"), "error of a law of this quantity alone", 1),
+    error(
+        "separate",
+        "error_separate",
+        lambda row: relative_error(row, "separate"),
+        "error of a law of this quantity alone",
+        1,
+    ),
     text("inside", "inside", lambda row: "yes" if row["inside"] else "no"),
     text("scored", "scored", lambda row: "yes" if row["scored"] else "no", "whether it counts"),
 )

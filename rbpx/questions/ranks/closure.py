@@ -32,7 +32,7 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.quadrature import places_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, mixed
-from rbpx.questions.ranks.compare import Counted, ratio
+from rbpx.questions.ranks.compare import DocumentRanks, ratio
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.fits import fit_points, largest_standing, power_law_of
 from rbpx.runs.group import Group
@@ -60,7 +60,7 @@ class Sizes:
     """
 
     S_N: Floats
-    counted: Sequence[Counted]
+    counted: Sequence[DocumentRanks]
     ln_y_NY: Floats
     ln_sd_NY: Floats
     V: int
@@ -92,7 +92,7 @@ def closure_of(
     k_grid: Sequence[int],
     evidence: Sequence[Evidence],
     points: Sequence[Points],
-    counted: Sequence[Counted],
+    counted: Sequence[DocumentRanks],
     weights_BD: Floats | None,
 ) -> Iterator[Record]:
     """Fits every form to the smaller sizes of a group, and tests its predictions of the largest.
@@ -247,7 +247,7 @@ def _held(
         )
         said |= {"separate": float(separate_Y[at]) if np.isfinite(separate_Y[at]) else None}
         inside = said["predicted_lo"] <= measured <= said["predicted_hi"]
-        yield said | {"inside": inside, "error": off(said, "predicted")}
+        yield said | {"inside": inside, "error": relative_error(said, "predicted")}
 
 
 def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
@@ -287,7 +287,7 @@ def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[in
     }
 
 
-def off(held: Record, by: str) -> float | None:
+def relative_error(held: Record, by: str) -> float | None:
     """Returns the relative error of one prediction of a quantity; None where there is no prediction."""
     return None if held[by] is None else float(held[by] / held["measured"] - 1)
 
@@ -304,7 +304,7 @@ def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
 
 
-def _residuals(sizes: Sizes, own: FormFit, of: Counted) -> Iterator[Record]:
+def _residuals(sizes: Sizes, own: FormFit, of: DocumentRanks) -> Iterator[Record]:
     """Yields observed over expected tokens in bins of ranks, at the largest size, for the form fitted to that size.
 
     The interval of the ratio is over documents; it is None where the form expects no tokens.

@@ -28,7 +28,7 @@ _TOKENS: Final = "tokens"
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class DocumentRanks:
     """The ranks of one run.
 
     Attributes:
@@ -45,11 +45,11 @@ class Counted:
         return np.asarray(self.tokens_DR.sum(axis=0), np.float64)
 
 
-def counted(counts: pa.Table, n_documents: int) -> Counted:
+def ranks_by_document(counts: pa.Table, n_documents: int) -> DocumentRanks:
     """Puts the columns doc_id, rank and n_tokens of `document_ranks` into a matrix."""
     rank_R, column = distinct_ranks(counts["rank"].to_numpy())
     doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    return Counted(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
+    return DocumentRanks(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Rival:
 
 
 def compare(
-    of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
+    of: DocumentRanks, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
 ) -> dict[str, Rival]:
     """Fits `lognormal_paper` and every distribution over 1..V to one run, in that order.
 

@@ -33,8 +33,8 @@ from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks
-from rbpx.questions.ranks.closure import off
-from rbpx.questions.ranks.compare import PAPER, Counted
+from rbpx.questions.ranks.closure import relative_error
+from rbpx.questions.ranks.compare import PAPER, DocumentRanks
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.group import Run
 from rbpx.runs.origin import from_fits, from_shares, spelled
@@ -124,7 +124,7 @@ def _distribution(ranks: Ranks) -> Figure:
     )
 
 
-def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
+def _binned(run: Run, of: DocumentRanks, edges: Sequence[int]) -> Iterator[Record]:
     """Yields the number of tokens of a run in bins of ranks, and their share divided by the number of ranks."""
     in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
@@ -158,11 +158,14 @@ def _errors(ranks: Ranks, title: str) -> Figure:
     held = [row for row in of_k if row["form"] == drawn_forms[0]]
     said = [row for row in of_k if row["form"] in drawn_forms]
     said += [
-        row | {"form": "separate laws", "predicted": row["separate"], "error": off(row, "separate")}
+        row | {"form": "separate laws", "predicted": row["separate"], "error": relative_error(row, "separate")}
         for row in held
         if row["separate"] is not None
     ]
-    band = [{"k": row["k"], "lo": off(row, "predicted_lo"), "hi": off(row, "predicted_hi")} for row in held]
+    band = [
+        {"k": row["k"], "lo": relative_error(row, "predicted_lo"), "hi": relative_error(row, "predicted_hi")}
+        for row in held
+    ]
     x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
     return drawn(
         _ERRORS.table(title, said),

@@ -91,7 +91,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     return laws
 
 
-def compute(trained: Trained) -> str:
+def C_label(trained: Trained) -> str:
     """Says what C is: as sources state it, 6 S D, or a mixture."""
     n, all_of_them = trained.n_stated, len(trained.members)
     if n == 0:
@@ -118,7 +118,7 @@ def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
 
     lowest = envelope(runs, C_N=C_N)
     return {
-        "isoflop": by_parabola(flops_as_stated(trained) or flops_used(trained.members), C_N, compute(trained)),
+        "isoflop": by_parabola(flops_as_stated(trained) or flops_used(trained.members), C_N, C_label(trained)),
         "isoflop_with_head": with_head and by_parabola(with_head, runs.D_N * with_head(runs.S_N), "6 N D"),
         "envelope": {"law": lowest.law and flat(vars(lowest.law)), "n_budgets": len(lowest.C)},
     }

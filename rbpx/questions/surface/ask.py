@@ -33,7 +33,7 @@ from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import Cell as Swept
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
+from rbpx.questions.surface.analysis import C_label, FormFit, SurfaceLaw, analyse
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
@@ -122,7 +122,7 @@ def _tables(
     if cells:
         yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
-        C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
+        C = " or ".join(dict.fromkeys(C_label(law.trained) for law in laws))
         yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
 
 

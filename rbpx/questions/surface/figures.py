@@ -31,7 +31,7 @@ from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
 from rbpx.laws.power.predictor import outside
 from rbpx.laws.surface.surface import optima
-from rbpx.questions.surface.analysis import SurfaceLaw, compute
+from rbpx.questions.surface.analysis import C_label, SurfaceLaw
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.surfaces import flops_as_stated, flops_used
 from rbpx.runs.select.trainings import TrainingGroup
@@ -149,7 +149,7 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
         ISOFLOP.table(title, [*ran, *minima]),
         Chart(*_scales(law), (line(curves), points(rows=ran), *([ring] if minima else [])), "budget", height=340),
         f"{least or 'no minimum lies between sizes'}.",
-        f"Runs of each budget, C as {compute(law.trained)}, interpolated in ln D between two runs of a size, with a "
+        f"Runs of each budget, C as {C_label(law.trained)}, interpolated in ln D between two runs of a size, with a "
         "parabola in ln S; rings: minima.",
         origin,
     )
@@ -183,6 +183,6 @@ def _optimum(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure 
             "shown",
         ),
         f"The best size goes from {' to '.join(ends)}.",
-        f"Line and 95 % band: by the surface, C as {compute(law.trained)}; points: minima of the IsoFLOP parabolas.",
+        f"Line and 95 % band: by the surface, C as {C_label(law.trained)}; points: minima of the IsoFLOP parabolas.",
         origin,
     )

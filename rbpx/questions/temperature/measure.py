@@ -8,19 +8,19 @@ import pyarrow.compute as pc
 
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.questions.question import Measured
+from rbpx.questions.question import MeasuredRuns
 from rbpx.runs.group import Run
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
-    from rbpx.questions.remeasure import Again
+    from rbpx.questions.remeasure import Rescorer
 
 _SAME_NATS: Final = 1e-2  # tolerated difference from the stored cross-entropy, as in 16 bits on another machine
 
 
-def measure(request: Request) -> Measured:
+def measure(request: Request) -> MeasuredRuns:
     """Measures the selected runs whose losses the store lacks; a run that fails does not stop the others.
 
     Raises:
@@ -33,24 +33,22 @@ def measure(request: Request) -> Measured:
     missing = [run for run in runs.values() if not store.beside_file("temperatures", run.run_id).is_file()]
     done = tuple(run_id for run_id in runs if run_id not in {run.run_id for run in missing})
     if not missing:
-        return Measured(done, ())
+        return MeasuredRuns(done, ())
 
     from rbpx.measure.distributed import init_process_group
-    from rbpx.questions.remeasure import measured_again
+    from rbpx.questions.remeasure import rescorer
 
     processes = init_process_group(request.device.value)
     # Sorted by model, so that each is loaded once for all of its texts.
     missing.sort(key=lambda run: (run.family, run.non_embedding_params, run.size, str(run.revision), str(run.dtype)))
     missing = processes.broadcast(missing)  # all must agree, or some would wait for runs that others skip
     store.prepare()
-    with measured_again(
-        "temperature", "losses at other temperatures", len(missing), request, store, processes
-    ) as again:
+    with rescorer("temperature", "losses at other temperatures", len(missing), request, store, processes) as again:
         new = [run.run_id for run, _ in again.each(missing, partial(_measure, again))]
-    return Measured((*done, *new), tuple(again.failures))
+    return MeasuredRuns((*done, *new), tuple(again.failures))
 
 
-def _measure(again: "Again", run: Run) -> tuple[None, str]:
+def _measure(again: "Rescorer", run: Run) -> tuple[None, str]:
     from rbpx.measure.temperatures import measure_temperatures
 
     store, processes = again.reopener.store, again.reopener.processes
