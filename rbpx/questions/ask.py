@@ -88,7 +88,7 @@ def answer_all(
     Args:
         names: the questions.
         grids: the runs.
-        required: the questions for which it is an error if no group has enough sizes for a law.
+        required: the questions that must find enough sizes for a law.
         is_asked: whether a question is asked about a selected group.
     """
     asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
@@ -131,7 +131,7 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
 
 
 def _found(calls: Sequence[Call]) -> list[Outcome]:
-    """Runs the calls, those about one group in one process unless they exceed its share."""
+    """Runs the calls; those about one group run in one process unless they exceed its share."""
     if not calls:
         return []
     keys = [at if analysis(name).across else groups[0].key for at, (name, groups, _) in enumerate(calls)]
@@ -203,7 +203,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
 
 @contextmanager
 def processes_for(names: Sequence[str], request: Request) -> Iterator[None]:
-    """Starts several processes for questions while the block lasts, if the store has enough runs to occupy them."""
+    """Starts processes for questions while the block lasts, if the store has enough runs."""
 
     def prepare() -> None:
         with connected(request):
@@ -235,7 +235,6 @@ def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Resul
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    """Merges grids whose requests differ only in what they select, so that a question across groups sees all runs."""
     together: list[list[Grid]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
@@ -253,6 +252,5 @@ def _question(request: Request) -> Request:
 
 
 def _suits(question: Analysis, group: Group) -> bool:
-    """Whether a group has the sizes and the tokens that a question needs."""
     has_tokens = group.is_measured or not question.tokens
     return has_tokens and (question.small or len(group.runs) >= question.sizes)

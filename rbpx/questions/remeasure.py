@@ -68,13 +68,13 @@ class Rescorer:
         shows: bool = True,
         alone: bool = False,
     ) -> tuple[Found, str]:
-        """Scores documents of a run again; returns the result and a text with the number and speed of tokens.
+        """Scores documents of a run again; returns the result, and the number and speed of tokens as text.
 
         Args:
             run: the run.
-            choose: picks the documents to score.
+            choose: picks the documents.
             how: scores windows.
-            dtype: the precision to load the model in; None for that of the run.
+            dtype: the precision; None for that of the run.
             shows: whether to show a progress bar.
             alone: whether each window is a batch of its own, so that results do not depend on other windows.
 

@@ -68,7 +68,6 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
 
 
 def _title(name: str, result: Result) -> str:
-    """Returns the title of the groups of a result; empty for a file."""
     across = analysis(name).across
     return "; ".join(dict.fromkeys(each.title_of_family if across else each.title for each in result.groups))
 
@@ -209,7 +208,6 @@ def with_status_label(row: Record) -> Record:
 
 
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    """Yields the scalars in nested mappings, by key."""
     for key, each in value.items() if isinstance(value, dict) else ():
         yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list | tuple) else [(key, each)]
 

@@ -193,7 +193,6 @@ def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
 
 
 def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
-    """Yields the runs of the largest budget, predicted from smaller ones."""
     nearest = min(foretold, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
     for test in () if nearest is None else nearest.held_out:
         off = in_sd(test.predicted, test.measured)
@@ -255,7 +254,6 @@ def _smaller(of: Decision, best: Record) -> Iterator[Record]:
 
 
 def _said(of: Decision, asks: bool) -> Iterator[str]:
-    """Yields the answer, then other findings; with next= the runs to train next come first."""
     (about,), following = of.of_kind("runs"), [*_said_of_next(of, asks)]
     yield from following if asks else ()
     if Status.collinear_design.value in about["reasons"]:

@@ -86,7 +86,6 @@ def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
 def _counted(
     n_documents: int, doc_T: Integers, rank_T: Floats, k: int, lengths: Sequence[int]
 ) -> tuple[tuple[Floats, Floats], list[Record]]:
-    """Returns windows of hits and all windows by document, and the share that their dependence predicts by length."""
     n_D, hit_T = np.bincount(doc_T, minlength=n_documents), rank_T <= k
     rho_L, rbp = autocorrelation(hit_T, n_D, max(*lengths, *LAGS)), float(hit_T.mean())
     at = {f"autocorrelation_{lag}": float(rho_L[lag - 1]) for lag in LAGS}
@@ -155,7 +154,6 @@ def _emergence(
 
 
 def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> WindowsLaw:
-    """Adds the warnings about exponent and documents to a law that has numbers."""
     alpha, reasons = law.fit.alpha, [law.fit.status, *law.reasons]
     if alpha.value is not None:
         reasons += [*more, *trend_doubts(alpha.value, alpha.lo, alpha.hi)]

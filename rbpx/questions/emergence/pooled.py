@@ -1,20 +1,19 @@
 """Fits the pooled law of emergence to counts of windows: one exponent for all window lengths, a constant for each.
 
 p_{N,k} = exp(-C_N S^(-alpha)). Dependent hits make C_N grow more slowly than N; the joint law C N S^(-alpha) turns that
-into a steeper exponent where the small sizes lack their long windows. Counts are fitted and not logarithms, because a
-size without a window of N hits is informative but has no ln(-ln p).
+into a steeper exponent where the small sizes lack their long windows. Counts are fitted, because a size without a
+window of N hits is informative but has no ln(-ln p).
 
-Search. The variance of a share p of n windows is p (1 - p) d_N / n + tau^2 (p ln p)^2. d_N is the variance over
-documents relative to that of independent windows, from the replicates, one for each window length, at least 1; tau is
-the standard deviation of the models in ln(-ln p), by moments. Parameters and tau are found in turns. Wrong weights bias
-neither the estimate nor its interval, which takes the documents from fits to their replicates (one Newton step, at
-fixed weights) and the models from the scatter of the sizes (`rbpx.laws.counts.passing`).
+Search. The variance of a share p of n windows is p (1 - p) d_N / n + tau^2 (p ln p)^2. d_N, at least 1, is the variance
+over documents relative to that of independent windows, one for each window length; tau is the standard deviation of the
+models in ln(-ln p), by moments. Parameters and tau are found in turns. The interval takes the documents from one Newton
+step for each replicate at fixed weights, and the models from the scatter of the sizes (`rbpx.laws.counts.passing`), so
+wrong weights do not bias it.
 
 Tests. Each is a linear function of the values ln(-ln p) of the cells. Errors at one size are correlated to an unknown
-degree, since windows of different N are of the same model on the same tokens. So errors are summed within a size, and
-only these sums are taken to be independent. Sums of residuals are smaller than sums of errors, by factors that differ
-between sizes with different weights; these factors and the degrees of freedom come from a working covariance within a
-size. For one window length that is Student's t of least squares.
+degree, as windows of different N are of the same model on the same tokens, so only sums of errors within a size are
+taken to be independent. Sums of residuals are smaller than sums of errors; a working covariance within a size gives the
+factors and the degrees of freedom. For one window length that is Student's t of least squares.
 
 Source: Bell and McCaffrey, Survey Methodology 28 (2002), 169; Satterthwaite, Biometrics Bulletin 2 (1946), 110.
 Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (ln C_N at the middle of
@@ -132,7 +131,7 @@ Contrasts = dict[str, dict[str, float | None]]  # numbers that are 0 if the law 
 
 
 def significant(contrasts: Contrasts, questions: int = 1) -> list[str]:
-    """Those that differ from 0, when all are tested at once and each question has an equal part of the level."""
+    """Returns the contrasts that differ from 0 by Holm's test, at the level of one of `questions` tests."""
     adjusted = holm([one["p"] or 0.0 for one in contrasts.values()])
     return [name for name, p in zip(contrasts, adjusted, strict=True) if p <= (1 - LEVEL) / questions]
 
@@ -235,7 +234,6 @@ class CellValues:
 def _cells(
     S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_effective: float | None
 ) -> tuple[WindowCells, NDArray[np.intp]]:
-    """Returns the shares that can be fitted, and the indices of their window lengths."""
     fits_MN = np.isfinite(p_MN) if windows_MN is not None else (p_MN > 0) & (p_MN < 1)
     used_N = (fits_MN & (p_MN > 0)).any(axis=0) & (fits_MN & (p_MN < 1)).any(axis=0)
     used, (size_C, n_C) = np.flatnonzero(used_N), np.nonzero(fits_MN & used_N)
@@ -250,7 +248,7 @@ def _cells(
 
 
 def _search(S: Floats, cells: WindowCells) -> tuple[Floats, float, Floats] | Status:
-    """Returns the parameters, tau^2, and the counts at which both agree; or the status that says why there are none."""
+    """Finds the parameters, tau^2, and the counts at which both agree; returns a status where there are none."""
     if len(np.unique(S)) < 3:
         return Status.too_few_sizes
     if len(np.unique(cells.x_C)) < 3:

@@ -83,7 +83,7 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
-    """Returns the points of the corrected entropy; bootstrap replicates are shifted to it."""
+    """Shifts the points and their replicates to the corrected entropy."""
     y_BN = None if points.y_BN is None else points.y_BN - np.nanmean(points.y_BN, axis=0) + H_N
     return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
 

@@ -73,7 +73,6 @@ def _series(law: Law) -> str:
 
 
 def _within(result: GroupLaws, law: Law, at: int) -> Estimate:
-    """Returns the 95 % interval of a point over documents; empty if documents were not resampled."""
     if not result.evidence or result.cells or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate()
     y_B = result.evidence[at].replicates[law.law]

@@ -1,8 +1,8 @@
 """Shares the slope of cross-entropy between the last two points among tokens, by history, id, position and document.
 
-The slopes of single tokens add up to that of their mean, so the shares of all classes of one kind sum to 1. Ids and
-documents are listed by their own estimated shares, which selection biases upwards; the rows `chosen` measure that by
-cross-validation between halves of the tokens. If the mean does not fall, there are no shares.
+The slopes of single tokens add up to that of their mean, so the shares of all classes of one kind sum to 1. Selecting
+the listed ids and documents biases their shares upwards; the rows `chosen` measure that by cross-validation. If the
+mean does not fall, there are no shares.
 
 Shapes: M tokens, T points, C classes.
 """
@@ -28,8 +28,8 @@ def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
     Keys of a class: by (history at the points before the last two, position, token or document); number, its token_id
     or doc_id; slope, the mean of -d nats / d ln x; share, of the slope of all tokens; of_tokens, its share of all
     tokens. Keys
-    of `chosen`: share and of_tokens of all listed classes, and again, the share of as many that are chosen on one half
-    and scored on the other; the mean of both ways.
+    of `chosen`: share and of_tokens of all listed classes; again, the share of those chosen on one half and scored on
+    the other, the mean of both ways.
 
     Args:
         tokens: at three points or more.
@@ -77,7 +77,6 @@ def _class(tokens: Tokens, slope_M: Floats, falls: bool, is_M: NDArray[np.bool_]
 
 
 def _best(slope_M: Floats, of_M: Ints, is_kept_C: NDArray[np.bool_], top: int) -> Ints:
-    """Returns the eligible classes that carry most."""
     sum_C = np.bincount(of_M, slope_M, len(is_kept_C))
     order_C = np.argsort(-np.where(is_kept_C, sum_C, -np.inf), kind="stable")
     return np.asarray(order_C[: min(top, np.count_nonzero(is_kept_C))])

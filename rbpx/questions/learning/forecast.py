@@ -1,10 +1,9 @@
 """Predicts which misses become hits over the next decade of x, with models learned at earlier points.
 
 A logistic model of the chance that a miss is a hit a decade later is learned one decade before, and scored at the last
-point, which it has not seen. The models differ in their features of a token, each as a normal score among the misses of
-its time, since losses shift from decade to decade. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over the gap
-g':
-a constant hazard in ln x, which also turns chances into times.
+point, which it has not seen. Features are normal scores among the misses of a point, since losses shift between
+decades. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over the gap g', a constant hazard in ln x, which also
+turns chances into times.
 
 Shapes: M tokens, T points, F features.
 """
@@ -118,8 +117,6 @@ def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
 
 
 class _Features:
-    """Features of the misses at each point, computed once for all models."""
-
     def __init__(self, tokens: Tokens, hit_MT: NDArray[np.bool_]) -> None:
         self.tokens, self.hit_MT, self._scores = tokens, hit_MT, dict[tuple[str, int], Floats]()
 
@@ -150,7 +147,7 @@ def _logits(features: _Features, known: Sequence[str], points: tuple[int, int, i
 
 
 def _over_gap(z_M: Floats, ratio: float) -> Floats:
-    """Rescales logits to a gap `ratio` times as long, at a constant hazard."""
+    """Rescales logits to a gap `ratio` times as long."""
     ln_still_M = ratio * ln_hit_chance(-z_M)
     return np.asarray(np.log(-np.expm1(ln_still_M)) - ln_still_M)
 

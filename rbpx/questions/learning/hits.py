@@ -122,17 +122,14 @@ def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
 
 
 def _bend(x_N: Floats, z_N: Floats) -> float:
-    """Returns the root mean square of the residuals about a line, as a share of the fall."""
     level, alpha = line(x_N, z_N)
     return float((z_N - level + alpha * (x_N - x_N.mean())).std() / abs(z_N[0] - z_N[-1]))
 
 
 def _next(x_N: Floats, z_N: Floats) -> float:
-    """Returns the line through all points but the last, at the last."""
     level, alpha = line(x_N[:-1], z_N[:-1])
     return float(level - alpha * (x_N[-1] - x_N[:-1].mean()))
 
 
 def _error(rbp: float, misses: float) -> float | None:
-    """Returns the relative error of -ln RBP_k for predicted misses; None where those exceed 1."""
     return math.log1p(-misses) / math.log(rbp) - 1 if misses < 1 else None

@@ -120,7 +120,6 @@ def _pair(one: TokenTimes, other: TokenTimes) -> list[Record]:
 
 
 def _names(group: Group) -> tuple[str, ...]:
-    """Returns short names that may distinguish a training from another."""
     first = group.first
     variant = first.variant or first.revision or "finished"
     return group.fixed_size or first.family, first.family, f"seed {group.runs[0].training_seed}", variant

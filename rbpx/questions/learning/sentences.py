@@ -75,6 +75,5 @@ def _carriers(found: LearningRows, slope: Record) -> str:
 
 
 def _span(values: Sequence[float]) -> str:
-    """Returns the least and the greatest value, one number if they agree to two digits."""
     lo, hi = f"{min(values):.2f}", f"{max(values):.2f}"
     return lo if lo == hi else f"{lo} to {hi}"

@@ -84,7 +84,6 @@ def _at(row: Record) -> float:
 
 
 def _answers(of: LawPrediction) -> list[Record]:
-    """Returns the predictions of a law, or its row of kind `none`, with a summary of its backtests."""
     return [row | backtest_summary(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
 
 
@@ -175,7 +174,6 @@ def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
 
 
 def _share(backtests: Sequence[Record], m: int) -> str:
-    """Says how far the largest runs lie on average above or below the prediction of the m smaller ones."""
     off = [(row["measured"] - row["y"]) / abs(row["y"]) for row in backtests if row["n_fitted"] == m]
     return f" {abs(mean(off)):.1%} {'above' if mean(off) > 0 else 'below'}" if off else ""
 

@@ -105,7 +105,6 @@ def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, req
 
 
 def _of(pairs: Pairs, request: Request) -> list[CalibrationPrediction]:
-    """Predicts by the family of each model where it has enough points, and by all families."""
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]

@@ -1,8 +1,8 @@
 """Extrapolates the law of one quantity to other sizes, and backtests it on the measured sizes.
 
-The answer is the prediction averaged over forms (`rbpx.laws.prediction.prediction`), method `combined`, because far
-from the sizes a prediction depends on the form, which a few sizes do not determine. Predictions by single methods are
-given too. A backtest fits the m smallest sizes, m from 3 up, and predicts each larger one on the same tokens.
+The answer is the prediction averaged over forms (`rbpx.laws.prediction.prediction`), method `combined`, because an
+extrapolation depends on the form, which a few sizes do not determine. A backtest fits the m smallest sizes, m from 3
+up, and predicts each larger one on the same tokens.
 """
 
 from collections.abc import Iterator, Sequence

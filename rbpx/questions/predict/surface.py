@@ -206,7 +206,6 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:
-    """Yields runs of larger budgets predicted by the average, then the largest runs predicted by each form."""
     tests: list[tuple[str, int | None, HeldOut]] = []
     tests += [(COMBINED, int(each.fitted_N.sum()), test) for each in of.budgets for test in each.held_out]
     tests += [(fit.form, None, test) for fit, own in zip(of.fits, of.tests, strict=True) for test in own]

@@ -105,7 +105,6 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _measured(measured: Curves, k_grid: Sequence[int]) -> Record:
-    """Returns measured values of a run, for each of its rows."""
     *shares, nats = finite_or_none(np.append(neg_ln(measured["rbp"]), measured["cross_entropy"]))
     of_k, entropy = dict(zip(map(str, k_grid), shares, strict=True)), float(measured["error_entropy"])
     return {
@@ -128,7 +127,6 @@ def _totals(rank_fits: Sequence[Record]) -> list[Record]:
 
 
 def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
-    """Returns one number of a distribution at every size; None where a run lacks it."""
     known = [rival.curve[at] for rival in rivals if rival.curve is not None]
     curves_B = [rival.curve_B[:, at] for rival in rivals if rival.curve_B is not None]
     if len(known) < len(rivals) or not np.isfinite(known).all():
@@ -180,7 +178,6 @@ def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Float
 
 
 def _trends(rivals: Sequence[Rival], like: Points, group: Group) -> Iterator[Record]:
-    """Yields the lines of mu and sigma on ln S, fitted as power laws of exp(mu) and exp(sigma)."""
     for at, name in ((-2, "mu"), (-1, "sigma")):
         if (points := _points(rivals, like, at)) is not None:
             trend = power_law_of(group, points)

@@ -162,7 +162,6 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
 
 
 def _verdict(ranks: Ranks) -> str:
-    """Says whether the ranks are lognormal, by AIC, and which distribution describes them better at how many sizes."""
     best, n, name = ranks.totals[0], len(ranks.group.runs), label(ranks.totals[0])
     if best["distribution"] == _FULL:
         others = f"none of {len(ranks.totals) - 1} other distributions describes these ranks better"
@@ -177,7 +176,6 @@ def _verdict(ranks: Ranks) -> str:
 
 
 def _levels(ranks: Ranks) -> str:
-    """Says by how much the laws of the published lognormal miss the levels of RBP_k, k the first, and of CE."""
     missed = dict[str, str]()
     for row, *_ in ranks.derived:
         if row["distribution"] == PAPER:

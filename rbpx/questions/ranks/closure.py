@@ -83,7 +83,7 @@ class Sizes:
         return np.asarray(self.ln_y_NY[self.S_N == S].mean(axis=0))
 
     def ratio(self, above_D: Any, below_D: Any, over: float = 1.0) -> Estimate:
-        """Returns the ratio of two sums over documents."""
+        """The ratio of two sums over documents."""
         return ratio(above_D, below_D, self.weights_BD, self.n_effective, over)
 
 
@@ -200,7 +200,6 @@ def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats,
 
 
 def _error_choice(sizes: Sizes, fits: dict[float, FormFit]) -> float:
-    """Returns the mean over sizes of the median error of a form, each size by a fit of its own."""
     errors = []
     for S, fit in fits.items():
         ln_y_Y = sizes.ln_y_Y(S)
@@ -211,7 +210,6 @@ def _error_choice(sizes: Sizes, fits: dict[float, FormFit]) -> float:
 
 
 def _typical(off: Floats) -> float | None:
-    """Returns the median absolute error; None where one is not finite, or there are none."""
     return float(np.median(np.abs(off))) if len(off) and np.all(np.isfinite(off)) else None
 
 
@@ -293,7 +291,6 @@ def relative_error(held: Record, by: str) -> float | None:
 
 
 def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
-    """Returns the exponent of the line; None where a form gives a share of 0 or 1."""
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 

@@ -125,7 +125,6 @@ def _distribution(ranks: Ranks) -> Figure:
 
 
 def _binned(run: Run, of: DocumentRanks, edges: Sequence[int]) -> Iterator[Record]:
-    """Yields the number of tokens of a run in bins of ranks, and their share divided by the number of ranks."""
     in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
         if n > 0:
@@ -137,7 +136,6 @@ def _binned(run: Run, of: DocumentRanks, edges: Sequence[int]) -> Iterator[Recor
 
 
 def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[dict[str, Value]]:
-    """Yields the mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
     names: dict[str, Value] = {"size": run.size, "form": label({"distribution": fit.distribution})}
     if fit.loglik is None:
         return

@@ -59,7 +59,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _shown(fit: Record) -> Record:
-    """Returns a law with the keys of its regime."""
     regime: Record = fit["params"]["regime"]
     noise = regime["predicted"] or {}
     by_noise = {f"r2_by_noise{end}": noise.get(f"r2{end}") for end in ("", "_lo", "_hi")}
@@ -102,7 +101,6 @@ def _at_k(points: Points, law: Law) -> AtK:
 
 
 def _word(row: Record) -> str:
-    """Says whether the law holds at a k, or why it does not."""
     status = Status(row["status"] or Status.ok)
     if row["stands"] or status is not Status.ok:
         return "holds" if row["stands"] else status.label
@@ -110,14 +108,13 @@ def _word(row: Record) -> str:
 
 
 def _is_told(rows: Sequence[Record]) -> Callable[[Record], bool]:
-    """Returns which k a terminal shows: powers of ten, and where the law ends; all of a few."""
+    """Which k a terminal shows: powers of ten, and where the law ends; all of a few."""
     holds, ends = ([row["k"] for row in rows if row["stands"] is stands] for stands in (True, False))
     told = {*_TOLD_K, *holds[-1:], *ends[:1], rows[0]["supported_up_to_k"] if rows else None}
     return lambda row: len(rows) <= _FEW or row["k"] in told
 
 
 def _sentences(rows: Sequence[Record]) -> Iterator[str]:
-    """Yields the largest k of the law and what ends it, at how many k it holds, and R2 beyond."""
     if not rows:
         yield "RBP_k is not known at any k of the grid."
         return

@@ -192,7 +192,6 @@ def _verdict(law: SurfaceLaw) -> Iterator[str]:
 
 
 def _why_collinear(design: Design | None) -> str | None:
-    """Says why a design cannot separate size from tokens; None where it can."""
     if design is None or not design.is_collinear:
         return None
     few = [number_of(design.n_S, "size")] if design.n_S < 3 else []

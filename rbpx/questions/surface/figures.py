@@ -71,7 +71,6 @@ def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure
 
 
 def _best(law: SurfaceLaw) -> list[Record]:
-    """Returns the best model of evenly spaced budgets; empty where no form has an optimum."""
     surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -108,7 +107,7 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
 
 
 def _contour_lines(law: SurfaceLaw) -> Rows:
-    """Returns lines of equal y over twice the range of the runs; `level` is y, points in order of S."""
+    """Lines of equal y over twice the range of the runs; `level` is y."""
     surface, runs = law.best.fit.surface, law.trained.runs
     if surface is None:
         return []

@@ -121,7 +121,7 @@ def _answer(found: Sequence[Trajectory]) -> str:
 
 
 def _name(run: Run) -> str:
-    """Returns the size, or the model of an imported run, since trainings of one size may differ; with its seed."""
+    """The size, or the model of an imported run, since trainings of one size may differ; with its seed."""
     return f"{run.size if run.source == MEASURED else run.model or run.size}{_seed(run)}"
 
 
