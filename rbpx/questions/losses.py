@@ -42,17 +42,17 @@ def calibration_line(
 def loss_figure(
     pairs: Pairs,
     lines: Rows,
-    told: Sequence[tuple[str, float, Estimate]],
+    predictions: Sequence[tuple[str, float, Estimate]],
     says: str,
     caption: str,
     origin: Origin,
 ) -> Figure | Undrawn:
-    """Draws one quantity against another: measured models, predictions (`told`: series, x, y), and lines with bands."""
+    """Draws one quantity against another: measured models, predictions (series, x, y), and lines with bands."""
     name, title = f"losses-{pairs.key.replace('_', '-')}", f"{pairs.title} against {pairs.x_title}"
     if not len(pairs.x_N):
         return Undrawn(name, title, "No model has both.")
     measured = zip(pairs.family_N, pairs.x_N.tolist(), pairs.y_N.tolist(), strict=True)
-    rows = [*((family, x, Estimate(y)) for family, x, y in measured), *told]
+    rows = [*((family, x, Estimate(y)) for family, x, y in measured), *predictions]
     under = [Mark("band", lines), line(lines)] if lines else []
     says = f"{pairs.title} of {len(pairs.x_N)} models against {pairs.x_title}; {says}."
     x, y = Scale("x", pairs.x_title), Scale("y", pairs.title)

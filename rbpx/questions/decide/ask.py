@@ -44,7 +44,7 @@ class Decision(NamedTuple):
     Attributes:
         trained: its points.
         fits: of each form that is averaged.
-        foretold: measured losses of larger budgets with predictions from smaller ones.
+        budget_tests: measured losses of larger budgets with predictions from smaller ones.
         rows: of the kinds runs, best, served, asked, worth, outlier, largest, next. E, the irreducible loss, is unknown
             where size and tokens vary together. Where smaller runs do not predict the largest, the first four kinds are
             repeated without these, by another method.
@@ -52,7 +52,7 @@ class Decision(NamedTuple):
 
     trained: Trained
     fits: Sequence[Surface]
-    foretold: Sequence[BudgetTest]
+    budget_tests: Sequence[BudgetTest]
     rows: Sequence[Record]
 
     def of_kind(self, *kinds: str, method: str = COMBINED) -> list[Record]:
@@ -116,19 +116,19 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     asks_next = request.next is not None
     fits = [fit_surface(runs, form, n_replicates=n_replicates, collinear=asks_next, **options) for form in forms]
     form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
-    foretold = backtest_budgets(runs, forms, **options)
+    budget_tests = backtest_budgets(runs, forms, **options)
     reasons = doubts_of_points(group, trained, form)
     named = {**group.names(), "law": trained.law, "k": trained.k, "form": form.form}
     is_fitted, is_line = any(fit.surface is not None for fit in fits), Status.collinear_design in reasons
     tells_apart = is_fitted and not is_line
     E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
     rows = [_row("runs", named | {"method": COMBINED}, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
-    last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
+    last = [*outlier_rows(group, [trained]), *_largest(named, budget_tests)]
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
-        return Decision(trained, fits, foretold, rows + last)
+        return Decision(trained, fits, budget_tests, rows + last)
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
     wanted = wanted or [TENFOLD * float(runs.along(Axis.C).max())]
-    rows += _answers(named | {"method": COMBINED}, fits, foretold, reasons, wanted, request)
+    rows += _answers(named | {"method": COMBINED}, fits, budget_tests, reasons, wanted, request)
     without = trained.without_largest
     if without is not None:
         fits_of_rest = [fit_surface(without.runs, each, n_replicates=0, **options) for each in forms]
@@ -148,13 +148,13 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
             _row("worth", named, [*held, *worth.reasons], multiplier=value, C=C, apart_from=start, apart_to=end)
             for C, value, held in places
         ]
-    return Decision(trained, fits, foretold, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
+    return Decision(trained, fits, budget_tests, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
 
 
 def _answers(
     named: Record,
     fits: Sequence[Surface],
-    foretold: Sequence[BudgetTest],
+    budget_tests: Sequence[BudgetTest],
     reasons: Sequence[Status],
     wanted: Sequence[float],
     request: Request,
@@ -163,10 +163,10 @@ def _answers(
     T, within = request.inference_tokens, request.inference_within
     found: list[tuple[str, Best | None]] = []
     if Status.collinear_design not in reasons:
-        found += [("best", best_of(fits, C, foretold, seed)) for C in wanted]
+        found += [("best", best_of(fits, C, budget_tests, seed)) for C in wanted]
         if T:
             C = wanted[0]
-            served = best_of(fits, C, foretold, seed, T) if within else with_serving(fits, C, T, seed)
+            served = best_of(fits, C, budget_tests, seed, T) if within else with_serving(fits, C, T, seed)
             found.append(("served", served))
     for kind, best in found:
         if best is not None:
@@ -175,7 +175,7 @@ def _answers(
             none = Status.unreachable if serves and not within else Status.not_straddled
             doubts = [*_beyond(best.beyond, best.ratio_beyond if serves else 1.0), *([] if best.S.value else [none])]
             yield _row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **serves)
-    over, most = predict_over_forms(fits, points, foretold) if points else [], float(runs.along(Axis.C).max())
+    over, most = predict_over_forms(fits, points, budget_tests) if points else [], float(runs.along(Axis.C).max())
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
         yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y)
@@ -192,8 +192,8 @@ def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
     return [Status.beyond] if farther > _FAR or longer > _LONG else []
 
 
-def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
-    nearest = min(foretold, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
+def _largest(named: Record, budget_tests: Sequence[BudgetTest]) -> Iterator[Record]:
+    nearest = min(budget_tests, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
     for test in () if nearest is None else nearest.held_out:
         off = in_sd(test.predicted, test.measured)
         if off is not None:

@@ -39,7 +39,7 @@ def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) ->
             continue
         C_N = runs.along(Axis.C)
         spaced = np.geomspace(C_N.min(), max(C_N.max(), *(row["C"] for row in asked)), _BUDGETS)
-        best = [each for C in spaced.tolist() if (each := best_of(of.fits, C, of.foretold, seed)).S.value]
+        best = [each for C in spaced.tolist() if (each := best_of(of.fits, C, of.budget_tests, seed)).S.value]
         along: list[dict[str, Any]] = [
             {"shown": _LINE, "C": each.C, "S": each.S.value, "D": each.D.value, **by_name(y=each.y.times(sign))}
             for each in best

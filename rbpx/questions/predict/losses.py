@@ -71,7 +71,7 @@ class CalibrationPrediction:
         family: the family whose models are fitted; None for all families.
         calibration: predicts y, or the odds of misses; None where there are too few points.
         shared: the test for one curve of all families; None where it was not run.
-        told: the predictions; their method is `combined`, or `shared` where the model's own family predicts it too.
+        predictions: of method `combined`, or `shared` where the model's own family predicts it too.
         tests: backtests: the models of the smallest x from those of larger x; with all families, the models of each
             family from the others.
     """
@@ -80,7 +80,7 @@ class CalibrationPrediction:
     family: str | None
     calibration: Calibration | None
     shared: SharedTest | None
-    told: Sequence[Record]
+    predictions: Sequence[Record]
     tests: Sequence[Record]
 
     @property
@@ -97,7 +97,7 @@ def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, req
     rows = [
         {"law": of.pairs.law, **group.names()} | of.names | row
         for of in found
-        for row in [*of.told, *of.tests] or [{"kind": "none", "status": Status.too_few_sizes}]
+        for row in [*of.predictions, *of.tests] or [{"kind": "none", "status": Status.too_few_sizes}]
     ]
     return Result(
         [group], alike(rows), [*_tables(group, found)], [*_sentences(group, found)], partial(_figures, group, found)
@@ -128,7 +128,7 @@ def _by(
     tests = hold_out_best(x_N, y_N)
     if several:
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
-    told = list[Record]()
+    predictions = list[Record]()
     if calibration is not None and targets:
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         scatter = pairs.scatter(calibration, family)
@@ -143,10 +143,10 @@ def _by(
             row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
             row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
-            told.append(row)
+            predictions.append(row)
     at = {"method": SHARED if several else COMBINED, "S": None}
     backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
-    return CalibrationPrediction(pairs, family, calibration, shared, told, backtests)
+    return CalibrationPrediction(pairs, family, calibration, shared, predictions, backtests)
 
 
 def _doubts(
@@ -164,12 +164,12 @@ def _doubts(
     return doubts
 
 
-def _told(found: Sequence[CalibrationPrediction]) -> list[Record]:
-    return [of.names | backtest_summary(of.tests) | row for of in found for row in of.told]
+def _predictions(found: Sequence[CalibrationPrediction]) -> list[Record]:
+    return [of.names | backtest_summary(of.tests) | row for of in found for row in of.predictions]
 
 
 def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
-    rows = _told(found)
+    rows = _predictions(found)
     if rows:
         yield PREDICTIONS.table(
             "Predictions from another loss", rows, group.title, brief=lambda row: row["method"] == COMBINED
@@ -187,13 +187,13 @@ def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> It
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 
-    told = [row for row in _told(found) if row["method"] == COMBINED]
-    if not told:
+    predictions = [row for row in _predictions(found) if row["method"] == COMBINED]
+    if not predictions:
         yield (
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
             "type what it shows there: x=2.9."
         )
-    yield from answer_sentence(told, subject)
+    yield from answer_sentence(predictions, subject)
     for of in found:
         if of.shared is not None:
             yield families_sentence(of.pairs, of.shared.p)
@@ -204,15 +204,15 @@ def _figures(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iter
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):
         laws = [of for of in found if of.pairs is pairs]
-        told = [
+        predictions = [
             (f"foretold, {row['model_family'] or of.names['family']}", float(row["x"]), value_in(row))
             for of in laws
-            for row in of.told
+            for row in of.predictions
             if row["method"] == COMBINED
         ]
         lines: list[Any] = []
         for of in laws:
-            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.told)]
+            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.predictions)]
             if of.family or len(pairs.families) == 1 or len(laws) == 1:
                 lines += calibration_line(pairs, of.family, of.calibration, x)
-        yield loss_figure(pairs, lines, told, f"{len(told)} are foretold", caption, origin)
+        yield loss_figure(pairs, lines, predictions, f"{len(predictions)} are foretold", caption, origin)

@@ -21,7 +21,7 @@ _WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
-def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
+def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """Returns the row of one prediction with its statuses.
 
     Only the averaged prediction has `own` values: `widened`, the factor by which backtests widened its interval in ln
@@ -30,13 +30,12 @@ def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
     together.
 
     Args:
-        told: where it is, its `beyond` (factor outside of the measured range), and `values` with the interval of a new
-            model.
+        at: its place, `beyond` (the factor outside of the measured range), and `values` of a new model.
         reasons: the statuses, in order.
         own: values of this prediction only.
     """
     of = list(reasons)
-    row = {"kind": "prediction", **told, **dict.fromkeys(_OF_ANSWERS), **own}
+    row = {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own}
     return row | {"status": first_of(of), "reasons": of}
 
 

@@ -71,13 +71,13 @@ def predict_law(group: Group, points: Points, request: Request, targets: Sequenc
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    m, told = _over_forms(laws[first], targets, request)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in told]
+    m, predictions = _over_forms(laws[first], targets, request)
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in predictions]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
-        told = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
-        told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
-        rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
+        predictions = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
+        predictions = predictions or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
+        rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in predictions]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
     return LawPrediction(laws[first], m, fits[first], fits, [named | row for row in rows])
 
@@ -85,8 +85,8 @@ def predict_law(group: Group, points: Points, request: Request, targets: Sequenc
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
     if law.fit.alpha.value is None:
         return
-    for told, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
-        yield prediction(told.record(), reasons)
+    for answer, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
+        yield prediction(answer.record(), reasons)
     yield from map(backtest, law.backtests)
 
 

@@ -154,8 +154,8 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Pin(value) for name, value in held.items()}
         others = [fit_given(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone]
-        told = predict_over_forms(others, targets, of.budgets, p=tail_probability(len(targets), request.joint))
-        return [values(answer.y.times(sign)) for answer in told]
+        predictions = predict_over_forms(others, targets, of.budgets, p=tail_probability(len(targets), request.joint))
+        return [values(answer.y.times(sign)) for answer in predictions]
 
     found = list(_predictions(group, of, targets, request.joint))
     now = [row for row in found if row["method"] == COMBINED]
@@ -174,8 +174,8 @@ def _predictions(
     """Yields at each point the averaged prediction, then that of each form with the same statuses."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    told = predict_over_forms(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
-    answers = zip(targets, told, moved_most(of.alone, targets), strict=True)
+    predictions = predict_over_forms(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
+    answers = zip(targets, predictions, moved_most(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
         beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
