@@ -35,7 +35,7 @@ _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
 @dataclass(frozen=True)
 class Analysis:
-    """What the folder of a question declares as `ANALYSIS`; the folder must import nothing heavy.
+    """What the folder of a question declares as `ANALYSIS`; it must import nothing heavy.
 
     Attributes:
         after: the question before it in the list of verbs and in a report; empty for the first.
@@ -43,13 +43,13 @@ class Analysis:
         title: heading of its section in a report.
         sizes: fewest models of a group; more than one where a law is fitted.
         theme: one of `THEMES`.
-        summary: the line in the list of verbs: the first line of the folder's docstring.
-        help: the page of `--help`: the rest of that docstring.
-        in_report: whether a report includes it; always for a question with figures.
+        summary: the first line of the folder's docstring, for the list of verbs.
+        help: the rest of that docstring, for `--help`.
+        in_report: whether a report includes it; always with figures.
         draws: whether it has figures.
         keys: its keys besides those that narrow every question.
         tokens: whether it reads single tokens, which imported results lack.
-        across: whether it compares groups instead of answering about each.
+        across: whether it compares groups.
         trainings: whether a group holds all trainings of a family with known tokens, instead of one run per size.
         small: whether it also answers about groups with fewer sizes than a law needs.
         chooses_checkpoints: whether it takes `checkpoints=`.

@@ -132,7 +132,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         writes: whether rows go to `output`.
 
     Raises:
-        RbpxError: the same as in `answer`, or a question is unknown.
+        RbpxError: a question is unknown, or as in `answer`.
     """
     unknown = [name for name in names if name not in analyses()]
     if unknown:

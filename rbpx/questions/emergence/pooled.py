@@ -307,10 +307,10 @@ def fit_pooled(
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes; not_positive where no window length has both windows of hits
         and others, or fewer than 3 sizes have a share; separated where any steep law fits; not_converged; and with
-        numbers no_trend, bends, barely_determined or ok. A window length with only windows of hits, or without any, has
-        no constant. Of its params `C` are the constants at S = 1; `equal` has the tests for one exponent and straight
-        lines, and `bent` those that reject; `independent` the tests for constants that grow as N, and `dependent` those
-        that reject.
+        numbers no_trend, bends, barely_determined or ok. A window length with only windows of hits, or none, has no
+        constant. Its
+        params: `C`, the constants at S = 1; `equal`, the tests for one exponent and straight lines, `bent` those that
+            reject; `independent`, the tests for constants that grow as N, `dependent` those that reject.
     """
     cells, at = _cells(S, p_MN, windows_MN, p_BMN, n_effective)
     interval = ("models" if p_BMN is None else None) if cells.p_BC is None else "documents and models"

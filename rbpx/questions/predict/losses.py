@@ -68,12 +68,11 @@ class CalibrationPrediction:
 
     Attributes:
         pairs: the points.
-        family: the family whose models are fitted; None for all families.
+        family: the family whose models are fitted; None for all.
         calibration: predicts y, or the odds of misses; None where there are too few points.
         shared: the test for one curve of all families; None where it was not run.
         predictions: of method `combined`, or `shared` where the model's own family predicts it too.
-        tests: backtests: the models of the smallest x from those of larger x; with all families, the models of each
-            family from the others.
+        tests: backtests of the models of the smallest x; with all families, of each family from the others.
     """
 
     pairs: Pairs

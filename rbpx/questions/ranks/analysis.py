@@ -47,9 +47,9 @@ class Ranks:
         rivals: the distributions of each run by name: the published fit, then those over 1..V.
         rank_fits: the rows of `rank_fits`.
         totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed over
-            the runs, and the number of runs for which it has the smallest AIC.
+            the runs, and the number of runs for which it is best.
         derived: the laws in S that the published fit and the best distribution imply: the row, the law of measured
-            values, and the law of derived ones. params.quantity is "rbp", "cross_entropy", or "error_entropy" (H(P));
+            values, and that of derived ones. params.quantity is "rbp", "cross_entropy", or "error_entropy" (H(P));
             level is derived over measured, alpha_more the difference of the exponents.
         trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma); empty where a run
             has neither.
