@@ -77,7 +77,7 @@ class Answer(Generic[Found]):
 
         found: dict[str, list[pd.DataFrame]] = {}
         for each in render.tables(self._answered):
-            frame = pd.DataFrame.from_records([render.worded(row) for row in each.records()])
+            frame = pd.DataFrame.from_records([render.with_status_label(row) for row in each.records()])
             frame.insert(0, "about", each.about)
             found.setdefault(each.name, []).append(frame)
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}

@@ -12,9 +12,9 @@ from typing import Any
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import MEASURING, explained, requests, signature
 from rbpx.errors import MeasureError
-from rbpx.questions.ask import answer, asked_in_processes
-from rbpx.questions.question import Measured
-from rbpx.questions.registry import GONE, analyses, analysis, asking, question, refuse_gone
+from rbpx.questions.ask import answer, processes_for
+from rbpx.questions.question import MeasuredRuns
+from rbpx.questions.registry import REMOVED, analyses, analysis, asking, question, refuse_removed
 from rbpx.questions.render import detailed_rows, plain_rows
 from rbpx.questions.result import Result
 from rbpx.store.messages import collected_messages
@@ -42,7 +42,7 @@ class Questions:
                 results = [result for found, _ in again for result in found]
             else:
                 _raise_first([] if asked.measure is None else [asked.measure(request) for request, _ in grids])
-                with asked_in_processes([verb], grids[0][0]):
+                with processes_for([verb], grids[0][0]):
                     results = answer(verb, grids)
         return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))
 
@@ -65,7 +65,7 @@ class Questions:
         return Answer("measure", tuple(results), tuple(rows), tuple(messages))
 
 
-def _raise_first(measured: Iterable[Measured]) -> None:
+def _raise_first(measured: Iterable[MeasuredRuns]) -> None:
     for failure in (failure for each in measured for failure in each.failures):
         raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
@@ -89,14 +89,14 @@ def _refusal(verb: str) -> Callable[..., None]:
     """A method that says what to ask in place of a question that there is no more."""
 
     def ask(self: Questions, *words: Any, **keys: Any) -> None:
-        refuse_gone(verb)
+        refuse_removed(verb)
 
     return ask
 
 
 Questions.measure.__doc__ = f"{Questions.measure.__doc__}\nArgs:\n{explained(MEASURING)}\n"
 Questions.measure.__signature__ = signature(MEASURING)  # type: ignore[attr-defined]
-for _verb in GONE:
+for _verb in REMOVED:
     setattr(Questions, _verb, _refusal(_verb))
 for _verb in analyses():
     setattr(Questions, _verb, _method(_verb))

@@ -15,7 +15,7 @@ from rbpx.config.options import did_you_mean, near
 from rbpx.config.request import KEYS
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
-from rbpx.questions.registry import refuse_gone
+from rbpx.questions.registry import refuse_removed
 
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=|~[A-Za-z]")
 _OURS: Final = ("format", "store", "output")  # keys that are flags too
@@ -150,7 +150,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
 
 def _known_verb(word: str) -> str:
     if word not in names():
-        refuse_gone(word)
+        refuse_removed(word)
         meant = near(word, names())
         hint = f"did you mean {meant!r}" if meant else _word_advice(word)
         raise RbpxError(f"unknown verb {word!r}; {hint}; see python -m rbpx --help")

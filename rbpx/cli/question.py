@@ -70,12 +70,12 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
-    from rbpx.questions.ask import answer, asked_in_processes
+    from rbpx.questions.ask import answer, processes_for
     from rbpx.questions.render import perform
 
     grids = [(request, None) for request in requests]
 
-    with asked_in_processes([verb], requests[0]):
+    with processes_for([verb], requests[0]):
         if is_told(verb, requests[0]):
             from rbpx.report.output import write_answered
 

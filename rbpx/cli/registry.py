@@ -101,7 +101,7 @@ def about(name: str) -> Verb | Analysis:
 def _verb(name: str) -> Verb:
     file = module(name)
     described: Verb = file.VERB
-    summary, page = registry.taught(file)
+    summary, page = registry.summary_and_help(file)
     return replace(described, summary=summary, help=page)
 
 

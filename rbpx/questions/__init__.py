@@ -1,1 +1,1 @@
-"""The questions that rbpx answers from a store, a folder each, and what asks them and shows their answers."""
+"""The questions that rbpx answers from a store, one folder each, and the code that asks them and shows the answers."""

@@ -1,4 +1,4 @@
-"""Asks the store questions and keeps what is fitted, in the same way for every question."""
+"""Asks questions of a store and writes the fits to it, the same way for every question."""
 
 import logging
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -22,27 +22,27 @@ from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Store
 
-_FEW: Final = 6  # runs, of which there are no two laws to fit side by side
-_MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
+_FEW: Final = 6  # runs; fewer have no two laws to fit in parallel
+_MANY: Final = 64  # calls of 0.1 s or more; fewer take less time than starting processes
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 Grid = tuple[Request, Sequence[str] | None]
-"""What to look at: the runs of given cells, or (None) all that a request narrows to."""
+"""The runs of the given cells, or with None every run that the request selects."""
 
 Call = tuple[str, Sequence[Group], Request]
-"""What one question asks of one group, or across all."""
+"""One question, the groups of runs that it is asked of, and the request."""
 
-Found = Sequence[Result] | RbpxError
-"""What a call finds, or the error that it ends with."""
+Outcome = Sequence[Result] | RbpxError
+"""The results of a call, or the error that ended it."""
 
 
 def open_filled(name: str) -> Store:
-    """The store of that name, with something in it to analyse.
+    """Opens a store; imports its files if it has no runs yet.
 
     Raises:
-        RbpxError: it holds nothing.
+        RbpxError: the store holds no runs.
     """
     store = Store(name)
     if not any(store.records("cells")) and not store.import_files():
@@ -55,18 +55,18 @@ def open_filled(name: str) -> Store:
 
 
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:
-    """Ask one question about all grids as one, and keep what was fitted.
+    """Asks one question about all grids together and stores its fits.
 
     Args:
         name: the question.
-        grids: what to look at.
-        required: whether having no law at all is an error.
+        grids: the runs.
+        required: whether it is an error if no group has enough sizes for a law.
 
     Returns:
-        Its results, one for each group of runs, or for each family that it compares.
+        One result for each group of runs, or for each family where the question compares groups.
 
     Raises:
-        RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
+        RbpxError: the store is empty, nothing in it matches, or (`required`) no group has enough sizes for a law.
     """
     with connected_once():
         found = answer_all([name], grids, {name} if required else set())[name]
@@ -81,15 +81,15 @@ def answer_all(
     required: Container[str],
     is_asked: Callable[[str, Group], bool] = lambda name, group: True,
 ) -> dict[str, list[Result] | RbpxError]:
-    """Ask several questions as `answer` does; an error of one is returned as its answer.
+    """Asks several questions like `answer`; the error of one is returned as its answer.
 
-    One process answers all questions about a group in a row, so that what is counted of the group serves all of them.
+    One process answers all questions about a group, so that token counts of the group are read once.
 
     Args:
         names: the questions.
-        grids: what to look at.
-        required: the questions for which having no law at all is an error.
-        is_asked: whether a question looks at a group that the grids select.
+        grids: the runs.
+        required: the questions that must find enough sizes for a law.
+        is_asked: whether a question is asked about a selected group.
     """
     asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
     results = _found([call for each in asked.values() if not isinstance(each, RbpxError) for call in each[0]])
@@ -105,7 +105,7 @@ def answer_all(
 
 
 def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | RbpxError:
-    """What a function returns, or the error that it ends with, unless a file is damaged."""
+    """Returns the value of a function or its RbpxError; a MeasureError (a damaged file) is raised."""
     try:
         return function(*arguments, **more)
     except MeasureError:
@@ -115,7 +115,7 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
 
 
 def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], bool]:
-    """What a question asks of the groups that grids select, and whether the tokens of any of them are known."""
+    """Returns the calls of a question, and whether any selected group has known tokens."""
     across, calls, tokens_known = analysis(name).across, list[Call](), False
     for alike in _alike(grids) if across else [[grid] for grid in grids]:
         request = alike[0][0]
@@ -130,11 +130,8 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
     return calls, tokens_known
 
 
-def _found(calls: Sequence[Call]) -> list[Found]:
-    """What each call finds; those about one group are made in a row by one process, each across groups by itself.
-
-    A row is divided where it is longer than the share of one process, as with more cores than groups.
-    """
+def _found(calls: Sequence[Call]) -> list[Outcome]:
+    """Runs the calls; those about one group run in one process unless they exceed its share."""
     if not calls:
         return []
     keys = [at if analysis(name).across else groups[0].key for at, (name, groups, _) in enumerate(calls)]
@@ -149,12 +146,8 @@ def _found(calls: Sequence[Call]) -> list[Found]:
     return [found[at] for at in range(len(calls))]
 
 
-def _kept(name: str, calls: Sequence[Call], found: Sequence[Found], none: str, required: bool) -> list[Result]:
-    """The results of a question, whose laws are written to the store; `none` is said where no group has sizes enough.
-
-    Raises:
-        RbpxError: a call ended with it, or a law is required, and no group has the sizes that one needs.
-    """
+def _kept(name: str, calls: Sequence[Call], found: Sequence[Outcome], none: str, required: bool) -> list[Result]:
+    """Stores the fits of a question and returns its results; `none` is the message where no group has enough sizes."""
     described, results = analysis(name), list[Result]()
     for each in found:
         if isinstance(each, RbpxError):
@@ -172,7 +165,7 @@ def _kept(name: str, calls: Sequence[Call], found: Sequence[Found], none: str, r
 
 
 def keep(store: Store, result: Result) -> None:
-    """Write what the store keeps of a result; what other questions wrote of a distribution of ranks stays."""
+    """Writes the fits of a result to the store; merges `params` of a rank fit with those that other questions wrote."""
     for row in result.fits:
         store.write_record("fits", row["fit_id"], {name: row[name] for name in FITS.names})
     for row in result.rank_fits:
@@ -184,10 +177,10 @@ def keep(store: Store, result: Result) -> None:
 
 
 def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
-    """The groups of runs that a question would look at.
+    """Returns the groups of runs that a question would be asked about.
 
     Raises:
-        RbpxError: as in `answer`.
+        RbpxError: the same as in `answer`.
     """
     groups = []
     for grid in grids:
@@ -198,7 +191,6 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Grid]) -> list[Group]:
-    """The groups of runs that grids select, each once."""
     groups: list[Group] = []
     for request, cell_keys in alike:
         selected = question(name).select(connection, request, cell_keys)
@@ -210,11 +202,8 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
 
 
 @contextmanager
-def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]:
-    """Look at the groups of a question in several processes while the block lasts, if the store is large enough.
-
-    A store of a few runs has no two laws to fit side by side.
-    """
+def processes_for(names: Sequence[str], request: Request) -> Iterator[None]:
+    """Starts processes for questions while the block lasts, if the store has enough runs."""
 
     def prepare() -> None:
         with connected(request):
@@ -223,32 +212,29 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
     is_large = len(Store(request.store).record_files("cells")) >= _FEW
     if is_large:
         for name in names:
-            question(name)  # imported once for all of them
+            question(name)  # import it once, before the processes start
     with several_processes(prepare, pays=is_large):
         yield
 
 
 def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """A connection to the store of a request, shared by all questions that are asked within `connected_once`."""
+    """Opens the store of a request; questions that are asked within `connected_once` share one connection."""
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
-def _analyse_row(calls: Sequence[Call]) -> list[Found]:
-    """Ask several questions about one group, in any process."""
+def _analyse_row(calls: Sequence[Call]) -> list[Outcome]:
     with evidence_kept() if len(calls) > 1 else nullcontext():
         return [_attempted(_analyse, *call) for call in calls]
 
 
 def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Result]:
-    """Ask a question about one group, or across all."""
     with connected(request) as connection:
-        looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
+        looks_at_tokens = analysis(name).across and analysis(name).tokens
         groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
         return question(name).answer(connection, groups, request)
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    """Put grids together that ask the same of different runs, so that a question across groups sees all of them."""
     together: list[list[Grid]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
@@ -260,12 +246,11 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 
 def _question(request: Request) -> Request:
-    """A request without what narrows it."""
+    """Returns a request without the keys that select runs."""
     request = request.but(variant=None) if request.base is None else request
     return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 
 
 def _suits(question: Analysis, group: Group) -> bool:
-    """Whether a group has the sizes and the tokens that a question looks at."""
     has_tokens = group.is_measured or not question.tokens
     return has_tokens and (question.small or len(group.runs) >= question.sizes)

@@ -1,7 +1,4 @@
-"""Figures and words of loss to loss, which fits (fit) and predictions (predict) share.
-
-Source: arXiv 2411.12925, figure 1.
-"""
+"""Figures and sentences of loss-to-loss curves, shared by fit and predict (arXiv 2411.12925, figure 1)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,20 +15,23 @@ from rbpx.laws.prediction.verdict import SIGNIFICANT
 from rbpx.runs.points.losses import Pairs
 
 
-def said_of_families(pairs: Pairs, p: float) -> str:
-    """Whether the families share one curve, by the p of the test."""
+def families_sentence(pairs: Pairs, p: float) -> str:
+    """Says whether the families share one curve, by the p-value of the test."""
     share = "do not share" if p < SIGNIFICANT else "may share"
     return f"{pairs.title}: the families {share} one curve (p = {p:.2g})."
 
 
-def line_of(
+def calibration_line(
     pairs: Pairs,
     family: str | None,
     calibration: Calibration | None,
     x: Sequence[float],
     curve: LossCurve | None = None,
 ) -> Rows:
-    """What is fitted by x as measured, with the band of new models, or a curve in that band; empty where nothing is."""
+    """Returns points of a calibration between the least and the greatest x, with the 95 % band of new models.
+
+    With `curve` the line is that curve, in the same band. Empty without a calibration.
+    """
     if calibration is None:
         return []
     rows, scatter = list[dict[str, Value]](), pairs.scatter(calibration, family)
@@ -46,17 +46,17 @@ def line_of(
 def loss_figure(
     pairs: Pairs,
     lines: Rows,
-    told: Sequence[tuple[str, float, Estimate]],
+    predictions: Sequence[tuple[str, float, Estimate]],
     says: str,
     caption: str,
     origin: Origin,
 ) -> Figure | Undrawn:
-    """A quantity against the one of the axis: what models show, what others are told to show, and lines with bands."""
+    """Draws one quantity against another: measured models, predictions (series, x, y), and lines with bands."""
     name, title = f"losses-{pairs.key.replace('_', '-')}", f"{pairs.title} against {pairs.x_title}"
     if not len(pairs.x_N):
         return Undrawn(name, title, "No model has both.")
     measured = zip(pairs.family_N, pairs.x_N.tolist(), pairs.y_N.tolist(), strict=True)
-    rows = [*((family, x, Estimate(y)) for family, x, y in measured), *told]
+    rows = [*((family, x, Estimate(y)) for family, x, y in measured), *predictions]
     under = [Mark("band", lines), line(lines)] if lines else []
     says = f"{pairs.title} of {len(pairs.x_N)} models against {pairs.x_title}; {says}."
     x, y = Scale("x", pairs.x_title), Scale("y", pairs.title)

@@ -1,4 +1,4 @@
-"""Says in one line why a question found nothing to look at, and what to do about it."""
+"""Writes the error message for a question that found no runs: what is missing from the store and what to type."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _THERE = """
 
 
 def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
-    """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
+    """Returns why a request matches no runs; the tie rule can only be missing for imported observations."""
     rows, model = connection.sql(_THERE).fetchall(), request.model
     revisions = [None] if model is None else model.revisions()
     asked: dict[str, Any] = {  # by key, in the order of the columns
@@ -53,7 +53,6 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
 
 
 def _how_to_measure(family: str, model: ModelConfig | None) -> str:
-    """What to type for a family that the store does not hold."""
     if model is not None and model.sizes:
         return f"; measure it: {typed('measure', model=family)}"
     by_id = typed(keys={"model": "hub", "model.id": ["A", "B"], "model.family": family})
@@ -65,7 +64,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def no_groups(name: str, request: Request, tokens_known: bool) -> str:
-    """Why a question found no group of runs to look at."""
+    """Returns why no group of runs suits a question."""
     described = analysis(name)
     if not tokens_known and (described.tokens or request.slices is not None):
         return (

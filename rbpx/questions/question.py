@@ -1,7 +1,4 @@
-"""Defines a question: which runs it looks at, and what it answers about them.
-
-The module `ask` of each folder beside this file has one as QUESTION.
-"""
+"""Defines a question: which runs it selects and how it answers; the `ask` module of each folder has one as QUESTION."""
 
 from __future__ import annotations
 
@@ -21,16 +18,16 @@ if TYPE_CHECKING:
     from rbpx.questions.result import Result
     from rbpx.runs.group import Group
 
-__all__ = ["Measured", "Question", "of_each"]
+__all__ = ["MeasuredRuns", "Question", "of_each"]
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured for a question.
+class MeasuredRuns:
+    """The outcome of measuring for a question.
 
     Attributes:
-        run_ids: the runs that it may look at now.
-        failures: runs that could not be measured.
+        run_ids: the runs that the question may use now.
+        failures: the runs that could not be measured.
     """
 
     run_ids: tuple[str, ...]
@@ -45,24 +42,24 @@ class Question:
     """One question.
 
     Attributes:
-        answer: answers about groups of runs: about one after the other (`of_each`), or about all that it compares.
-        select: which groups of runs it looks at.
-        measure: measures what the store lacks for the question, before it is asked.
-        remeasure: measures again instead of asking the store.
+        answer: answers about groups of runs: each by itself (`of_each`), or all compared.
+        select: selects the groups of runs.
+        measure: measures runs that the store lacks, before the question is asked.
+        remeasure: scores runs again instead of reading the store.
         of_file: answers from a file instead of the store.
-        page: makes a page of its own of results, instead of one in the form of a report.
+        page: renders an HTML page of its own, instead of one like a report.
     """
 
     answer: Answers
     select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
-    measure: Callable[[Request], Measured] | None = None
-    remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
+    measure: Callable[[Request], MeasuredRuns] | None = None
+    remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
 
 
 def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Request], Result], **more: Any) -> Question:
-    """A question about one group of runs after the other."""
+    """Makes a question that is answered for each group of runs by itself."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
         return [answer(connection, group, request) for group in groups]

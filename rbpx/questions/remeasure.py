@@ -1,6 +1,6 @@
-"""Scores stored runs again for a question, one after another; a run that fails is recorded and stops no other.
+"""Scores stored runs again for a question, one after another; a run that fails is recorded and the others go on.
 
-Torch is loaded here, so questions import this module only where they measure.
+This module imports torch, so questions import it only where they measure.
 """
 
 import time
@@ -33,8 +33,8 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Again:
-    """Scores the runs of one store again for a verb; those that fail are collected in `failures`."""
+class Rescorer:
+    """Scores runs of one store again for a verb, and collects those that fail in `failures`."""
 
     verb: str
     request: Request
@@ -44,11 +44,11 @@ class Again:
     failures: list[Failure] = field(default_factory=list)
 
     def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
-        """Yield each run that could be measured with what `measure` found; `measure` also returns what is printed."""
+        """Yields each run that `measure` could score, with its result; `measure` also returns a line to print."""
         for run in runs:
             try:
                 found, told = measure(run)
-            except BrokenPipeError:  # whoever read what is printed has seen enough
+            except BrokenPipeError:  # the reader of stdout has closed it
                 raise
             except Exception as raised:
                 failure = self.reopener.failed(self.verb, names_of(run), raised)
@@ -68,15 +68,15 @@ class Again:
         shows: bool = True,
         alone: bool = False,
     ) -> tuple[Found, str]:
-        """Score documents of a run again; return the result, and in words how many tokens were scored how fast.
+        """Scores documents of a run again; returns the result, and the number and speed of tokens as text.
 
         Args:
             run: the run.
-            choose: picks the documents to score.
+            choose: picks the documents.
             how: scores windows.
-            dtype: the precision to load the model in; None for that of the run.
+            dtype: the precision; None for that of the run.
             shows: whether to show a progress bar.
-            alone: whether to read each window by itself, so that nothing hangs on what the run read beside it.
+            alone: whether each window is a batch of its own, so that results do not depend on other windows.
 
         Raises:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
@@ -93,10 +93,10 @@ class Again:
     def ask(
         self, run: Run, asked: Asked, documents: list[Document], rng: np.random.Generator
     ) -> tuple[dict[str, pa.Array], str]:
-        """Ask the engine that measured a run about documents of it once more, in an order that is drawn.
+        """Sends documents of a run again, in random order, to the engine that measured it.
 
         Raises:
-            RbpxError: as in `score`.
+            RbpxError: the same as in `score`.
             MeasureError: the server fails.
         """
 
@@ -126,19 +126,19 @@ class Again:
 
 
 @contextmanager
-def measured_again(
+def rescorer(
     verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
-) -> Iterator[Again]:
-    """Prepare to score `n_runs` runs again, with progress shown under a title."""
+) -> Iterator[Rescorer]:
+    """Prepares to score `n_runs` runs again, with progress shown under a title."""
     with GridProgress(title, n_runs, quiet=not processes.is_main) as progress, split_of(request, store) as split:
-        yield Again(verb, request, Reopener(store, processes), split, progress)
+        yield Rescorer(verb, request, Reopener(store, processes), split, progress)
 
 
 def name_of(run: Run) -> str:
-    """What a run is called while it is measured."""
+    """Returns the name of a run in progress messages."""
     return f"{run.family} {run.size} on {run.dataset} ({', '.join(filter(None, (run.dtype, run.engine)))})"
 
 
 def names_of(run: Run) -> RunNames:
-    """The names under which a run was requested."""
+    """Returns the names under which a run was requested."""
     return RunNames(run.run_id, run.family, run.size, run.dataset)

@@ -1,4 +1,4 @@
-"""Shows what questions answer, on a terminal, in sections of a page or as rows, from the same tables and sentences."""
+"""Renders results on a terminal, as sections of a page, and as rows for programs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,29 +20,29 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
-_WIDEST: Final = 100  # characters of a table, where nobody asks for details
+_WIDEST: Final = 100  # characters of a table without --details
 _MOST_ANSWERS: Final = 12  # lines at the top
 _LONGEST: Final = 240  # tokens of texts together
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
-    """The tables of results."""
+    """Returns the tables of all results."""
     return [table for result in results for table in result.tables]
 
 
 def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
-    """The sentences of each result, the answer first; of several each says what it is about."""
+    """Returns the sentences of each result, the answer first; with several results each sentence names its group."""
     titles = [f"{_title(name, result)}: " if len(results) > 1 else "" for result in results]
     return [[title + each for each in result.sentences] for title, result in zip(titles, results, strict=True)]
 
 
 def show(name: str, results: Sequence[Result], details: bool = False) -> None:
-    """Print the answer of each result, its main table, what stands there, and what to do about it.
+    """Prints the answer, the main table, warnings and notes of each result.
 
     Args:
         name: the question.
-        results: what it answers.
-        details: whether to print all of its sentences and tables, as wide as the terminal.
+        results: its results.
+        details: whether to print all sentences and tables, at the full width of the terminal.
     """
     screen, every, told = console(), tables(results), sentences(name, results)
     found = every if details else [table.briefly() for table in every]
@@ -68,13 +68,12 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
 
 
 def _title(name: str, result: Result) -> str:
-    """What a result is about; empty for a file."""
     across = analysis(name).across
     return "; ".join(dict.fromkeys(each.title_of_family if across else each.title for each in result.groups))
 
 
 def section(name: str, results: Sequence[Result]) -> Section:
-    """The section of a page about one result, or about those of a family, where each part says what it is about."""
+    """Returns the section of a page about one result, or about those of a family, each part with its group's title."""
     described, parts = analysis(name), [(_title(name, each), _section(name, each)) for each in results]
     if len(parts) == 1:
         ((of, part),) = parts
@@ -84,7 +83,7 @@ def section(name: str, results: Sequence[Result]) -> Section:
         name,
         f"{described.title}, {results[0].groups[0].first.family}",
         tuple(
-            sentence if at else f"{of}: {sentence}"  # those that follow are about the same
+            sentence if at else f"{of}: {sentence}"  # the first sentence names the group
             for of, part in parts
             for at, sentence in enumerate(part.sentences)
         ),
@@ -101,7 +100,7 @@ def section(name: str, results: Sequence[Result]) -> Section:
 
 def _section(name: str, result: Result) -> Section:
     tables = [table for table in result.tables if table.rows]
-    names = [table.name for table in tables]  # those of one name are about several groups
+    names = [table.name for table in tables]  # tables of several groups share a name
     tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
     of_schedules = [line for group in result.groups for line in group.of_schedules]
     doubts: dict[Status, list[str]] = {}
@@ -120,21 +119,20 @@ def _section(name: str, result: Result) -> Section:
 
 
 def _numbered(each: Shown, at: int, of: str) -> Shown:
-    """Give one of several with the same name a name of its own, and a title that says what it is about."""
     return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
 
 
 def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False) -> list[Record]:
-    """Ask each question about all grids together, keep what was fitted, print it, and return rows with `analysis`.
+    """Asks each question about all grids together, stores its fits, prints it, and returns its rows with `analysis`.
 
     Args:
-        names: questions.
-        grids: what to look at; the first one says how to print.
-        required: whether having no law at all is an error.
-        writes: whether `output` is for the rows.
+        names: the questions.
+        grids: the runs; the first request says how to print.
+        required: whether it is an error if no group has enough sizes for a law.
+        writes: whether rows go to `output`.
 
     Raises:
-        RbpxError: as in `answer`, or there is no such question.
+        RbpxError: a question is unknown, or as in `answer`.
     """
     unknown = [name for name in names if name not in analyses()]
     if unknown:
@@ -156,7 +154,6 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
 
 
 def _write_page(name: str, results: Sequence[Result], output: str | None) -> None:
-    """Write the page that a question has of its own."""
     page = question(name).page
     if page is None:
         raise RbpxError(f"format=html shows one question at a time: {typed(name, format='html')}")
@@ -169,26 +166,26 @@ _HOW: Final = frozenset("window stride padding bos engine training_flops unique_
 
 
 def rows_for(request: Request, results: Sequence[Result]) -> list[Record]:
-    """The rows of results as a request has them: plain in CSV and JSON unless it asks for details."""
+    """Returns the rows of results in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
     return plain_rows(results) if is_plain else detailed_rows(results)
 
 
 def rows_of(results: Sequence[Result]) -> list[Record]:
-    """The rows of results, with all that is known of each."""
+    """Returns the full rows of results."""
     return [row for result in results for row in result.rows]
 
 
 def detailed_rows(results: Sequence[Result]) -> list[Record]:
-    """The same as they are printed."""
-    return [worded({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
+    """Returns the full rows of results as they are printed."""
+    return [with_status_label({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
 def plain_rows(results: Sequence[Result]) -> list[Record]:
-    """The rows of results with what their tables show, exact, and what identifies a row.
+    """Returns the rows of results with the columns of their tables, at full precision, and those that identify a row.
 
-    What is nested is left to `--details`, and how runs were read where all rows agree in it. A number that a table
-    shows and that is nested in `params` comes out of it.
+    Nested values are left out, and settings of measurement where all rows agree. A number of a table that is nested in
+    `params` gets a column of its own.
     """
     rows = rows_of(results)
     shown = dict.fromkeys(key for table in tables(results) for column in table.columns for key in column.keys)
@@ -199,25 +196,24 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     nested = {key for of in inner for key in of}
     lifted = [key for key in shown if key not in columns and key in nested]
     return [
-        worded({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
+        with_status_label({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
         | {key: plain(of.get(key)) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
 
 
-def worded(row: Record) -> Record:
-    """A row with the word for its status, which tables have."""
+def with_status_label(row: Record) -> Record:
+    """Adds the label of its status to a row."""
     return row | {"status_word": Status(row["status"]).label} if row.get("status") in list(Status) else row
 
 
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    """What is nested in mappings, each by its own name."""
     for key, each in value.items() if isinstance(value, dict) else ():
         yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list | tuple) else [(key, each)]
 
 
 def print_results(name: str, results: Sequence[Result], request: Request) -> None:
-    """Print results that are in no store, as the question's tables or as rows for programs."""
+    """Prints results that are in no store, as the question's tables or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 

@@ -1,4 +1,4 @@
-"""What a question answers about a group of runs, or about those that it compares: rows, and what people see of them."""
+"""The answer of a question about one or several groups of runs: its rows, and their tables, sentences and figures."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def undrawn() -> Sequence[Figure | Undrawn]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One result; it can be sent to another process.
+    """One result; it can be pickled.
 
     Attributes:
-        groups: the runs that it is about; none for a file.
-        rows: all that is known, a record a row: what `--details` prints, with the keys that columns of tables name.
-        tables: what people see of the rows, and of others.
-        sentences: the same in words.
-        figures: draws them.
-        fits: those of the rows that the relation `fits` keeps.
-        rank_fits: rows that the relation `rank_fits` keeps.
-        notes: what a terminal says under its tables for any number of groups.
+        groups: the groups of runs; none for a file.
+        rows: all rows, which `--details` prints.
+        tables: tables of the rows.
+        sentences: the answer in words.
+        figures: draws the figures.
+        fits: the rows for the relation `fits`.
+        rank_fits: the rows for the relation `rank_fits`.
+        notes: sentences that a terminal prints below the tables.
         passages: texts, token by token, for a page.
-        texts: the same for a terminal, which prints them whole.
-        page: what a page of its own is made of, by the part `page` of the question.
-        then: what is done with the store when the rows are kept.
+        texts: the same for a terminal.
+        page: data for `Question.page`.
+        then: called with the store when the rows are stored.
     """
 
     groups: Sequence[Group]

@@ -15,8 +15,8 @@ from rbpx.display.vocabulary import enumerated
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.questions import render
-from rbpx.questions.ask import Grid, answer_all, asked_in_processes, groups_of
-from rbpx.questions.fit.sentences import about
+from rbpx.questions.ask import Grid, answer_all, groups_of, processes_for
+from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
@@ -138,7 +138,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with (
         connected_once(),
-        asked_in_processes(names, request),
+        processes_for(names, request),
         counted("report, %", 100) as advance,
     ):
         asked = _asked(grids)
@@ -294,7 +294,7 @@ def _part(name: str, title: str, group: Group, own: dict[str, Result | None], re
     tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
     sections = tuple(render.section(each, [result]) for each, result in told.items())
     missing = _missing({each: _reason(each, group, reasons) for each in own if each not in told})
-    return Part(name, title, about(group), tuple(tiles), sections, missing)
+    return Part(name, title, describe_runs(group), tuple(tiles), sections, missing)
 
 
 def _missing(reasons: dict[str, str]) -> tuple[str, ...]:

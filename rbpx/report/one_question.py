@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from rbpx.display.vocabulary import enumerated
 from rbpx.questions import render
-from rbpx.questions.fit.sentences import about
+from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
 from rbpx.report.contents import Part, Report, assembled, slugs_of
@@ -25,7 +25,7 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     sections = [(each, render.section(verb, [each])) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [
-        Part(name, group.title, about(group), facts(verb, of), (section,))
+        Part(name, group.title, describe_runs(group), facts(verb, of), (section,))
         for name, (group, of, section) in zip(slugs_of([group for group, *_ in owned]), owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rbpx
-from rbpx.questions.registry import GONE
+from rbpx.questions.registry import REMOVED
 from tests.support.asking import refused
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, snapshot
@@ -86,7 +86,7 @@ def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_p
         opened.export("runs", tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize("verb", GONE)
+@pytest.mark.parametrize("verb", REMOVED)
 def test_a_question_that_is_gone_says_what_to_ask_in_its_place(verb: str, store: Path) -> None:
-    with refused(f"{verb} is no verb any more", GONE[verb]):
+    with refused(f"{verb} is no verb any more", REMOVED[verb]):
         getattr(rbpx.open(store), verb)(k=10)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.prediction.prediction import find_crossings, predict_batch
-from rbpx.questions.emergence.laws import crossing, fit_windows, over_forms, windows_law
+from rbpx.questions.emergence.laws import average_crossing, crossing, fit_windows, windows_law
 from rbpx.status import Status
 from tests.support.asking import Asked, Rows, ask, imported
 
@@ -19,7 +19,7 @@ def test_outside_the_sizes_all_forms_answer_and_the_law_stands_beside_it() -> No
     law, level = windows_law(fit_windows(S, P), 1), 0.9
     alone = crossing(law, 1, level)
     (reached,) = find_crossings(S, -np.log(P), [-math.log(level)]) or ()
-    found = over_forms(alone, law, reached)
+    found = average_crossing(alone, law, reached)
     assert (found["method"], found["law"], found["status"]) == ("combined", alone, Status.beyond)
     assert None not in (alone["ln_lo"], alone["ln_hi"], found["ln_lo"])
     assert found["ln_hi"] is None

@@ -19,7 +19,7 @@ from rbpx.laws.in_k import fit_k_law
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import line
 from rbpx.questions.gaps.law import fit_gap
-from rbpx.questions.ranks.compare import compare, counted
+from rbpx.questions.ranks.compare import compare, ranks_by_document
 from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.units.ask import express
 
@@ -238,13 +238,15 @@ def of_rank_distributions(n_draws: int) -> Held:
         rng = np.random.default_rng(seed)
         weights_BD = document_weights(40, 100, seed)
         counts = counts_of(rng.choice(size, size=(40, 50), p=share) + 1)
-        zipf = compare(counted(counts, 40), weights_BD, k_grid, size, 40)["zipf_mandelbrot"]
+        zipf = compare(ranks_by_document(counts, 40), weights_BD, k_grid, size, 40)["zipf_mandelbrot"]
         assert zipf.curve is not None
         assert zipf.curve_B is not None
         near = np.abs(zipf.curve - true) <= 1.96 * zipf.curve_B.std(axis=0, ddof=1)
         held.update(dict(zip(("rbp_1", "rbp_10", "rbp_100", "entropy"), near.astype(int).tolist(), strict=True)))
         drawn = np.rint(np.exp(rng.normal(1.5, 1.2, (40, 50)))).astype(int).clip(1, 1000)
-        implied = compare(counted(counts_of(drawn), 40), weights_BD, k_grid, 1000, 40)["lognormal_paper"].implied
+        implied = compare(ranks_by_document(counts_of(drawn), 40), weights_BD, k_grid, 1000, 40)[
+            "lognormal_paper"
+        ].implied
         for name, value in (("mu", 1.5), ("sigma", 1.2)):
             held[name] += _holds(implied[f"{name}_lo"], implied[f"{name}_hi"], value)
     return held

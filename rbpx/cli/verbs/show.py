@@ -27,7 +27,7 @@ VERB = Verb(
 def perform(asked: Asked) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
-    from rbpx.questions.render import worded
+    from rbpx.questions.render import with_status_label
     from rbpx.store.imports.storage import provenance_of
 
     store = open_filled(asked.request.store)
@@ -36,7 +36,7 @@ def perform(asked: Asked) -> None:
     (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
-    fits = [worded(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
+    fits = [with_status_label(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     for fit in fits:
         print(_said_of_fit(fit), file=sys.stderr)
     records += fits

@@ -29,7 +29,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.audit.analysis import ROUNDING, Audit
 from rbpx.questions.audit.variants import Way, compare_ways
-from rbpx.questions.question import Measured, Question
+from rbpx.questions.question import MeasuredRuns, Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.selections import in_size
@@ -42,9 +42,9 @@ from rbpx.store.store import Record, Store
 
 def audit(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
-) -> tuple[list[Result], Measured]:
+) -> tuple[list[Result], MeasuredRuns]:
     """Compare the ways in which runs were measured, then measure documents of them again, unless none are asked for."""
-    ways, audits, measured = [*compare_ways(connection, groups, request)], list[Audit](), Measured((), ())
+    ways, audits, measured = [*compare_ways(connection, groups, request)], list[Audit](), MeasuredRuns((), ())
     if request.limit != 0:
         from rbpx.questions.audit.remeasure import remeasure  # with torch, which ways do not need
 
@@ -64,7 +64,7 @@ def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     return audit(connection, groups, request)[0]
 
 
-def _remeasure(request: Request) -> tuple[Sequence[Result], Measured]:
+def _remeasure(request: Request) -> tuple[Sequence[Result], MeasuredRuns]:
     with connect(Store(request.store), with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         if not groups:

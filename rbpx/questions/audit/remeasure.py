@@ -27,8 +27,8 @@ from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
 from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
-from rbpx.questions.question import Measured
-from rbpx.questions.remeasure import Again, measured_again, name_of, names_of
+from rbpx.questions.question import MeasuredRuns
+from rbpx.questions.remeasure import Rescorer, name_of, names_of, rescorer
 from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record, Store
@@ -39,7 +39,7 @@ _LOGGER = logging.getLogger(__name__)
 
 def remeasure(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
-) -> tuple[list[Audit], Measured]:
+) -> tuple[list[Audit], MeasuredRuns]:
     """Measure `limit` documents of each run again, and compare; a run that fails does not stop the others.
 
     Raises:
@@ -58,9 +58,9 @@ def remeasure(
         groups = _without_same(groups, store, processes)
     n_runs = sum(len(group.runs) for group in groups)
     if n_runs == 0:
-        return [], Measured((), ())
+        return [], MeasuredRuns((), ())
     title = "audit in float32" if engine is None else f"audit by {engine.name}"
-    with measured_again("audit", title, n_runs, request, store, processes) as again:
+    with rescorer("audit", title, n_runs, request, store, processes) as again:
         asked = {} if engine is None else _reached(again, engine, [run for group in groups for run in group.runs])
         for group in groups:
             drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
@@ -71,7 +71,7 @@ def remeasure(
                 both = zip(measured, audits[-1].of_runs, strict=True)
                 failures += [_refused(run, row) for (run, (_, allowed)), row in both if allowed and not row["is_same"]]
     run_ids = tuple(row["run_id"] for audit in audits for row in audit.of_runs)
-    return audits, Measured(run_ids, (*again.failures, *failures))
+    return audits, MeasuredRuns(run_ids, (*again.failures, *failures))
 
 
 def _is_by(engine: EngineConfig, group: Group) -> bool:
@@ -104,7 +104,7 @@ _Reached = Mapping[str, tuple[Asked, list[Document]]]
 """The engine of each run, by its id, and the documents of the run."""
 
 
-def _reached(again: Again, engine: EngineConfig, runs: Sequence[Run]) -> _Reached:
+def _reached(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Reached:
     """The engine, which is found to be the one of each run before it is asked anything.
 
     Raises:
@@ -119,7 +119,12 @@ def _reached(again: Again, engine: EngineConfig, runs: Sequence[Run]) -> _Reache
 
 
 def _measure(
-    connection: duckdb.DuckDBPyConnection, again: Again, asked: _Reached, group: Group, doc_ids: Sequence[int], run: Run
+    connection: duckdb.DuckDBPyConnection,
+    again: Rescorer,
+    asked: _Reached,
+    group: Group,
+    doc_ids: Sequence[int],
+    run: Run,
 ) -> tuple[Remeasured, str]:
     """The ranks of a run beside those of the same tokens in float32, or asked again; how far an engine may be off."""
 

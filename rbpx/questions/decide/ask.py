@@ -1,4 +1,4 @@
-"""Answers what to train next: a verdict for each budget, a table of its best runs, and the runs that would inform."""
+"""Answers the question decide: the best run of each budget, alternatives, and the most informative next runs."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,30 +33,30 @@ from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-_NEXT: Final = 3  # runs, where nothing says how many
-_FAR: Final = 30  # times the most compute: beyond, a budget is an extrapolation that no backtest covers
+_NEXT: Final = 3  # runs by default
+_FAR: Final = 30  # times the most compute; no backtest covers a larger extrapolation
 _LONG: Final = 2.0  # times the largest D / S
 
 
 class Decision(NamedTuple):
-    """What is said about one quantity.
+    """The answer about one quantity.
 
     Attributes:
         trained: its points.
-        fits: of each form; those that are mixed.
-        foretold: what larger budgets showed beside what smaller ones announced.
-        rows: of each kind: runs, best, served, asked, worth, outlier, largest, next; E, which no model gets below, is
-            unknown where size and tokens vary together, since it lies far off their line. Where smaller runs do not
-            foretell the largest, the first four are there again without these, by another method.
+        fits: of each form that is averaged.
+        budget_tests: measured losses of larger budgets with predictions from smaller ones.
+        rows: of the kinds runs, best, served, asked, worth, outlier, largest, next. E, the irreducible loss, is unknown
+            where size and tokens vary together. Where smaller runs do not predict the largest, the first four kinds are
+            repeated without these, by another method.
     """
 
     trained: Trained
     fits: Sequence[Surface]
-    foretold: Sequence[BudgetTest]
+    budget_tests: Sequence[BudgetTest]
     rows: Sequence[Record]
 
     def of_kind(self, *kinds: str, method: str = COMBINED) -> list[Record]:
-        """Its rows of some kinds: answers of all runs, or those without the largest."""
+        """Returns its rows of some kinds: answers from all runs, or those without the largest."""
         return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 
@@ -89,7 +89,7 @@ NEXT: Final = View[Record](
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
-    """Decide what to train next, by cross-entropy unless quantities are named; nothing enters `fits`."""
+    """Decides what to train next, by cross-entropy unless quantities are named; stores no fits."""
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
@@ -116,19 +116,19 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     asks_next = request.next is not None
     fits = [fit_surface(runs, form, n_replicates=n_replicates, collinear=asks_next, **options) for form in forms]
     form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
-    foretold = backtest_budgets(runs, forms, **options)
+    budget_tests = backtest_budgets(runs, forms, **options)
     reasons = doubts_of_points(group, trained, form)
     named = {**group.names(), "law": trained.law, "k": trained.k, "form": form.form}
     is_fitted, is_line = any(fit.surface is not None for fit in fits), Status.collinear_design in reasons
     tells_apart = is_fitted and not is_line
     E = irreducible(fits, seed) if tells_apart else NO_ESTIMATE
     rows = [_row("runs", named | {"method": COMBINED}, reasons, n_points=form.n_points, n_runs=form.n_runs, E=E)]
-    last = [*outlier_rows(group, [trained]), *_largest(named, foretold)]
+    last = [*outlier_rows(group, [trained]), *_largest(named, budget_tests)]
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
-        return Decision(trained, fits, foretold, rows + last)
+        return Decision(trained, fits, budget_tests, rows + last)
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
     wanted = wanted or [TENFOLD * float(runs.along(Axis.C).max())]
-    rows += _answers(named | {"method": COMBINED}, fits, foretold, reasons, wanted, request)
+    rows += _answers(named | {"method": COMBINED}, fits, budget_tests, reasons, wanted, request)
     without = trained.without_largest
     if without is not None:
         fits_of_rest = [fit_surface(without.runs, each, n_replicates=0, **options) for each in forms]
@@ -148,26 +148,25 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
             _row("worth", named, [*held, *worth.reasons], multiplier=value, C=C, apart_from=start, apart_to=end)
             for C, value, held in places
         ]
-    return Decision(trained, fits, foretold, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
+    return Decision(trained, fits, budget_tests, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
 
 
 def _answers(
     named: Record,
     fits: Sequence[Surface],
-    foretold: Sequence[BudgetTest],
+    budget_tests: Sequence[BudgetTest],
     reasons: Sequence[Status],
     wanted: Sequence[float],
     request: Request,
 ) -> Iterator[Record]:
-    """The best of each budget, with serving too, and the run that was asked for."""
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
     T, within = request.inference_tokens, request.inference_within
     found: list[tuple[str, BestRun | None]] = []
     if Status.collinear_design not in reasons:
-        found += [("best", best_run(fits, C, foretold, seed)) for C in wanted]
+        found += [("best", best_run(fits, C, budget_tests, seed)) for C in wanted]
         if T:
             C = wanted[0]
-            served = best_run(fits, C, foretold, seed, T) if within else best_run_with_serving(fits, C, T, seed)
+            served = best_run(fits, C, budget_tests, seed, T) if within else best_run_with_serving(fits, C, T, seed)
             found.append(("served", served))
     for kind, best in found:
         if best is not None:
@@ -176,7 +175,7 @@ def _answers(
             none = Status.unreachable if serves and not within else Status.not_straddled
             doubts = [*_beyond(best.beyond, best.ratio_beyond if serves else 1.0), *([] if best.S.value else [none])]
             yield _row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **serves)
-    over, most = predict_averaged(fits, points, foretold) if points else [], float(runs.along(Axis.C).max())
+    over, most = predict_averaged(fits, points, budget_tests) if points else [], float(runs.along(Axis.C).max())
     for (S, D), at in zip(points, over, strict=True):
         doubts = _beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
         yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y)
@@ -189,13 +188,12 @@ def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> R
 
 
 def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
-    """Whether a run lies far off the runs, by the factors of its compute and its tokens per parameter beyond theirs."""
+    """Warns of an extrapolation, by its factors of compute and of tokens per parameter."""
     return [Status.beyond] if farther > _FAR or longer > _LONG else []
 
 
-def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
-    """The runs of the largest budget that smaller ones foretold, and how many standard deviations each is off."""
-    nearest = min(foretold, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
+def _largest(named: Record, budget_tests: Sequence[BudgetTest]) -> Iterator[Record]:
+    nearest = min(budget_tests, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
     for test in () if nearest is None else nearest.held_out:
         off = error_in_sd(test.predicted, test.measured)
         if off is not None:
@@ -206,11 +204,6 @@ def _largest(named: Record, foretold: Sequence[BudgetTest]) -> Iterator[Record]:
 def _next(
     named: Record, fits: Sequence[Surface], budgets: Sequence[float], tells_apart: bool, request: Request
 ) -> Iterator[Record]:
-    """The runs that narrow most what is asked for: the best of the budgets, with next= also something else.
-
-    Raises:
-        RbpxError: next= runs are asked for, and flops= pays for none.
-    """
     runs, points = fits[0].runs, request.points_to_predict()
     C_N = runs.along(Axis.C)
     most, asks = float(C_N.max()), request.next is not None
@@ -231,7 +224,6 @@ def _next(
 
 
 def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> Iterator[Table]:
-    """Of each quantity what else costs what, and the runs to train next."""
     for n, of in enumerate(decisions, 1):
         quantity = f": {of.trained.title}" if len(decisions) > 1 else ""
         if rows := [*_choices(of)]:
@@ -242,7 +234,6 @@ def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> 
 
 
 def _choices(of: Decision) -> Iterator[Record]:
-    """The best of each budget and what was asked for; of the first budget smaller models that train for longer too."""
     first = next(iter(of.of_kind("best")), None)
     for method, less in {COMBINED: "", WITHOUT_LARGEST: " without the largest"}.items():
         for row in of.of_kind(*_RUNS, method=method):
@@ -253,7 +244,6 @@ def _choices(of: Decision) -> Iterator[Record]:
 
 
 def _smaller(of: Decision, best: Record) -> Iterator[Record]:
-    """Smaller models that train for longer on the compute of the best run."""
     S, D, longest = best["S"], best["D"], float((of.trained.runs.D_N / of.trained.runs.S_N).max())
     for key, (times, name) in _LESS.items():
         if (more := best[key]) is not None:
@@ -264,7 +254,6 @@ def _smaller(of: Decision, best: Record) -> Iterator[Record]:
 
 
 def _said(of: Decision, asks: bool) -> Iterator[str]:
-    """The answer, then what else the runs say; where runs to train next are asked for, these are the answer."""
     (about,), following = of.of_kind("runs"), [*_said_of_next(of, asks)]
     yield from following if asks else ()
     if Status.collinear_design.value in about["reasons"]:
@@ -295,7 +284,6 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
 
 
 def _said_of_largest(of: Decision) -> Iterator[str]:
-    """Which of the largest runs the others do not foretell, and the best runs without them."""
     if (off := said_of_largest(of.trained)) is not None:
         best = [_best(of, row) for row in _leading(of, WITHOUT_LARGEST)]
         without = [f"ithout them, {each[0].lower()}{each[1:]}" for each in best]
@@ -304,12 +292,10 @@ def _said_of_largest(of: Decision) -> Iterator[str]:
 
 
 def _leading(of: Decision, method: str) -> list[Record]:
-    """The best runs, in the order in which they are said."""
     return [row for kind in ("served", "best") for row in of.of_kind(kind, method=method)]
 
 
 def _best(of: Decision, row: Record) -> str:
-    """The best run of a budget, what it would show, and how far to trust that."""
     serves, most = row["kind"] == "served", float(of.trained.runs.along(Axis.C).max())
     budget = f"{short(row['C'])} FLOPs"
     if serves:
@@ -344,7 +330,6 @@ def _trust(of: Decision, row: Record) -> str:
 
 
 def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
-    """The first run of each plan, and what all of it narrows."""
     for row in of.of_kind("next"):
         plan = [each for each in of.of_kind("next") if each["plan"] == row["plan"]]
         if "S" not in row:
@@ -364,14 +349,13 @@ def _between(row: Record, name: str, how: Any = spoken) -> str:
 
 
 def _said_of_worth(of: Decision) -> Iterator[str]:
-    """What the variant is worth beside models without one, and from how much compute on."""
     worth, variant = of.of_kind("worth"), f"Variant {of.trained.members[0].variant}"
     if len(worth) == 1:
         yield f"{variant} cannot be compared with runs without a variant: {Status(worth[0]['status']).label}."
     elif worth:
         least, middle, most = worth[:3]
         where, (start, end) = "no difference shows", (middle["apart_from"], middle["apart_to"])
-        if start is not None:  # either end is that of what was compared
+        if start is not None:  # at an end of the compared range
             is_above = end > most["C"] * 0.999
             ends = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
             where = f"it {'pays' if (most if is_above else least)['multiplier'] > 1 else 'costs'} {ends}"

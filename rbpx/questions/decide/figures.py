@@ -1,4 +1,4 @@
-"""Draws what a decision rests on, the best of each compute, over forms, bends and misfit.
+"""Draws the best run of each compute, averaged over forms, bends and misfit.
 
 Source: arXiv 2203.15556, figure 2.
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rbpx.questions.decide.ask import Decision
 
 _LINE, _ASKED, _LEADING, _RUN = "best of each C", "to train", "best run so far", "run"
-_BUDGETS: Final = 13  # from the least compute of the runs to the most, or to what is asked for
-_SAME: Final = 1.01  # of C: runs that are so close spend the same
+_BUDGETS: Final = 13  # from the least compute of the runs to the most, or to the requested one
+_SAME: Final = 1.01  # ratio of C within which runs spend the same
 
 FRONTIER: Final = View[dict[str, Any]](
     "frontier", text("shown", "shown"), [magnitude(x, x) for x in "CSD"], with_ends("y", "y", None, in_digits(4))
@@ -31,7 +31,7 @@ FRONTIER: Final = View[dict[str, Any]](
 
 
 def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) -> Iterator[Figure]:
-    """The best of each budget among the runs, of each quantity that has one."""
+    """Draws the best run of each budget with the runs, for each quantity that has one."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     for of in decisions:
         runs, sign, asked, title = of.trained.runs, of.trained.sign, of.of_kind("best"), of.trained.title
@@ -39,7 +39,7 @@ def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) ->
             continue
         C_N = runs.along(Axis.C)
         spaced = np.geomspace(C_N.min(), max(C_N.max(), *(row["C"] for row in asked)), _BUDGETS)
-        best = [each for C in spaced.tolist() if (each := best_run(of.fits, C, of.foretold, seed)).S.value]
+        best = [each for C in spaced.tolist() if (each := best_run(of.fits, C, of.budget_tests, seed)).S.value]
         along: list[dict[str, Any]] = [
             {"shown": _LINE, "C": each.C, "S": each.S.value, "D": each.D.value, **by_name(y=each.y.times(sign))}
             for each in best

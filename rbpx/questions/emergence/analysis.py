@@ -1,4 +1,4 @@
-"""Counts the windows of hits of a group of runs, predicts them, and fits their laws in S.
+"""Counts the windows of hits of a group of runs, predicts their shares, and fits laws in S to them.
 
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -18,7 +18,15 @@ from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import Crossing, find_crossings
 from rbpx.laws.prediction.verdict import trend_warnings
-from rbpx.questions.emergence.laws import WindowsLaw, crossing, fit_joint, fit_windows, outside, over_forms, windows_law
+from rbpx.questions.emergence.laws import (
+    WindowsLaw,
+    average_crossing,
+    crossing,
+    fit_joint,
+    fit_windows,
+    outside,
+    windows_law,
+)
 from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
 from rbpx.runs.documents import text_ranks
@@ -40,16 +48,16 @@ class Emergence:
     """Windows at one k.
 
     Attributes:
-        k: a hit has at most this rank.
+        k: largest rank of a hit.
         windows: for each run a row for each window length: p, the share of windows of hits, with its interval over
-            documents and how many windows it is of, NaN where no document is so long; RBP_k^N, the share if tokens were
-            independent, NaN where RBP_k is not known; and where there are tokens, the share as mean and autocorrelation
-            of the hits predict it, the number of independent tokens that vary as much as such a window, and the
-            correlation of two hits at each of `LAGS`, NaN where no two tokens are so far apart.
+            documents and the number of windows, NaN where no document is so long; RBP_k^N, the share if tokens were
+            independent; and where tokens are known, the share predicted by mean and autocorrelation of the hits, the
+            number of independent tokens that vary as much, and the correlation of two hits at each of `LAGS`, NaN where
+            no two tokens are so far apart.
         fits: the law of each window length.
-        laws: rows of these, then of the law with one exponent for all lengths and a constant for each (pooled), and of
-            that with C N for a constant, if tokens were independent (joint). Each has where it reaches `SHARES`, by
-            window length; over forms outside the sizes, except for the joint law.
+        laws: their rows, then the law with one exponent and a constant for each length (pooled), and that with constant
+            C N, as if tokens were independent (joint). Each has the sizes at which it reaches `SHARES`, by window
+            length; outside the sizes averaged over forms, except for the joint law.
     """
 
     k: int
@@ -59,7 +67,7 @@ class Emergence:
 
 
 def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
-    """Count or read the windows at each k, and fit their laws."""
+    """Counts or reads the windows at each k, and fits their laws."""
     if not group.is_measured:
         yield from _imported(group, request)
         return
@@ -78,7 +86,6 @@ def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
 def _counted(
     n_documents: int, doc_T: Integers, rank_T: Floats, k: int, lengths: Sequence[int]
 ) -> tuple[tuple[Floats, Floats], list[Record]]:
-    """Windows of hits and all windows, by document; for each length what their dependence predicts."""
     n_D, hit_T = np.bincount(doc_T, minlength=n_documents), rank_T <= k
     rho_L, rbp = autocorrelation(hit_T, n_D, max(*lengths, *LAGS)), float(hit_T.mean())
     at = {f"autocorrelation_{lag}": float(rho_L[lag - 1]) for lag in LAGS}
@@ -119,7 +126,7 @@ def _emergence(
         far = [extrapolates and outside(each["ln_S"], law.fit.S) > 0 for each in found]
         over = reached(at) if any(far) else None
         each_of = zip(found, far, over or (), strict=False)
-        return [over_forms(each, law, of) if is_far else each for each, is_far, of in each_of] or found
+        return [average_crossing(each, law, of) if is_far else each for each, is_far, of in each_of] or found
 
     fits, laws = list[PowerLaw](), list[Record]()
     for at, n in enumerate(lengths):
@@ -147,7 +154,6 @@ def _emergence(
 
 
 def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> WindowsLaw:
-    """A law that has numbers with every doubt about its exponent and the documents."""
     alpha, reasons = law.fit.alpha, [law.fit.status, *law.reasons]
     if alpha.value is not None:
         reasons += [*more, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
@@ -160,7 +166,6 @@ def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> Wind
 
 
 def _row(group: Group, k: int, kind: str, n: int | None, law: WindowsLaw, crossings: Any) -> Record:
-    """A row of `fits`, with its kind and n."""
     params = law.params | {"reasons": [reason.value for reason in law.reasons], "n": n, "crossings": crossings}
     method, of = (MLE, "pooled") if kind == POOLED else (Method.ols, n)
     return {

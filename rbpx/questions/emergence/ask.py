@@ -1,4 +1,4 @@
-"""Answers how often N tokens in a row are right: the laws of their windows, where these reach a level, every window.
+"""Answers the question emergence: how often N tokens in a row are right, and the laws of such windows.
 
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -25,7 +25,7 @@ from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-_FEWEST: Final = 30  # windows of hits that a sentence rests on
+_FEWEST: Final = 30  # windows of hits, for a sentence
 _NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
 
 
@@ -73,7 +73,7 @@ LEVELS: Final = View[Record](
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Count or read the windows at each k, and fit their laws."""
+    """Counts or reads the windows at each k, and fits their laws."""
     found = [*windows_of(connection, group, request)]
     says = [_sentence(group.runs[-1].size, of) for of in sorted(found, key=lambda of: not _carried(of))]
     return Result(
@@ -87,7 +87,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
-    """The laws of a group and where they reach a level; for a single k every window and every level."""
     about = (group.title, group.axis)
     laws, levels = list[Record](), list[Record]()
     for of in found:
@@ -114,13 +113,12 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
 
 
 def _carried(of: Emergence) -> list[Record]:
-    """Windows of several tokens of the largest model that are right often enough for a sentence, or are imported."""
+    """Windows of several tokens of the largest model with enough hits for a sentence, or imported ones."""
     several = [row for row in of.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
     return [row for row in several if row["n_windows"] is None or row["p"] * row["n_windows"] >= _FEWEST]
 
 
 def _sentence(size: str, of: Emergence) -> str:
-    """How far the largest model is from independent tokens, at the second length above 1 or the only one; alpha."""
     says = f"At k = {of.k:,}, {size} gets no window of several tokens right {_FEWEST} times"
     for row in _carried(of)[:2][-1:]:
         p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends

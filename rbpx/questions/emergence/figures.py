@@ -1,4 +1,7 @@
-"""Figures of emergence: p_{N,k} of windows of N tokens against S. Source: RBP paper (arXiv 2510.20387), figure 7."""
+"""Draws the share of windows of N hits against S.
+
+Source: RBP paper (arXiv 2510.20387), figure 7.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -40,7 +43,7 @@ WINDOWS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
 
 
 def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
-    """Every share at one k, beside what is expected."""
+    """Returns the table of every share at one k, with the expected ones."""
     doubts = [f": {fit.status.label}" if fit.status and fit.alpha.value is None else "" for fit in of.fits]
     rows = [
         {key: None if value != value else value for key, value in row.items()}  # not NaN
@@ -52,7 +55,7 @@ def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
 
 
 def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undrawn]:
-    """A figure for each of up to seven k."""
+    """Yields a figure for each of up to seven k."""
     for of in spread(found, MOST_SERIES):
         yield _figure(group, of)
     if not found:

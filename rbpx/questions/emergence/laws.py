@@ -1,8 +1,8 @@
-"""Laws in size of the share of windows of hits, one for each length N and one for all, and where they reach a share.
+"""Laws in size of the share of windows of hits, one for each length N or one for all, and the sizes that reach a share.
 
 If hits were independent with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha).
 Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7; intervals of sizes by Fieller, Biometrika 1940.
-Shapes: M sizes, N window lengths, B replicates of the documents.
+Shapes: M sizes, N window lengths, B bootstrap replicates of the documents.
 """
 
 import math
@@ -30,13 +30,13 @@ class WindowsLaw:
 
     Attributes:
         fit: its numbers.
-        params: what else its record has.
-        reasons: every status that holds; empty before the law was judged.
-        S_ref: the size at which the constants are.
+        params: further keys of its record.
+        reasons: all its statuses; empty before they are determined.
+        S_ref: the size to which the constants refer.
         ln_C_N: of each window length that has a constant.
         region_N22: of (ln C_N, alpha), the matrix whose quadratic form in a gradient is the squared half width of the
-            95 % interval; none where there is no interval.
-        text_variance: of alpha, over documents; None where it is not known.
+            95 % interval; empty without intervals.
+        text_variance: of alpha, over documents; None where unknown.
     """
 
     fit: LawFit
@@ -49,17 +49,17 @@ class WindowsLaw:
 
 
 def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_effective: float | None = None) -> PowerLaw:
-    """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does; C_N has N in it."""
+    """Fits -ln p_N = C_N * S^(-alpha_N) at one window length N, like figure 7 of the paper; C_N includes N."""
     return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_effective))
 
 
 def windows_law(fit: PowerLaw, n: int) -> WindowsLaw:
-    """The law of one window length."""
+    """Returns the law of one window length."""
     return _with_constants(WindowsLaw(fit, fit.record()), fit, {n: 0.0})
 
 
 def _with_constants(law: WindowsLaw, fit: PowerLaw, more_N: Mapping[int, float]) -> WindowsLaw:
-    """A law with what a crossing needs; `more_N` is what ln C_N has beyond the constant of the fit."""
+    """Adds to a law what a crossing needs; `more_N` is ln C_N minus the constant of the fit."""
     theta_P, about = fit.theta_P, fit.uncertainty
     if theta_P is None:
         return law
@@ -80,18 +80,18 @@ def fit_joint(
     p_BMN: Floats | None = None,
     n_effective: float | None = None,
 ) -> WindowsLaw:
-    """Fit -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, each point counting the same.
+    """Fits -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, with equal weights.
 
-    The windows of one size are those of one model over the same tokens, so the sizes are the units that scatter: the
-    line is that of their means of ln(-ln p) - ln N, which count by their numbers of points. R2 is of ln(-ln p) and
-    r2_p of p, both of the points. None of them shows the effect of leaving out shares of 0, which the pooled law keeps.
+    The windows of one size are of one model on the same tokens, so the sizes are the units that scatter: the line is
+    that of their means of ln(-ln p) - ln N, weighted by their numbers of points. R2 is of ln(-ln p) and r2_p of p, both
+    of the points. Neither shows the effect of leaving out shares of 0, which the pooled law keeps.
 
     Args:
         S: sizes, shape [M].
         lengths: window lengths N.
         p_MN: shares; may be 0, 1 or NaN.
-        p_BMN: under replicates of the documents. One in which a point that was fitted is 0, 1 or NaN is left out.
-        n_effective: of those resampled; None where they are not counted.
+        p_BMN: the shares in each replicate; one in which a fitted point is 0, 1 or NaN is left out.
+        n_effective: effective sample size of the documents; None where they are not counted.
     """
     ln_N_N, ln_y_MN = np.log(lengths), _ln_neg_ln(p_MN)
     used_MN = np.isfinite(ln_y_MN)
@@ -99,7 +99,7 @@ def fit_joint(
     fitted_M = n_M > 0
 
     def means(ln_y_MN: Floats) -> Floats:
-        """Of ln(-ln p) - ln N over the points of a size, [..., M]."""
+        """Means of ln(-ln p) - ln N over the points of a size, [..., M]."""
         left_MN = np.where(used_MN, ln_y_MN - ln_N_N, 0.0)
         return np.asarray(left_MN.sum(axis=-1)[..., fitted_M] / n_M[fitted_M])
 
@@ -134,7 +134,7 @@ def fit_joint(
 
 
 def listed(values_MN: Floats) -> list[list[float | None]]:
-    """Values by size and length, None where there is none, as JSON takes them."""
+    """Returns values by size and length for JSON, None for those that are not finite."""
     return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
 
 
@@ -144,13 +144,13 @@ def _ln_neg_ln(p: Floats) -> Floats:
 
 
 def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
-    """The size at which a law reaches a share at one window length, S = (C_N / -ln share)^(1 / alpha), as a record.
+    """Returns the size at which a law reaches a share at one window length, S = (C_N / -ln share)^(1 / alpha).
 
-    Its interval has the sizes at which the level lies within the interval of the law. Where that set falls in two,
-    alpha could be negative; the half that is kept belongs to laws of positive alpha, which reach the share from below.
-    An end is None where the interval is unbounded on that side. All is None where the law has no numbers, or does not
-    rise towards the share (never_crosses). The status is that of the law, or `beyond` where S is more than 10 times
-    outside the measured sizes, as the interval assumes that the law holds there; is_beyond says so whatever the status.
+    The interval has the sizes at which the share lies within the interval of the law. Where that set falls in two,
+    alpha may be negative; the part with positive alpha, which reaches the share from below, is kept. An end is None
+    where the interval is unbounded, and all is None where the law has no numbers or does not rise (never_crosses). The
+    status is that of the law, or `beyond` where S is more than 10 times outside the measured sizes, since the interval
+    assumes that the law holds there; is_beyond says so whatever the status.
     """
     alpha, status = law.fit.alpha, first_of([law.fit.status])
     if alpha.value is None or alpha.stderr is None or n not in law.ln_C_N:
@@ -163,11 +163,12 @@ def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
     return _at(share, ln_S, status, outside(ln_S.value, law.fit.S) > math.log(FAR))
 
 
-def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Crossing) -> dict[str, Any]:
+def average_crossing(at: dict[str, Any], law: WindowsLaw, reached: Crossing) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
-    Within the sizes any form that fits the points reaches a level at about the same size. Outside them the form
-    decides. ln_S may be None with an end known: no searched size is more likely than not to reach the level.
+    Within the sizes all forms that fit reach a share at about the same size; in an extrapolation the form decides. ln_S
+    may
+    be None with a known end: no searched size reaches the share with a probability above one half.
     """
     is_beyond = reached.ln_S is None or outside(reached.ln_S, law.fit.S) > math.log(FAR)
     ln_S = Estimate(reached.ln_S, reached.ln_lo, reached.ln_hi)
@@ -175,7 +176,7 @@ def over_forms(at: dict[str, Any], law: WindowsLaw, reached: Crossing) -> dict[s
 
 
 def outside(ln_S: float | None, S: Sequence[float]) -> float:
-    """How far a size lies outside the others, in ln S; 0 or less within them, or where there is none."""
+    """Returns how far a size lies outside the others, in ln S; 0 or less within them, or where there is none."""
     return 0.0 if ln_S is None else max(ln_S - math.log(max(S)), math.log(min(S)) - ln_S)
 
 

@@ -1,24 +1,23 @@
 """Fits the pooled law of emergence to counts of windows: one exponent for all window lengths, a constant for each.
 
-p_{N,k} = exp(-C_N S^(-alpha)). Hits that depend on each other make C_N grow slower than N, which the joint law C N
-S^(-alpha) takes for a steeper exponent where the small sizes lack their long windows. Counts are fitted rather than
-logarithms: a size at which no window of N tokens is all hits says much about the law, but has no ln(-ln p).
+p_{N,k} = exp(-C_N S^(-alpha)). Dependent hits make C_N grow more slowly than N; the joint law C N S^(-alpha) turns that
+into a steeper exponent where the small sizes lack their long windows. Counts are fitted, because a size without a
+window of N hits is informative but has no ln(-ln p).
 
-The search. A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: d_N is how many times as
-much as independent windows the documents make it vary, from the replicates, one for each window length, at least 1; tau
-is the standard deviation of the models in ln(-ln p), by moments. Parameters and tau are found in turns. The weights
-need not be right for the estimate or its interval, which takes the documents from refits to their replicates (one
-Newton step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.passing`).
+Search. The variance of a share p of n windows is p (1 - p) d_N / n + tau^2 (p ln p)^2. d_N, at least 1, is the variance
+over documents relative to that of independent windows, one for each window length; tau is the standard deviation of the
+models in ln(-ln p), by moments. Parameters and tau are found in turns. The interval takes the documents from one Newton
+step for each replicate at fixed weights, and the models from the scatter of the sizes (`rbpx.laws.counts.passing`), so
+wrong weights do not bias it.
 
-The tests. Each is a linear function of the values ln(-ln p) of the cells. Errors at one size belong together, because
-windows of different N are windows of the same model over the same tokens, and nobody knows how closely. So errors are
-summed within a size first, and only these sums are taken to be independent. Sums of residuals are smaller than sums of
-errors, by different factors where sizes weigh differently; a guess of the covariance within a size gives these factors
-and the degrees of freedom. For one window length that is Student's t of least squares.
+Tests. Each is a linear function of the values ln(-ln p) of the cells. Errors at one size are correlated to an unknown
+degree, as windows of different N are of the same model on the same tokens, so only sums of errors within a size are
+taken to be independent. Sums of residuals are smaller than sums of errors; a working covariance within a size gives the
+factors and the degrees of freedom. For one window length that is Student's t of least squares.
 
 Source: Bell and McCaffrey, Survey Methodology 28 (2002), 169; Satterthwaite, Biometrics Bulletin 2 (1946), 110.
 Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (ln C_N at the middle of
-the sizes, then alpha), B replicates of the documents.
+the sizes, then alpha), B bootstrap replicates of the documents.
 """
 
 import math
@@ -51,27 +50,27 @@ from rbpx.status import Status, first_of, in_order
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each N; Wedderburn, Biometrika 1974"
-_ALIKE: Final = 0.5  # the guess: correlation of the errors of a size
-_LEAST_SEEN: Final = 0.5  # of the error of one size: with less left in the residuals nothing is known about it
-_ROUNDING: Final = 1e-8  # of ln(-ln p): values that lie this close to the law say nothing against it
-_LEAST_CELLS: Final = 3  # of a window length whose exponent is compared
-_ROUNDS: Final = 30  # of fit and variances, each from the other
+_ALIKE: Final = 0.5  # working correlation of the errors of a size
+_LEAST_SEEN: Final = 0.5  # part of the error variance of one size that residuals must show
+_ROUNDING: Final = 1e-8  # of ln(-ln p); smaller residuals are rounding
+_LEAST_CELLS: Final = 3  # for an exponent of a window length
+_ROUNDS: Final = 30  # of fitting parameters and variances in turn
 _SETTLED: Final = 1e-4  # relative change of the variance of the models
-_LARGEST_COUNT: Final = 1e6  # counts are scaled to it: only their proportions matter to the estimate
+_LARGEST_COUNT: Final = 1e6  # counts are scaled to it; only their proportions matter
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """The shares that are fitted.
+class WindowCells:
+    """The shares to fit.
 
     Attributes:
         x_C: ln(S / S_ref).
-        size_C: which size, from 0.
-        length_C: which of the window lengths that are fitted, from 0.
+        size_C: index of the size.
+        length_C: index of the window length among those that are fitted.
         p_C: the share.
-        windows_C: how many windows it is of; None where that is unknown.
-        p_BC: under replicates of the documents; None where there are none, or too few.
-        n_effective: of those resampled; None where they are not counted.
+        windows_C: number of windows; None where unknown.
+        p_BC: the shares in each replicate; None without replicates, or with too few.
+        n_effective: effective sample size of the documents; None where they are not counted.
     """
 
     x_C: Floats
@@ -84,11 +83,11 @@ class Cells:
 
     @cached_property
     def design_CP(self) -> Floats:
-        """Derivatives of ln(-ln p) by the constants and the one exponent."""
+        """Derivatives of ln(-ln p) with respect to the constants and the exponent."""
         return np.column_stack([np.eye(int(self.length_C.max()) + 1)[self.length_C], -self.x_C])
 
     def law(self, theta_P: Floats) -> tuple[Floats, Floats]:
-        """Fitted shares, and their change with ln(-ln p)."""
+        """Returns fitted shares, and their derivatives with respect to ln(-ln p)."""
         y_C = np.exp(self.design_CP @ theta_P)
         return np.exp(-y_C), -y_C * np.exp(-y_C)
 
@@ -99,7 +98,7 @@ class Cells:
 
     @cached_property
     def excess_C(self) -> Floats:
-        """By cell, how many times as much as shares of independent windows those of its length vary over documents.
+        """Variance of the shares over documents relative to that of independent windows, one value for each length.
 
         Where the number of windows is unknown: the variance of ln(-ln p) over documents, 0 without documents.
         """
@@ -115,54 +114,56 @@ class Cells:
         np.divide(of_documents_N, independent_N, out=times_N, where=independent_N > 0)
         return np.maximum(times_N, 1.0)[self.length_C]
 
-    def values(self, theta_P: Floats, tau2: float) -> "Values":
-        """Ln(-ln p) about the law, to first order in p, which exists for a share of 0 too."""
+    def values(self, theta_P: Floats, tau2: float) -> "CellValues":
+        """Returns ln(-ln p) about the law, to first order in p, so that it exists for a share of 0 too."""
         p_C, change_C = self.law(theta_P)
         if self.windows_C is None:
             variance_C = (self.excess_C + tau2) * change_C**2
         else:
             variance_C = p_C * (1 - p_C) * self.excess_C / self.windows_C + tau2 * change_C**2
         change_BC = None if self.p_BC is None else (self.p_BC - self.p_C) / change_C
-        return Values(self, self.design_CP @ theta_P, (self.p_C - p_C) / change_C, change_C**2 / variance_C, change_BC)
+        return CellValues(
+            self, self.design_CP @ theta_P, (self.p_C - p_C) / change_C, change_C**2 / variance_C, change_BC
+        )
 
 
-Contrasts = dict[str, dict[str, float | None]]  # numbers that are 0 if the law holds, with ends and p, by their names
+Contrasts = dict[str, dict[str, float | None]]  # numbers that are 0 if the law holds, with interval and p, by name
 
 
 def significant(contrasts: Contrasts, questions: int = 1) -> list[str]:
-    """Those that differ from 0, when all are tested at once and each question has an equal part of the level."""
+    """Returns the contrasts that differ from 0 by Holm's test, at the level of one of `questions` tests."""
     adjusted = holm([one["p"] or 0.0 for one in contrasts.values()])
     return [name for name, p in zip(contrasts, adjusted, strict=True) if p <= (1 - LEVEL) / questions]
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
-    """Values of ln(-ln p) of the cells, and the tests of the law that they were fitted by.
+class CellValues:
+    """Values of ln(-ln p) of the cells, and tests of the law fitted to them.
 
     Attributes:
         cells: the shares.
         fitted_C: by the law.
         residual_C: measured minus fitted.
-        weight_C: one over the variance that each value is taken to have.
-        change_BC: under each replicate of the documents; None without.
+        weight_C: inverse variance of each value.
+        change_BC: the residuals of each replicate; None without replicates.
     """
 
-    cells: Cells
+    cells: WindowCells
     fitted_C: Floats
     residual_C: Floats
     weight_C: Floats
     change_BC: Floats | None
 
     def sensitivity(self, J_CP: Floats) -> Floats:
-        """Change of each parameter for a change of each value: (J' W J)^-1 J' W."""
+        """Returns the derivative of each parameter with respect to each value: (J' W J)^-1 J' W."""
         return np.asarray(np.linalg.solve((J_CP.T * self.weight_C) @ J_CP, J_CP.T * self.weight_C))
 
     def left(self, J_CP: Floats) -> Floats:
-        """What a regression leaves of each value in each residual, [C, C]."""
+        """Returns the matrix that maps values to residuals, [C, C]."""
         return np.asarray(np.eye(len(J_CP)) - J_CP @ self.sensitivity(J_CP))
 
     def models_variance(self, tau2: float) -> float:
-        """tau^2 by moments: how much the squares about the law exceed what the documents explain.
+        """Returns tau^2 by moments: the excess of squared residuals over what the documents explain.
 
         Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177.
         """
@@ -171,7 +172,7 @@ class Values:
         return max((observed - expected) / float((w_C @ left_CC**2).sum()), 0.0)
 
     def exponents(self, lengths: Sequence[int]) -> Contrasts:
-        """By how much the exponent of each window length with 3 sizes or more differs from the pooled exponent."""
+        """Returns the exponent of each window length with 3 sizes or more, minus the pooled exponent."""
         J_CP, x_C = self.cells.design_CP, self.cells.x_C
         at_CN = J_CP[:, :-1]
         compared = np.flatnonzero(at_CN.sum(axis=0) >= _LEAST_CELLS).tolist()
@@ -183,9 +184,9 @@ class Values:
         return {name: self.contrast(own_CP, of_C) for name, of_C in zip(names, apart_PC, strict=False)}
 
     def bends(self, lengths: Sequence[int]) -> list[Contrasts]:
-        """Changes of the exponent per unit of ln N, and half of those per unit of ln S; none without enough of these.
+        """Returns changes of the exponent per unit of ln N, and half of those per unit of ln S, where there are enough.
 
-        Each is the coefficient of one more column in the regression of the pooled law.
+        Each is the coefficient of one more column in the regression.
         """
         x_C, ln_N_C = self.cells.x_C, np.log(lengths)[self.cells.length_C]
         columns = {"drift": -x_C * (ln_N_C - ln_N_C.mean())} if len(lengths) > 1 else {}
@@ -194,7 +195,7 @@ class Values:
         return [{name: self.contrast(J_CP, self.sensitivity(J_CP)[-1])} for name, J_CP in designs.items()]
 
     def growth(self, lengths: Sequence[int]) -> Contrasts:
-        """How far each constant is from N times one constant: 0 at every N if tokens were independent."""
+        """Returns the distance of each constant from N times one constant; 0 at every N if tokens were independent."""
         J_CP = self.cells.design_CP
         of_constant_NC, total_N = self.sensitivity(J_CP)[:-1], self.weight_C @ J_CP[:, :-1]
         share_N, ln_N_N = total_N / total_N.sum(), np.log(lengths)
@@ -203,16 +204,16 @@ class Values:
         return {name: self.contrast(J_CP, *of) for name, of in zip(names, each, strict=False)}
 
     def contrast(self, J_CP: Floats, of_C: Floats, expected: float = 0.0) -> dict[str, float | None]:
-        """Sum of `of_C` times the values, minus what is expected; the residuals are those of the regression on J.
+        """Returns the sum of `of_C` times the values, minus what is expected, with its 95 % interval and p-value.
 
-        With its 95 % interval over documents and models, and the probability of one as far off.
+        The interval is over documents and models; the residuals are those of the regression on J.
         """
         size_C, n_effective, shared, own = self.cells.size_C, self.cells.n_effective, 0.0, 0.0
         alike_CC = np.where(size_C[:, None] == size_C, _ALIKE, 0.0) + (1 - _ALIKE) * np.eye(len(J_CP))
         guess_CC = alike_CC / np.sqrt(np.outer(self.weight_C, self.weight_C))
         sums_MC = np.eye(int(size_C.max()) + 1)[size_C].T * of_C
         variance_M = np.einsum("mc,cd,md->m", sums_MC, guess_CC, sums_MC)
-        known_M = variance_M > 0  # a size that the number does not depend on says nothing about its error
+        known_M = variance_M > 0  # the contrast does not depend on the other sizes
         left_MC = sums_MC[known_M] / np.sqrt(variance_M[known_M, None]) @ self.left(J_CP)
         seen_MM = left_MC @ guess_CC @ left_MC.T
         seen, value = float(np.trace(seen_MM)), float(of_C @ (self.fitted_C + self.residual_C)) - expected
@@ -232,8 +233,7 @@ class Values:
 
 def _cells(
     S: Floats, p_MN: Floats, windows_MN: Floats | None, p_BMN: Floats | None, n_effective: float | None
-) -> tuple[Cells, NDArray[np.intp]]:
-    """The shares that can be fitted, and which window lengths they are of."""
+) -> tuple[WindowCells, NDArray[np.intp]]:
     fits_MN = np.isfinite(p_MN) if windows_MN is not None else (p_MN > 0) & (p_MN < 1)
     used_N = (fits_MN & (p_MN > 0)).any(axis=0) & (fits_MN & (p_MN < 1)).any(axis=0)
     used, (size_C, n_C) = np.flatnonzero(used_N), np.nonzero(fits_MN & used_N)
@@ -244,11 +244,11 @@ def _cells(
         p_BC = p_BC if len(p_BC) >= MIN_REPLICATES else None
     windows_C = None if windows_MN is None else windows_MN[size_C, n_C]
     x_C, length_C = (np.log(S) - np.log(S).mean())[size_C], np.searchsorted(used, n_C)
-    return Cells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_effective), used
+    return WindowCells(x_C, size_C, length_C, p_MN[size_C, n_C], windows_C, p_BC, n_effective), used
 
 
-def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
-    """The parameters, tau^2, and the counts at which both agree; or why there are none."""
+def _search(S: Floats, cells: WindowCells) -> tuple[Floats, float, Floats] | Status:
+    """Finds the parameters, tau^2, and the counts at which both agree; returns a status where there are none."""
     if len(np.unique(S)) < 3:
         return Status.too_few_sizes
     if len(np.unique(cells.x_C)) < 3:
@@ -272,11 +272,11 @@ def _search(S: Floats, cells: Cells) -> tuple[Floats, float, Floats] | Status:
     return theta_P, tau2, count_C
 
 
-def _scatter(cells: Cells, theta_P: Floats, count_C: Floats) -> Scatter:
-    """How parameters scatter: over documents by refits to replicates, one Newton step each; over models by sizes."""
+def _scatter(cells: WindowCells, theta_P: Floats, count_C: Floats) -> Scatter:
+    """Returns the scatter of the parameters, over documents (one Newton step for each replicate) and over models."""
     at = slopes(theta_P[None], cells.tally(cells.p_C[None], count_C))
     fisher_PP = np.linalg.inv(at.information_BPP[0])
-    if cells.p_BC is None:  # nothing is known but the scatter, so all of it is that of models
+    if cells.p_BC is None:  # then all scatter is that of models
         return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
     at_B = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), cells.tally(cells.p_BC, count_C))
     replicates = at_B, np.cov(at_B.score_BP @ fisher_PP, rowvar=False)
@@ -291,27 +291,26 @@ def fit_pooled(
     p_BMN: Floats | None = None,
     n_effective: float | None = None,
 ) -> WindowsLaw:
-    """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood to counts that vary more than those of independent windows.
+    """Fits p_N = exp(-C_N S^-alpha) by quasi-likelihood to overdispersed counts of windows.
 
-    The interval of alpha includes the documents (where they are known) and the scatter of the models: the windows of
-    one size count as one observation of its model.
+    The interval of alpha includes the documents (where known) and the scatter of the models: the windows of one size
+    count as one observation of its model.
 
     Args:
         S: sizes, shape [M]; equal ones are replicates, models of one size.
         lengths: window lengths N.
         p_MN: measured shares of windows of hits; NaN where there is no window.
-        windows_MN: how many windows each share is of; None where that is unknown, and then shares of 0 and 1 say
-            nothing and are left out.
-        p_BMN: the shares under B replicates of the documents. One in which a share that was fitted is NaN is left out.
-        n_effective: of those resampled; None where they are not counted.
+        windows_MN: number of windows of each share; None where unknown, and then shares of 0 and 1 are left out.
+        p_BMN: the shares in each replicate; one in which a fitted share is NaN is left out.
+        n_effective: effective sample size of the documents; None where they are not counted.
 
     Returns:
-        The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
-        hits or only others, or fewer than 3 sizes have a share, separated where any steep law fits, not_converged
-        where the search fails; with numbers no_trend, bends, barely_determined or ok. A window length of which no
-        window is all hits, or every one, has no constant. Of its params `C` are the constants at S = 1; `equal` has the
-        tests whether one exponent serves all and the points lie on lines, `bent` those that say no; `independent` those
-        whether the constants grow as N, `dependent` likewise.
+        The fit. Its status is too_few_sizes below 3 sizes; not_positive where no window length has both windows of hits
+        and others, or fewer than 3 sizes have a share; separated where any steep law fits; not_converged; and with
+        numbers no_trend, bends, barely_determined or ok. A window length with only windows of hits, or none, has no
+        constant. Its
+        params: `C`, the constants at S = 1; `equal`, the tests for one exponent and straight lines, `bent` those that
+            reject; `independent`, the tests for constants that grow as N, `dependent` those that reject.
     """
     cells, at = _cells(S, p_MN, windows_MN, p_BMN, n_effective)
     interval = ("models" if p_BMN is None else None) if cells.p_BC is None else "documents and models"

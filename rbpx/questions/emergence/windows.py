@@ -1,8 +1,8 @@
-"""Counts windows of consecutive tokens that are all hits, and predicts their share from how hits are correlated.
+"""Counts windows of consecutive tokens that are all hits, and predicts their share from the correlation of hits.
 
-A hit is a token whose rank is at most k. Hits cluster: in easy documents, in easy passages, in the copy of a phrase. So
-windows of hits are more frequent than RBP_k^N, and the autocorrelation of hits says by how much, to second order.
-Shapes: T tokens, D documents, R streaks of hits, L lags 1 to L, N window lengths, B replicates.
+A hit is a token whose rank is at most k. Hits cluster in easy documents, easy passages and copied phrases, so windows
+of hits are more frequent than RBP_k^N; the autocorrelation of hits says by how much, to second order.
+Shapes: T tokens, D documents, R streaks of hits, L lags 1 to L, N window lengths, B bootstrap replicates.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ Integers = NDArray[np.int64]
 def count_windows(
     hit_T: NDArray[np.bool_], doc_T: Integers, n_D: Integers, lengths: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Windows of N consecutive tokens of a document, at stride 1: those in which every token is a hit, and all, [D, N].
+    """Counts windows of N consecutive tokens of a document, at stride 1: windows of hits, and all windows, each [D, N].
 
-    A document of n tokens has max(0, n - N + 1) windows of N. A window of hits lies whole within one streak of
-    consecutive hits, and a streak of L hits contains max(0, L - N + 1) of them.
+    A document of n tokens has max(0, n - N + 1) windows; a streak of L consecutive hits contains max(0, L - N + 1) of
+    hits.
 
     Args:
-        hit_T: whether each token is a hit, documents one after another, tokens in the order of the text.
-        doc_T: the document of each.
-        n_D: tokens of each document.
+        hit_T: whether each token is a hit, document by document, in the order of the text.
+        doc_T: the document of each token.
+        n_D: number of tokens of each document.
         lengths: the window lengths N.
 
     Source:
@@ -35,14 +35,14 @@ def count_windows(
     follows_T = np.zeros(len(hit_T), dtype=bool)  # a hit in the same document
     follows_T[1:] = hit_T[:-1] & (doc_T[1:] == doc_T[:-1])
     begin_R = np.flatnonzero(hit_T & ~follows_T)
-    # All hits from the beginning of one streak to that of the next are in the first.
+    # The hits between the starts of two streaks are those of the first.
     length_R = np.diff(np.append((np.cumsum(hit_T) - hit_T)[begin_R], hit_T.sum()))
     of_hits = [np.bincount(doc_T[begin_R], np.maximum(0, length_R - N + 1), len(n_D)) for N in lengths]
     return np.stack(of_hits, axis=1), np.maximum(0.0, n_D[:, None] - np.array(lengths) + 1)
 
 
 def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = None) -> Floats:
-    """Share of windows in which every token is a hit, pooled over documents: [N], or [B, N] with weights.
+    """Returns the share of windows of hits, pooled over documents: [N], or [B, N] with weights.
 
     NaN where no document with a weight is as long as the window.
     """
@@ -52,17 +52,16 @@ def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = N
 
 
 def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Floats:
-    """Correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
+    """Returns the correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
 
     rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), pairs pooled over documents, p the
-    share of hits of all tokens. There is one p for all documents, so differences between documents count as correlation
-    too: they make windows of hits just as differences within a document do. NaN at lags without a pair, and everywhere
-    if p is 0 or 1.
+    share of hits of all tokens. With one p for all documents, differences between documents count as correlation; they
+    make windows of hits more frequent too. NaN at lags without a pair, and everywhere if p is 0 or 1.
     """
     p, rho_L = float(hit_T.mean()), np.full(max_lag, np.nan)
     if p in (0.0, 1.0):
         return rho_L
-    # All documents in one row, with so many zeros behind each that no lag reaches from one into the next.
+    # All documents in one row, each followed by zeros so that no lag reaches into the next.
     n_lags = min(max_lag, int(n_D.max()) - 1)
     row = np.zeros(len(hit_T) + n_lags * len(n_D))
     row[np.arange(len(hit_T)) + n_lags * np.repeat(np.arange(len(n_D)), n_D)] = hit_T - p
@@ -73,12 +72,12 @@ def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Fl
 
 
 def dependent_hits(rbp: float, rho_L: Floats, N: int) -> tuple[float, float]:
-    """What mean and autocorrelation of hits say of windows of N tokens: the share of hits, and N_eff.
+    """Predicts the share of windows of N hits, and N_eff, from mean and autocorrelation of the hits.
 
-    The hits of a window vary 1 + 2 sum_{l<N} (1 - l/N) rho_l times as much as those of independent tokens, so their
-    share varies as that of N_eff = N / that tokens. For the share of windows of hits, each window has an ease of its
-    own, drawn from a beta distribution with mean RBP_k; given it, tokens are independent. With r the mean correlation
-    of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i - RBP_k) r) / (1 + (i - 1) r), a beta-binomial.
+    The number of hits in a window varies 1 + 2 sum_{l<N} (1 - l/N) rho_l times as much as for independent tokens; N_eff
+    is N over that. For the share, each window has a hit probability of its own, drawn from a beta distribution with
+    mean RBP_k. With r the mean correlation of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i - RBP_k)
+    r) / (1 + (i - 1) r), a beta-binomial.
 
     Args:
         rbp: RBP_k.
@@ -86,7 +85,7 @@ def dependent_hits(rbp: float, rho_L: Floats, N: int) -> tuple[float, float]:
         N: window length, tokens.
 
     Returns:
-        NaN each where a rho is NaN, or where no such distribution has so negative a correlation.
+        NaN each where a rho is NaN, or is too negative for such a distribution.
     """
     inflation = 1 + 2 * float((1 - np.arange(1, N) / N) @ rho_L[: N - 1])
     n_effective = N / inflation if inflation > 0 else np.nan

@@ -1,7 +1,7 @@
-"""Decomposition of cross-entropy by rank (verb entropy): its terms for each run, their shares of it, and their laws.
+"""Answers the question entropy: the terms of cross-entropy for each run, their shares of it, and their laws.
 
-CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which
-claims that only error-entropy scales.
+CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which claims
+that only error-entropy scales.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _JACKKNIFE: Final = "error_entropy_jackknife_nats"
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Decompose cross-entropy for each run, and fit a law to each term, to its share and to the corrected entropy."""
+    """Decomposes cross-entropy for each run, and fits a law to each term, to its share and to the corrected entropy."""
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     series = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     terms = [_terms(connection, group, run, of) for run, of in zip(group.runs, evidence, strict=True)]
@@ -53,24 +53,24 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> Record:
-    """The decomposition of one run, by column.
+    """Returns the decomposition of one run.
 
     Returns:
-        NAME_nats: of each term; they add up to cross-entropy.
-        NAME_share: of each term in cross-entropy as counted (plug-in); they add up to 1, and may be below 0 or above 1.
-        NAME_share_corrected: the same minus the bias that resampled documents show, with the 95 % interval over
-            documents; None where there is no interval, as nothing is known of the bias then.
-        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, by leaving out documents;
-            still too small. It, its standard error over documents and the next are None with too few documents.
+        NAME_nats: of each term; their sum is cross-entropy.
+        NAME_share: of each term in cross-entropy, uncorrected (plug-in); they sum to 1, and may be below 0 or above 1.
+        NAME_share_corrected: the same minus the bias that the bootstrap shows, with the 95 % interval over documents;
+            None where there is no interval, since the bias is then unknown.
+        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, still too small. It, its
+            standard error over documents and the next are None with too few documents.
         error_entropy_extrapolated_nats: error-entropy extrapolated from halves and quarters of the documents; too
-            large, or None where nothing can be extrapolated.
+            large, or None where it cannot be extrapolated.
     """
     whole = float(of.measured["cross_entropy"])
     row: Record = {"kind": "terms", **group.names(), "run_id": run.run_id, **run.names(), "cross_entropy_nats": whole}
     for name in TERMS:
         nats, share_B = float(of.measured[name]), of.replicates[name] / of.replicates["cross_entropy"]
         share = estimate(nats / whole, share_B, group.n_effective)
-        # Where a single document has all scored tokens, resamples do not differ: there is no interval either.
+        # If one document has all scored tokens, replicates do not differ, and there is no interval.
         varies = np.nanmax(share_B) > np.nanmin(share_B)
         corrected = share if varies and share.ends is not None else NO_ESTIMATE
         row |= {f"{name}_nats": nats, f"{name}_share": nats / whole} | by_name(**{f"{name}_share_corrected": corrected})
@@ -83,13 +83,12 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
-    """The points of the corrected entropy: resamples keep their spread, about the corrected values."""
+    """Shifts the points and their replicates to the corrected entropy."""
     y_BN = None if points.y_BN is None else points.y_BN - np.nanmean(points.y_BN, axis=0) + H_N
     return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
 
 
 def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[Table]:
-    """The terms with the corrected entropy, their shares of cross-entropy, and the laws; a terminal has one of them."""
     about, whole = (group.title, group.axis), ("cross_entropy", *TERMS)
     has_laws = any(law["alpha"] is not None for law in laws)
     yield NATS.table("Cross-entropy taken apart, nats, and error-entropy corrected", terms, *about, brief=not has_laws)
@@ -130,7 +129,6 @@ LAWS: Final = View[Record](
 
 
 def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
-    """The terms of the largest model, and the exponents of error-entropy and cross-entropy."""
     nats = {name: terms[-1][f"{name}_nats"] for name in ("cross_entropy", *TERMS)}
     of = ", ".join(f"{law_title(name)} {nats[name]:.3f}" for name in TERMS)
     says = f"At {terms[-1]['size']} cross-entropy is {nats['cross_entropy']:.3f} nats: {of}"
@@ -151,7 +149,7 @@ DRAWN: Final = View[Record](
 
 
 def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> Iterator[Figure]:
-    """The share of each term in cross-entropy: minus its bias, or where that is not known as counted."""
+    """Draws the share of each term in cross-entropy, minus its bias where that is known."""
     rows = [_drawn(row, name) for row in terms for name in TERMS]
     shares = [f"{row['term']} {row['share']:.1%} at {row['size']}" for row in rows[-len(TERMS) :]]
     y = Scale("share", "share of cross-entropy", form=".0%")

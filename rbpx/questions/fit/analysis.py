@@ -1,4 +1,4 @@
-"""Fits every law of size to a group of runs (verb fit), each with its interval and its choice of form.
+"""Fits the laws of size to a group of runs (verb fit): one law for each quantity, k and method, with intervals.
 
 Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
 """
@@ -18,12 +18,12 @@ from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Evidence, law_points
 from rbpx.store.store import Record
 
-_DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # by the published fit of the ranks
+_DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published fit of the ranks
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
-    """The laws of one family on one dataset, and the evidence of each run; runs in order of S."""
+class GroupLaws:
+    """The laws of one group, and the evidence of each run; runs in order of S."""
 
     group: Group
     evidence: tuple[Evidence, ...]
@@ -33,8 +33,8 @@ class Laws:
     cells: tuple[SweepCell, ...] = ()  # how each point of a frontier was found
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
-    """Fit every requested law to one group of runs, by every requested method."""
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupLaws:
+    """Fits every requested law to one group of runs by every requested method."""
     k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())
     laws = [
@@ -42,18 +42,18 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         for method in request.method
         for law in fit_all(points, method, pins=request.pins, over=request.over)
     ]
-    return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
+    return GroupLaws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
-def fits_of(laws: Laws) -> list[Record]:
-    """The rows of the laws in `fits`, each with how the points of its frontier were found."""
+def fit_rows(laws: GroupLaws) -> list[Record]:
+    """Returns the rows of `fits`, each with the cells of its frontier."""
     of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
     own = {of: {"frontier": [cell.row() for cell in cells]} for of, cells in of_law.items()}
     return [fit_record(laws.group, law, laws.resamples, own.get((law.law, law.k))) for law in laws.laws]
 
 
-def rank_fits_of(laws: Laws) -> list[Record]:
-    """The distributions of the ranks of each run, with the curves that are derived from the published one."""
+def rank_fit_rows(laws: GroupLaws) -> list[Record]:
+    """Returns the two lognormal fits to the ranks of each run; the published one with the curves derived from it."""
     rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
         if of.paper is not None and of.full is not None:

@@ -1,4 +1,4 @@
-"""Answers which laws of size a group of runs has: what each model scores, the distribution of its ranks, every law."""
+"""Answers the question fit: the laws of size of a group of runs, and a table of the scores of each model."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,10 +16,10 @@ from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, 
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
 from rbpx.laws.prediction.verdict import SupportedForm
-from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
-from rbpx.questions.fit.experts import check_routed, routed
+from rbpx.questions.fit.analysis import GroupLaws, analyse, fit_rows, rank_fit_rows
+from rbpx.questions.fit.experts import check_routed, compare_size_laws
 from rbpx.questions.fit.figures import figures
-from rbpx.questions.fit.sentences import about, by_methods, sentences
+from rbpx.questions.fit.sentences import by_methods, describe_runs, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
@@ -29,13 +29,13 @@ from rbpx.runs.select.selections import Cells, in_size
 from rbpx.runs.select.sizes import select_alike
 from rbpx.store.store import Record
 
-_MOST: Final = 8  # of the many runs along a training, spread over it
+_MOST: Final = 8  # rows for the runs along one training
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
 _FORM: Final = "whether the points call for an irreducible offset E"
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """One run a size; for laws in active beside all parameters, which no law is in, any runs that are alike."""
+    """Selects one run per size; with size_by=[active,total] all comparable runs of models with experts."""
     if not isinstance(request.size_by, tuple):
         return in_size(connection, request, cells, sizes=3, loss_to_loss=True)
     groups = select_alike(connection, request.but(size_by=SizeBy.total), cells)
@@ -44,15 +44,15 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit every requested law to one group of runs; a refit replaces its own rows."""
+    """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
     if isinstance(request.size_by, tuple):
-        return routed(connection, group, request)
+        return compare_size_laws(connection, group, request)
     if isinstance(request.axis, OnText):
-        from rbpx.questions.fit.losses import of_losses  # which laws in size do without
+        from rbpx.questions.fit.losses import fit_loss_to_loss  # slow to import, and laws in size do not need it
 
-        return of_losses(connection, group, request)
+        return fit_loss_to_loss(connection, group, request)
     laws = analyse(connection, group, request)
-    fits = fits_of(laws)
+    fits = fit_rows(laws)
     return Result(
         [group],
         with_cells(group, fits, laws.cells),
@@ -60,13 +60,12 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         [*sentences(laws, fits)],
         partial(figures, laws),
         fits,
-        rank_fits_of(laws),
+        rank_fit_rows(laws),
         [*said_of_points(laws.cells, group.asked)],
     )
 
 
-def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
-    """The laws of a group, and what its models score."""
+def _tables(laws: GroupLaws, fits: Sequence[Record]) -> Iterator[Table]:
     if laws.group.n_sizes >= 3:
         yield _laws(laws, fits)
     yield _models(laws)
@@ -76,7 +75,7 @@ def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
     yield from given_tables(given, laws.group.title)
 
 
-def _models(laws: Laws) -> Table:
+def _models(laws: GroupLaws) -> Table:
     group, rows = laws.group, list[Record]()
     for at, run in enumerate(group.runs):
         measured: dict[str, Any] = laws.evidence[at].measured if laws.evidence else {}
@@ -95,7 +94,7 @@ def _models(laws: Laws) -> Table:
     )
     shown = rows if group.axis is Axis.S and not laws.cells else spread(rows, _MOST)
     note, are_few = f"{len(shown)} of {len(rows):,} runs." if len(shown) < len(rows) else "", group.n_sizes < 3
-    of = group.title if are_few else f"{group.title}: {about(group)}"
+    of = group.title if are_few else f"{group.title}: {describe_runs(group)}"
     return view.table("What each model scores", shown, of, group.axis, note, brief=are_few)
 
 
@@ -125,7 +124,7 @@ LAWS: Final = View[Record](
 )
 
 
-def _laws(laws: Laws, fits: Sequence[Record]) -> Table:
+def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     group, words = laws.group, AXES[laws.group.axis]
     methods = list(dict.fromkeys(law.method for law in laws.laws))
     offset = "E + " if methods == [Method.offset] else ""

@@ -1,4 +1,4 @@
-"""Compares laws in active and in all parameters: which foretells larger models with experts, and by which exponent."""
+"""Compares laws in active and in all parameters: which predicts larger models with experts better, and its exponent."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,15 +30,15 @@ _WORDS: Final = {
 
 
 def is_routed(group: Group) -> bool:
-    """Whether it has models with experts, trained on equally many tokens."""
+    """Returns whether a group has models with experts, all trained on equally many tokens."""
     return any(run.is_routed for run in group.runs) and len({tokens_of(run) for run in group.runs}) == 1
 
 
 def check_routed(groups: Sequence[Group], request: Request) -> None:
-    """Refuse runs of which no two sizes are known.
+    """Refuses runs without models with experts.
 
     Raises:
-        RbpxError: no group has models with experts.
+        RbpxError: no group has models with experts trained on equally many tokens.
     """
     if not any(map(is_routed, groups)):
         raise RbpxError(
@@ -47,10 +47,10 @@ def check_routed(groups: Sequence[Group], request: Request) -> None:
         )
 
 
-def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Compare the laws of every quantity of a group; there are none without models with experts, or of few sizes.
+def compare_size_laws(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Compares the two laws for every quantity of a group with enough models with experts.
 
-    Nothing is kept, because each law is fitted to a part of the runs.
+    Nothing is stored, because each law is fitted to a part of the runs.
     """
     chosen, rows, said = set(request.laws.names) if request.laws.by_name else set(_LAWS), list[Record](), list[str]()
     for points in known_points(connection, group, request, chosen, _K) if is_routed(group) else ():

@@ -1,4 +1,4 @@
-"""Draws the laws of size: the points of each quantity with its law and the band of new models, then the residuals.
+"""Draws the laws of size with the band of new models, and their residuals.
 
 Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
@@ -16,13 +16,13 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import neg_ln
-from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.questions.fit.sentences import by_methods
 from rbpx.runs.fits import Law
 from rbpx.runs.origin import from_shares
 
-_BOUNDED: Final = ("rbp", "cross_entropy")  # resampling shifts other quantities, so its intervals would mislead
-_NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # drawn together, as alike in size
+_BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased
+_NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of similar size, drawn together
 _KINDS: Final = {  # of figures
     "rbp": ("−ln RBP_k", Scale("neg_ln_rbp", "−ln RBP_k", log=True)),
     "cross_entropy": ("Cross-entropy", Scale("nats", "nats per token", log=True)),
@@ -30,8 +30,8 @@ _KINDS: Final = {  # of figures
 }
 
 
-def figures(result: Laws) -> Iterator[Figure | Undrawn]:
-    """-ln RBP_k at up to seven k, cross-entropy, other quantities if there are any, then the residuals; by method."""
+def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
+    """Yields by method: -ln RBP_k at up to seven k, cross-entropy, other quantities if there are any, and residuals."""
     for method in dict.fromkeys(law.method for law in result.laws):
         by = "" if method is result.laws[0].method else f"-{method.value}"
         laws = [law for law in result.laws if law.method is method and any(y and isfinite(y) for y in law.fit.y)]
@@ -46,7 +46,7 @@ def _kind(law: Law) -> str:
     return "rbp" if law.law == "rbp" else "cross_entropy" if law.law in _NATS else "others"
 
 
-def _figure(result: Laws, name: str, kind: str, laws: Sequence[Law]) -> Figure | Undrawn:
+def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Figure | Undrawn:
     group, (what, y) = result.group, _KINDS[kind]
     title = f"{what} against {group.axis.value}"
     if not laws:
@@ -72,8 +72,7 @@ def _series(law: Law) -> str:
     return str(law.k) if law.law == "rbp" else law_title(law.law, law.k)
 
 
-def _within(result: Laws, law: Law, at: int) -> Estimate:
-    """The 95 % interval of a point over documents; without numbers where none were resampled."""
+def _within(result: GroupLaws, law: Law, at: int) -> Estimate:
     if not result.evidence or result.cells or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate()
     y_B = result.evidence[at].replicates[law.law]
@@ -81,8 +80,7 @@ def _within(result: Laws, law: Law, at: int) -> Estimate:
     return estimate(law.fit.y[at], y_B[np.isfinite(y_B) & (y_B > 0)], result.group.n_effective, Recipe.expanded)
 
 
-def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
-    """The residuals of cross-entropy and of -ln RBP_k at up to seven k."""
+def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
     group, title = result.group, "Residuals about the laws"
     known = [law for law in laws if law.fit.residuals_ln]  # those with numbers
     chosen = [law for law in known if law.law == "cross_entropy"]

@@ -1,4 +1,4 @@
-"""Fits loss to loss: the curve of each family and of all together, its constants, and whether families share one."""
+"""Fits loss-to-loss curves: one for each family and one for all, their constants, and a test for one shared curve."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, NoiseSource
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.prediction.verdict import SIGNIFICANT, missed_by_backtests
-from rbpx.questions.losses import line_of, loss_figure, said_of_families
+from rbpx.questions.losses import calibration_line, families_sentence, loss_figure
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group
@@ -54,8 +54,8 @@ CURVES: Final = View[Record](
 )  # fmt: skip
 
 
-def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit loss to loss: a row for each quantity and family, and one for all families."""
+def fit_loss_to_loss(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Fits loss to loss; returns a row for each quantity and family, and one for all families."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     series = loss_pairs(connection, group, request)
     fitted = [_curves(group, pairs, request.seed) for pairs in series]
@@ -66,7 +66,6 @@ def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
 
 
 def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], list[_Drawn]]:
-    """The rows of a quantity, of each family and of all, and the curves that a figure has."""
     several = [*pairs.families, None] if len(pairs.families) > 1 else [None]
     fits, rows, drawn, shared = dict[str | None, LossFit](), list[Record](), list[_Drawn](), None
     for family in several:
@@ -83,10 +82,7 @@ def _curves(group: PairedGroup, pairs: Pairs, seed: int) -> tuple[list[Record], 
 
 
 def _row(group: PairedGroup, pairs: Pairs, family: str | None, fit: LossFit, shared: SharedTest | None) -> Record:
-    """The row of `fits` of the curve of one quantity and family, or of all families.
-
-    kappa_without_errors has kappa if x had no errors, and if y had none, where their covariance rests on no data.
-    """
+    """The row of `fits`; kappa_without_errors: kappa without errors in x or in y, if no data give their covariance."""
     of_N, noise = pairs.of(family), pairs.noise
     x_N, y_N = pairs.x_N[of_N], pairs.y_N[of_N]
     tests = pairs.compared(hold_out_best(x_N, pairs.fitted_N[of_N]))
@@ -144,7 +140,6 @@ _About = Sequence[tuple[Pairs, Sequence[Record]]]
 
 
 def _table(group: PairedGroup, laws: _About) -> Table:
-    """The curves of each quantity."""
     rows = []
     for pairs, of in laws:
         names = [*pairs.families, "all"] if len(of) > 1 else pairs.families[:1] or [group.first.family]
@@ -157,7 +152,6 @@ def _table(group: PairedGroup, laws: _About) -> Table:
 
 
 def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
-    """The curve of each quantity at the smallest k, that of the axis first, and whether families share it."""
     firsts = {pairs.law: (pairs, rows[-1]) for pairs, rows in reversed(laws)}
     for pairs, row in sorted(reversed(firsts.values()), key=lambda each: each[0].law != group.on.law):
         named = f"{pairs.title} on {group.first.dataset}{'' if pairs.chance is None else ', as odds,'}"
@@ -173,7 +167,7 @@ def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
         if without := [f"{each:.3g} if {name[-1]} had none" for name, each in params["kappa_without_errors"].items()]:
             yield f"{pairs.title}: κ rests on errors that no data give; it is {', '.join(without)}."
         if params["shared"] is not None:
-            yield said_of_families(pairs, params["shared"]["p"])
+            yield families_sentence(pairs, params["shared"]["p"])
     if group.alone:
         asked = typed("predict", dataset=group.first.dataset, axis=group.on.value)
         yield f"{len(group.alone)} more are on {group.on.dataset} alone: {asked} foretells them."
@@ -182,14 +176,13 @@ def _sentences(group: PairedGroup, laws: _About) -> Iterator[str]:
 def _figures(
     group: PairedGroup, series: Sequence[Pairs], fitted: Sequence[tuple[Sequence[Record], Sequence[_Drawn]]]
 ) -> Iterator[Figure | Undrawn]:
-    """One loss against the other for each quantity, with the curve of each family and the band of new models."""
     origin = from_fits([row["fit_id"] for rows, _ in fitted for row in rows], group)
     caption = "Lines: curves by errors in variables. Bands: where 95 % of new models would lie, by regression."
     for pairs, (rows, drawn) in zip(series, fitted, strict=True):
         lines = [
             at
             for family, calibration, curve in drawn
-            for at in line_of(pairs, family, calibration, pairs.x_N[pairs.of(family)].tolist(), curve)
+            for at in calibration_line(pairs, family, calibration, pairs.x_N[pairs.of(family)].tolist(), curve)
         ]
         kappas = "; ".join(
             f"{family or pairs.families[0]} {interval_of(estimate_in(row, 'kappa'))}"

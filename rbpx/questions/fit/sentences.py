@@ -1,4 +1,4 @@
-"""Puts the laws of size into words: what was measured, and what the laws say of ten times the size."""
+"""Writes the sentences of fit: what was measured, and what the laws say about ten times the size."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
-from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.runs.group import Group
 from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.status import Status
@@ -26,12 +26,12 @@ _NO_LAW: Final = (Status.no_trend, Status.no_variation, Status.not_monotone, Sta
 
 
 def by_methods(methods: Iterable[Method]) -> str:
-    """How laws are fitted."""
+    """Names how laws are fitted."""
     return ", ".join(_METHODS[method] for method in methods)
 
 
-def about(group: Group) -> str:
-    """What was measured, in one line: models, tokens, documents, and how these were read."""
+def describe_runs(group: Group) -> str:
+    """Describes what was measured in one line: models, tokens, documents, protocol and precision."""
     runs, first = group.runs, group.first
     sizes = list(dict.fromkeys(run.size for run in runs))
     count = number_of(len(runs), AXES[group.axis].point)
@@ -50,20 +50,20 @@ def about(group: Group) -> str:
 
 
 def largest(group: Group) -> str:
-    """The run at the end of the axis, in words."""
+    """Describes the run at the end of the axis."""
     last = group.runs[-1]
     return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
 
 
 def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
-    """Of rows of laws: that of RBP at the smallest k and that of cross-entropy; None where it has no numbers."""
+    """Returns the rows of RBP at the smallest k and of cross-entropy, None where a law has no numbers."""
     fitted = [law for law in laws if law["alpha"] is not None and law["method"] == laws[0]["method"]]
     first = {law["law"]: law for law in reversed(fitted)}
     return first.get("rbp"), first.get("cross_entropy")
 
 
-def sentences(laws: Laws, rows: Sequence[Record]) -> Iterator[str]:
-    """What the laws say of ten times the size and how many hold, then what given constants and single runs do."""
+def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
+    """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
     if laws.group.n_sizes < 3:
         are, names = "is" if len(laws.group.runs) == 1 else "are", ", ".join(run.size for run in laws.group.runs)

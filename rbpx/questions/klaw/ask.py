@@ -1,4 +1,4 @@
-"""Fits the law in k for each run of a group and one for all, and the exchange rate of k and size (verb klaw).
+"""Answers the question klaw: the law in k of each run of a group, one law for all, and the exchange rate of k and size.
 
 -ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
@@ -83,7 +83,7 @@ RIVALS: Final = View[Record](
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
+    """Fits -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
     asked = None if group.is_measured or request.k.is_log else request.k.listed(PAPER_K)
     points = [
         each
@@ -120,7 +120,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _joint_fit(group: Group, joint: JointLaw) -> Record:
-    """The row of the one law of a group: C at S = 1 and k = 1, alpha that of S; params have its tests and rivals."""
+    """Returns the row of the joint law: C at S = 1 and k = 1, alpha that of S; params has its tests and rivals."""
     status = Status.ok if joint.holds else Status.bends
     fit = with_document_doubts(group, with_reasons(replace(joint.alpha, C=Estimate(joint.C)), [status]))
     params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
@@ -138,7 +138,6 @@ def _joint_fit(group: Group, joint: JointLaw) -> Record:
 
 
 def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: JointLaw | None) -> Iterator[Table]:
-    """The laws of a group, then the one law for all k."""
     x, ties = group.axis.value, "" if group.ties is Ties.pessimistic else f"; ties {group.ties.value}"
     note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}."
     told = {row["size"] for row in spread(laws, _MOST)}
@@ -159,7 +158,6 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
 
 
 def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> Iterator[str]:
-    """How RBP grows with k, what a larger k is worth at the first model, and whether one law holds for all k."""
     known = [law for law in laws if law["alpha"] is not None]
     if not known:
         yield f"No model has RBP_k at {MIN_K} values of k, which a law needs: ask for more with k=."
@@ -181,7 +179,7 @@ def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> 
 
 
 def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLaw]]) -> Iterator[Figure | Undrawn]:
-    """Draw -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
+    """Draws -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
     title = "−ln RBP_k against k"
     if not fitted:
         more = typed(k=[1, 3, 10, 30, 100])

@@ -1,4 +1,4 @@
-"""Answers when each token of a text is learned: groups of runs along an axis in, tables and rows out."""
+"""Answers the question learning: when each token of a text is learned along an axis, from groups of runs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,9 +14,9 @@ from rbpx.questions.learning.forecast import forecast
 from rbpx.questions.learning.hits import hit_times
 from rbpx.questions.learning.improvements import improvements
 from rbpx.questions.learning.losses import losses
-from rbpx.questions.learning.orders import Learned, orders
+from rbpx.questions.learning.orders import TokenTimes, orders
 from rbpx.questions.learning.sentences import sentences
-from rbpx.questions.learning.tables import Found, tables
+from rbpx.questions.learning.tables import LearningRows, tables
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
@@ -34,18 +34,18 @@ _FEWEST: Final = 3  # points
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
-    """Find when the tokens of each group are learned, and on each text in which order; a result for each family."""
-    found, known = list[Found](), list[Learned]()
+    """Finds when the tokens of each group are learned, and in which order on each text; one result for each family."""
+    found, known = list[LearningRows](), list[TokenTimes]()
     for group in groups:
         if isinstance(group, AlongGroup) and group.axis is Axis.C:
             group = best_of_budgets(group)
         rows, times = _learning(connection, group, points_of(group), request)
-        found.append(Found(group.title, group, points_of(group), rows))
+        found.append(LearningRows(group.title, group, points_of(group), rows))
         known += times
     for of_text in grouped(known, lambda each: (each.group.first.dataset, each.group.first.text_hash)).values():
         k = _k_grid(request, of_text[0].group)[0]
         if (compared := orders(of_text, k)) is not None:
-            found.append(Found(f"{compared[0].first.dataset}, k = {k}", compared[0], (), compared[1]))
+            found.append(LearningRows(f"{compared[0].first.dataset}, k = {k}", compared[0], (), compared[1]))
     return [_result(of, request) for of in grouped(found, lambda each: each.group.title_of_family).values()]
 
 
@@ -55,12 +55,12 @@ def _k_grid(request: Request, group: Group) -> list[int]:
 
 def _learning(
     connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request
-) -> tuple[list[Record], list[Learned]]:
-    """The rows of one group, and its times; none of these with few points, or where its runs share no token."""
+) -> tuple[list[Record], list[TokenTimes]]:
+    """Returns the rows of one group and its times; no times with few points, or if the runs share no token."""
     k, *_ = k_grid = _k_grid(request, group)
     tokens, top, least = tokens_of(connection, group, runs, request), request.top, request.least
     M = len(tokens.key_M)
-    rows, times, status = list[Record](), list[Learned](), Status.too_few_sizes if M else Status.different_tokens
+    rows, times, status = list[Record](), list[TokenTimes](), Status.too_few_sizes if M else Status.different_tokens
     if M and len(runs) >= _FEWEST:
         known = ask(connection, "token_texts", run_id=runs[0].run_id)
         texts = dict(zip(known["token_id"].to_pylist(), known["text"].to_pylist(), strict=True))
@@ -77,14 +77,14 @@ def _learning(
                 row["text"] = texts.get(row["token_id"])
             elif row["kind"] == "carrier" and row["by"] == "token":
                 row["text"] = texts.get(row["number"])
-        times.append(Learned.of(group, tokens, k))
+        times.append(TokenTimes.of(group, tokens, k))
     about: Record = {"kind": "group", "n_points": len(runs), "n_tokens": M, "n_left_out": tokens.n_left_out}
     about |= {"status": status.value, "run_ids": group.run_ids}
     names = {**group.names(), "axis": group.axis.value}
     return [{"kind": row["kind"], **names, **row} for row in (about, *rows)], times
 
 
-def _result(of_family: Sequence[Found], request: Request) -> Result:
+def _result(of_family: Sequence[LearningRows], request: Request) -> Result:
     return Result(
         [found.group for found in of_family],
         alike([row for found in of_family for row in found.rows]),

@@ -1,8 +1,8 @@
-"""Which tokens carry the slope of cross-entropy between the last two points: by history, id, position, document.
+"""Shares the slope of cross-entropy between the last two points among tokens, by history, id, position and document.
 
-The slopes of single tokens add up to that of their mean, so the shares of all classes of one kind sum to 1. Ids and
-documents are listed by their own estimated shares, which chance raises: what those add up to that one half of the
-tokens chooses is also told by the other half. Where the mean does not fall, nothing has a share.
+The slopes of single tokens add up to that of their mean, so the shares of all classes of one kind sum to 1. Selecting
+the listed ids and documents biases their shares upwards; the rows `chosen` measure that by cross-validation. If the
+mean does not fall, there are no shares.
 
 Shapes: M tokens, T points, C classes.
 """
@@ -23,23 +23,24 @@ POSITIONS: Final = {"1-15": 1, "16-63": 16, "64-255": 64, "256+": 256}
 
 
 def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
-    """Share the slope among the tokens: that of all between the two points, its classes, and what chance listed.
+    """Yields the slope between the last two points, its shares by class, and the bias of the listed classes.
 
-    Of a class: by, history (hits at the points before the last two), position, token or document; number, its token_id
-    or doc_id; slope, the mean of -d nats / d ln x over its tokens; share, of the slope of all tokens; of_tokens, its
-    share of all tokens. Of what is chosen: share and of_tokens of all that are listed together, and again, the share of
-    as many that one half chooses, by the other half; the mean of both ways.
+    Keys of a class: by (history at the points before the last two, position, token or document); number, its token_id
+    or doc_id; slope, the mean of -d nats / d ln x; share, of the slope of all tokens; of_tokens, its share of all
+    tokens. Keys
+    of `chosen`: share and of_tokens of all listed classes; again, the share of those chosen on one half and scored on
+    the other, the mean of both ways.
 
     Args:
         tokens: at three points or more.
-        k: rank that makes a hit, for histories.
+        k: largest rank of a hit, for histories.
         least: tokens that an id must have to be listed.
         top: ids and documents to list.
     """
     x_T, doc_M = tokens.x_T, tokens.doc_M
     slope_M = -np.diff(tokens.nats_MT[:, -2:].astype(np.float64))[:, 0] / (x_T[-1] - x_T[-2])
     slope, (lo, hi) = tokens.mean(slope_M), np.exp(x_T[-2:]).tolist()
-    falls = (slope.value or 0.0) > 0 and (slope.ends is None or slope.leaves_out_0)  # else nothing has parts
+    falls = (slope.value or 0.0) > 0 and (slope.ends is None or slope.leaves_out_0)  # else there are no shares
     yield {"kind": "slope_now", "lo": lo, "hi": hi, **by_name(slope=slope)}
     place_M = np.searchsorted([*POSITIONS.values()], np.maximum(tokens.position_M, 1), side="right") - 1
     groups: dict[str, tuple[NDArray[Any], list[str]]] = {
@@ -50,7 +51,7 @@ def carriers(tokens: Tokens, k: int, least: int, top: int) -> Iterator[Record]:
         for at in np.unique(of_M).tolist():
             yield _class(tokens, slope_M, falls, of_M == at, {"by": by, "name": names[at], "number": None})
     chosen: list[Record] = []
-    # The halves are of documents for ids, and every other token for documents.
+    # Halves are of documents for ids, and of alternate tokens for documents.
     halves = (("token", tokens.token_id_M, doc_M % 2), ("document", doc_M, np.arange(len(doc_M)) % 2))
     for by, of_M, half_M in halves:
         is_kept_C = np.bincount(of_M) >= (least if by == "token" else 1)
@@ -76,7 +77,6 @@ def _class(tokens: Tokens, slope_M: Floats, falls: bool, is_M: NDArray[np.bool_]
 
 
 def _best(slope_M: Floats, of_M: Ints, is_kept_C: NDArray[np.bool_], top: int) -> Ints:
-    """The classes that carry most, of those that may be listed."""
     sum_C = np.bincount(of_M, slope_M, len(is_kept_C))
     order_C = np.argsort(-np.where(is_kept_C, sum_C, -np.inf), kind="stable")
     return np.asarray(order_C[: min(top, np.count_nonzero(is_kept_C))])

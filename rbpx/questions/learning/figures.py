@@ -1,4 +1,4 @@
-"""Draws the spectrum of times, the slope rebuilt, and misses beside what is not learned."""
+"""Draws the spectrum of times, the rebuilt slope, and misses with the share of tokens not learned."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from rbpx.display.chart.figure import (
 from rbpx.display.view import View, decimal, magnitude, share, text
 from rbpx.display.vocabulary import short
 from rbpx.laws.learning.curves import FEWEST
-from rbpx.questions.learning.tables import NATS, Found
+from rbpx.questions.learning.tables import NATS, LearningRows
 from rbpx.runs.origin import from_shares, spelled
 from rbpx.store.store import Record
 
@@ -31,15 +31,15 @@ _LEFT: Final = View[Record]("left", text("share", "series"), magnitude("{x}", "x
 _WHEN: Final = "When cross-entropy falls, by the time of each token"
 
 
-def figures(parts: Sequence[Found]) -> Iterator[Figure | Undrawn]:
-    """The figures of each group, and of the orders on each text; where there are several, each says whose it is."""
+def figures(parts: Sequence[LearningRows]) -> Iterator[Figure | Undrawn]:
+    """Draws the figures of each group, and of the orders on each text; with several, each title names its group."""
     for at, found in enumerate(parts):
         for each in _figures(found):
             named = replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.about}")
             yield named if len(parts) > 1 else each
 
 
-def _figures(found: Found) -> Iterator[Figure | Undrawn]:
+def _figures(found: LearningRows) -> Iterator[Figure | Undrawn]:
     if found.of("bin"):
         yield _spectrum(found)
         yield _slopes(found)
@@ -50,14 +50,13 @@ def _figures(found: Found) -> Iterator[Figure | Undrawn]:
         yield _left(found)
 
 
-def _tokens(found: Found) -> Origin:
-    """The tokens with their losses."""
+def _tokens(found: LearningRows) -> Origin:
     run_ids = [run.run_id for run in found.runs]
     of_runs = [spelled("learning_tokens", run_id=run_id, ties=found.group.ties.value) for run_id in run_ids]
     return Origin("\nUNION ALL\n".join(of_runs), tuple(run_ids))
 
 
-def _spectrum(found: Found) -> Figure:
+def _spectrum(found: LearningRows) -> Figure:
     rows = [row | {"time": f"{short(row['lo'])} to {short(row['hi'])}"} for row in found.of("bin")]
     largest = max(rows, key=lambda row: row["nats"] or 0.0)
     x, names = found.group.axis.value, tuple(row["time"] for row in rows)
@@ -71,7 +70,7 @@ def _spectrum(found: Found) -> Figure:
     )
 
 
-def _slopes(found: Found) -> Figure:
+def _slopes(found: LearningRows) -> Figure:
     axis, told = found.group.axis, [row["r2_sigmoid"] for row in found.of("world")]
     rows = [
         {"series": series, "x": (row["lo"] * row["hi"]) ** 0.5, "slope": row[key]}
@@ -90,7 +89,7 @@ def _slopes(found: Found) -> Figure:
     )
 
 
-def _left(found: Found) -> Figure:
+def _left(found: LearningRows) -> Figure:
     grid = [row["k"] for row in found.of("tokens")]
     k, axis = grid[len(grid) // 2], found.group.axis
     by_point = found.of("point", k=k)

@@ -1,9 +1,9 @@
-"""Which misses become hits over the next decade of x, foretold for the last points by what earlier points teach.
+"""Predicts which misses become hits over the next decade of x, with models learned at earlier points.
 
-A logistic model of the chance that a miss now is a hit a decade on is learned one decade earlier, and judged at the
-last point, which nothing has seen. The models differ in what they know of a token, each as a normal score among the
-misses of its time, since losses of one decade are not those of the next. A chance p over the gap g becomes
-1 - (1 - p)^(g'/g) over another gap g', the law of a constant hazard in ln x, which also makes times of chances.
+A logistic model of the chance that a miss is a hit a decade later is learned one decade before, and scored at the last
+point, which it has not seen. Features are normal scores among the misses of a point, since losses shift between
+decades. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over the gap g', a constant hazard in ln x, which also
+turns chances into times.
 
 Shapes: M tokens, T points, F features.
 """
@@ -46,7 +46,7 @@ LEARNERS: Final[Mapping[str, tuple[str, ...]]] = {
     "rank and all three": ("rank", "nats", "slope", "frequency"),
     _SIGMOID: (_SIGMOID,),
 }
-"""What each model knows of a token; sigmoid: what its sigmoid so far foretells it to lose."""
+"""The features of each model; sigmoid: the loss that the token's sigmoid so far predicts."""
 
 _KNOWN: Final[Mapping[str, Callable[[Tokens, int], NDArray[np.generic]]]] = {
     "frequency": lambda of, at: np.bincount(of.token_id_M)[of.token_id_M],
@@ -55,27 +55,27 @@ _KNOWN: Final[Mapping[str, Callable[[Tokens, int], NDArray[np.generic]]]] = {
     "rank": lambda of, at: of.rank_MT[:, at],
     _SIGMOID: lambda of, at: fit_sigmoids(of.x_T[: at + 1], of.nats_MT[:, : at + 1]).at(of.x_T[at] + [DECADE])[:, 0],
 }
-"""The features of tokens at a point, of which only the order among the misses counts."""
+"""The features of tokens at a point; only their order among the misses counts."""
 
 _CLIP: Final = 30.0  # of a logit
 
 
 def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
-    """Foretell the last decade, and the next; nothing where the points reach over no two decades, each with a slope.
+    """Predicts the last decade and the next; empty unless the points span two decades, each with a slope.
 
-    taught_lo, taught_hi: x of where now was when the models learned, and of the decade's end, which is now when they
-        are judged.
-    judged_lo, judged_hi: x of now and of the last point.
-    n_misses: tokens that are misses now; became: their share that are hits at the last point.
-    best: the model of the least log loss there, which foretells the next decade; None where none was judged.
-    expected: share of all tokens that are misses at the last point and are expected to be hits a decade on.
+    Keys of the summary:
+    taught_lo, taught_hi: x at the start and the end of the decade from which the models learn.
+    judged_lo, judged_hi: x at the start and the end of the decade on which they are scored.
+    n_misses: misses at judged_lo; became: the share of them that are hits at the last point.
+    best: the model with the least log loss, which predicts the next decade; None if none was scored.
+    expected: share of all tokens that are misses at the last point and expected hits a decade later.
 
-    A row for each model; for each point that the best foretold, with the share of the misses that it expects to be hits
-    there and the share there is; for each of the misses at the last point that are likeliest to become hits (`_next`).
+    Further rows: one for each model; one for each point with the expected and the observed share of hits; one for each
+    of the likeliest misses (`_next`).
 
     Args:
         tokens: at all points.
-        k: rank that makes a hit.
+        k: largest rank of a hit.
         top: tokens to name.
     """
     x_T, last = tokens.x_T, len(tokens.x_T) - 1
@@ -112,23 +112,16 @@ def forecast(tokens: Tokens, k: int, top: int) -> list[Record]:
 
 
 def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
-    """The point from which on it is nearest to a decade to another one; None where fewer than `least` lie before it."""
+    """Returns the point nearest to a decade before another; None where fewer than `least` points lie before it."""
     return least + int(np.abs(x_T[at] - x_T[least:at] - DECADE).argmin()) if at > least else None
 
 
 class _Features:
-    """What is known of the misses at each point, each score made once for all models.
-
-    Attributes:
-        tokens: at all points.
-        hit_MT: whether each is a hit.
-    """
-
     def __init__(self, tokens: Tokens, hit_MT: NDArray[np.bool_]) -> None:
         self.tokens, self.hit_MT, self._scores = tokens, hit_MT, dict[tuple[str, int], Floats]()
 
     def of(self, known: Sequence[str], at: int) -> Floats:
-        """One and the normal scores of some features among the misses at a point, [M, F]."""
+        """Returns a column of ones and the normal scores of features among the misses at a point, [M, F]."""
         is_miss_M = ~self.hit_MT[:, at]
         for name in known:
             if (name, at) not in self._scores:
@@ -138,7 +131,7 @@ class _Features:
 
 
 def _logits(features: _Features, known: Sequence[str], points: tuple[int, int, int]) -> tuple[Status, Floats]:
-    """The logits of the misses at the last of three points, by which misses at the first were hits at the second."""
+    """Returns logits of the misses at the last of three points, learned between the first two."""
     (taught, then, now), hit_MT = points, features.hit_MT
     is_taught_M, is_asked_M, none = ~hit_MT[:, taught], ~hit_MT[:, now], np.empty(0)
     if _SIGMOID in known and taught + 1 < FEWEST - 2:
@@ -154,13 +147,13 @@ def _logits(features: _Features, known: Sequence[str], points: tuple[int, int, i
 
 
 def _over_gap(z_M: Floats, ratio: float) -> Floats:
-    """The logits over a gap that is so many times as long, at a constant hazard."""
+    """Rescales logits to a gap `ratio` times as long."""
     ln_still_M = ratio * ln_hit_chance(-z_M)
     return np.asarray(np.log(-np.expm1(ln_still_M)) - ln_still_M)
 
 
 def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: Ints) -> Record:
-    """How the chances of one model are judged at the last point.
+    """Returns the scores of one model at the last point.
 
     auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.score_chances` finds them; brier: mean squared error.
     gain: log loss of the model of the present loss less its own, nats a token, in pairs.
@@ -183,10 +176,10 @@ def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], d
 
 
 def _next(features: _Features, name: str, now: int, top: int) -> tuple[float | None, list[Record]]:
-    """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade.
+    """Returns the share of tokens that the next decade makes hits, and the likeliest of the misses.
 
-    There are none where the base rate is the best that is known. Of each: chance, of being a hit ten times x on; time,
-    x at which it is as likely as not to be one, with ends between which 95 % of such times would lie.
+    Empty where the base rate is the best model. chance: of being a hit at ten times x; time: x at which the chance is
+    one half, and the ends between which 95 % of such times lie.
     """
     tokens, hit_MT = features.tokens, features.hit_MT
     x_T, last = tokens.x_T, len(tokens.x_T) - 1

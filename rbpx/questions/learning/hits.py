@@ -1,4 +1,4 @@
-"""Times of tokens from hits alone, at each k: who is learned by when, and the tail of times beside the law of RBP_k.
+"""Times of tokens from hits at each k: the share learned by each point, and the tail of times with the law of RBP_k.
 
 Shapes: M tokens, T points, C = T + 1 cells, N points of a tail, X all tokens and their B replicates.
 """
@@ -24,15 +24,15 @@ _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law
 
 
 def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
-    """The times at one k: by point, of all tokens, of the `top` ids of each history, and their tail.
+    """Yields the times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
 
-    A time is the cell between the last miss and the first lasting hit of a token. Of a point:
+    A time is the cell between the last miss and the first lasting hit of a token. Keys of a point:
 
-    learned: share of tokens that are hits from here on to the last point; by Turnbull's estimator the same.
-    between: share by Turnbull's estimator where a token that changes more than once is only known to be learned between
-        its first hit and its first lasting one.
+    learned: share of tokens that are hits from here on to the last point, which is also Turnbull's estimate.
+    between: Turnbull's estimate where a token that changes more than once is only known to be learned between its first
+    hit and its first lasting one.
     rbp: RBP_k here.
-    passing: share of hits that are lost again later, RBP_k less `learned`.
+    passing: share of hits that are lost again later, RBP_k minus `learned`.
     settled: share of tokens that stay a hit, or stay a miss, from here on.
 
     Of all tokens: the shares of the histories, which sum to 1, and the first x from which on half of them never change.
@@ -58,7 +58,7 @@ def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
 
 
 def _most_often(history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int) -> Iterator[Record]:
-    """The token ids with the most occurrences, n, of each history; n_scored are all their occurrences."""
+    """Yields the token ids with the most occurrences, n, of each history; n_scored counts all their occurrences."""
     n_scored = np.bincount(token_id_M)
     for history in History:
         n_V = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
@@ -68,22 +68,23 @@ def _most_often(history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int)
 
 
 def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
-    """The tail of the times at one k, beside the law of RBP_k, both from the same point to the last but one.
+    """Fits the tail of the times at one k and the law of RBP_k, both from the same point to the last but one.
 
-    At the last point every hit is a lasting one, as nothing comes after it, so it is left out and foretold.
+    The last point is held out and predicted, since every hit there counts as lasting.
 
-    x: the point from which on; n_points: of the tail.
+    x: the first point of the tail; n_points: its number of points.
     c: exponent of the tail if every token is learned some day: 1 - learned falls as x^-c.
-    c_with_never: exponent where a share is never learned, as likely as these times make both; never: it, of all tokens.
-    gain: ln-likelihood that this share adds; above 1.92 it is told from 0 at 5 %, were tokens independent.
-    alpha: of -ln RBP_k, least squares through its points.
-    alpha_of_tail: the same through -ln(1 - misses) with the misses of the tail with its share.
-    factor: alpha over c that a pure tail has at the middle point: q / ((1 - q) (-ln(1 - q))).
+    c_with_never: exponent if a share is never learned, by maximum likelihood of both; never: that share, of all tokens.
+    gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
+    alpha: of -ln RBP_k, by least squares.
+    alpha_of_tail: the same of -ln(1 - misses), with the misses of the tail with its share.
+    factor: alpha over c of a pure tail at the middle point: q / ((1 - q) (-ln(1 - q))).
     misses_rms: root mean square of the residuals of ln(1 - RBP_k) about a line, as a share of its fall.
-    law_rms: of ln(-ln RBP_k), the same.
-    misses_error: relative error of -ln RBP_k at the last point by the line through ln(1 - RBP_k) before it.
-    law_error: by the line through ln(-ln RBP_k).
-    tail_error: by the tail with its share, and as many misses over what is not learned as at the point before.
+    law_rms: the same of ln(-ln RBP_k).
+    misses_error: relative error of -ln RBP_k at the last point, predicted by the line of ln(1 - RBP_k).
+    law_error: predicted by the line of ln(-ln RBP_k).
+    tail_error: predicted by the tail with its share, with the ratio of misses to tokens not learned of the point
+    before.
     """
     x_T, M = tokens.x_T, len(tokens.key_M)
     T = len(x_T)
@@ -121,17 +122,14 @@ def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
 
 
 def _bend(x_N: Floats, z_N: Floats) -> float:
-    """Root mean square of the residuals about the line of least squares, as a share of the fall."""
     level, alpha = line(x_N, z_N)
     return float((z_N - level + alpha * (x_N - x_N.mean())).std() / abs(z_N[0] - z_N[-1]))
 
 
 def _next(x_N: Floats, z_N: Floats) -> float:
-    """The line through all points but the last, at the last."""
     level, alpha = line(x_N[:-1], z_N[:-1])
     return float(level - alpha * (x_N[-1] - x_N[:-1].mean()))
 
 
 def _error(rbp: float, misses: float) -> float | None:
-    """The relative error of -ln RBP_k where so many misses are foretold; None where that is more than all."""
     return math.log1p(-misses) / math.log(rbp) - 1 if misses < 1 else None

@@ -1,7 +1,7 @@
-"""Which token ids are predicted better along the axis.
+"""Finds which token ids are predicted better along the axis.
 
-The slope of -logprob on ln x is taken at each occurrence, then averaged over those of a token id. Documents are the
-sampling units, so standard errors are clustered by document.
+The slope of -logprob on ln x is taken at each occurrence and averaged over those of a token id. Documents are the
+sampling units: standard errors are clustered by document.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,12 @@ from rbpx.store.store import Record
 
 
 def trend_of(slope: Estimate, fall_nats: float) -> str:
-    """What the slope of a token id with its interval says, and its fall from the first to the last point.
+    """Classifies a token id by its slope with interval and by its fall from the first to the last point.
 
-    `improves` and `worsens`: the interval does not contain 0, and the fall agrees. `turns`: it does not contain 0, but
-    the fall has the other direction. `unclear`: it contains 0. `unknown`: only one document contains the token id, so
-    there is no interval.
+    `improves`, `worsens`: the interval excludes 0, and the fall has the same direction. `turns`: it excludes 0, and the
+    fall
+    has the other direction. `unclear`: it contains 0. `unknown`: only one document contains the id, so there is no
+    interval.
     """
     if not slope.leaves_out_0:
         return "unknown" if slope.ends is None else "unclear"
@@ -27,16 +28,14 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 
 
 def improvements(tokens: Tokens, texts: Mapping[int, str], k: int, least: int) -> list[Record]:
-    """How far each token id improves along the points.
+    """Returns a row for each id scored at least `least` times, the largest fall first, and one for all rarer ids.
 
-    A row for each id that is scored at least so often, those whose nats fall furthest first; one for all rarer ones.
-
-    slope: mean over its occurrences of d nats / d ln x, below 0 where later ones are better; its interval is of
-        Student's t over the documents that contain it.
-    smallest_nats, largest_nats: means of -logprob at the first and the last point; smallest_rbp, largest_rbp: RBP_k.
+    slope: mean of d nats / d ln x over its occurrences, below 0 if it improves; interval by Student's t over the
+    documents that contain it.
+    smallest_nats, largest_nats: mean -logprob at the first and the last point; smallest_rbp, largest_rbp: RBP_k.
     fall_nats: from the first to the last point, summed over its occurrences.
-    share: of the fall of all token ids, which add up to 1, its interval normal, over all documents; None where the text
-        as a whole has no fall.
+    share: of the fall of all ids, which sum to 1, with a normal interval over all documents; None if the text does not
+    fall.
     """
     found, rarer = list[Record](), list[float | None]()
     for row in by_token(tokens, k):

@@ -1,6 +1,6 @@
-"""Sigmoids of the losses of single tokens: kinds, the spectrum of times, and slopes rebuilt at points left out.
+"""Sigmoids of the losses of single tokens: kinds, the spectrum of times, and slopes rebuilt at held-out points.
 
-Shapes: M tokens, T points, B replicates, J points left out, G = 2 J gaps beside them, H bins of times.
+Shapes: M tokens, T points, B replicates, J held-out points, G = 2 J gaps next to them, H bins of times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from rbpx.store.store import Record
 
 
 def losses(tokens: Tokens, seed: int) -> list[Record]:
-    """What sigmoids of all tokens say: kinds, the spectrum, slopes, worlds; none with fewer points than they need."""
+    """Returns the rows of kinds, spectrum, slopes and worlds; empty with fewer points than sigmoids need."""
     x_T, nats_MT = tokens.x_T, tokens.nats_MT
     if len(x_T) < FEWEST:
         return []
@@ -31,9 +31,9 @@ def losses(tokens: Tokens, seed: int) -> list[Record]:
 
 
 def _kinds(tokens: Tokens, sigmoids: Curves) -> Iterator[Record]:
-    """The tokens of each kind: their number and share, mean losses at the first and the last point (None without any).
+    """Yields the number and share of tokens of each kind, and their mean losses at the first and the last point.
 
-    of_fall is their share of the fall of the mean loss from the first to the last point; those of all kinds sum to 1.
+    of_fall is their share of the fall of the mean loss between these points; over all kinds it sums to 1.
     """
     nats_MT = tokens.nats_MT
     is_MK = kinds(sigmoids, tokens.x_T, nats_MT)[:, None] == np.array([*Kind])
@@ -45,12 +45,12 @@ def _kinds(tokens: Tokens, sigmoids: Curves) -> Iterator[Record]:
 
 
 def _spectrum(tokens: Tokens, sigmoids: Curves) -> Iterator[Record]:
-    """The tokens whose time lies between two points, before the first (lo is None), or after the last (hi is None).
+    """Yields the tokens with a time between two points, before the first (lo None), or after the last (hi None).
 
-    lo, hi: x in its own unit, D and not ln D.
-    nats: what their sigmoids fall in sum within the range of the points, a token of the text.
-    width: the median of their widths, weighted by their falls, in ln x; None without a fall.
-    sharp: share of these falls with the least width that there is, hidden in one gap.
+    lo, hi: x, not ln x.
+    nats: the fall of their sigmoids within the range of the points, per token of the text.
+    width: median of their widths in ln x, weighted by falls; None without a fall.
+    sharp: share of these falls with the smallest possible width, hidden in one gap.
     """
     x_T = tokens.x_T
     fall_M = -np.diff(sigmoids.at(x_T[[0, -1]]))[:, 0]
@@ -68,13 +68,13 @@ def _spectrum(tokens: Tokens, sigmoids: Curves) -> Iterator[Record]:
 
 
 def _rebuilt(tokens: Tokens, name: str, y_MT: NDArray[np.float32], sigmoids: Curves) -> Iterator[Record]:
-    """How well single tokens rebuild the slope and the losses at points left out, measured or drawn as smooth powers.
+    """Yields how well single tokens rebuild slopes and losses at held-out points, measured or simulated.
 
-    Of each gap beside a point: lo and hi, x of both; out, x of the one that is left out; measured, the slope of the
-    mean loss there, nats per unit of ln x; rebuilt, by `CURVES`; error, of the sigmoids, rebuilt minus measured.
+    Of each gap next to a held-out point: lo and hi, x of its ends; out, the held-out x; measured, the slope of the mean
+    loss, nats per unit of ln x; rebuilt, by `CURVES`; error, of the sigmoids, rebuilt minus measured.
 
-    Of all, the last: r2 of these slopes by curve; in_fit_r2, the same of sigmoids fitted to all points, near 1 by
-    construction; mse by curve, of single losses at points left out, nats^2; beats, share of tokens whose sigmoid is
+    Of all gaps, the last row: r2 of these slopes by curve; in_fit_r2, the same of sigmoids fitted to all points, near 1
+    by construction; mse by curve, of single losses at held-out points, nats^2; beats, share of tokens whose sigmoid is
     nearer there than their power law.
     """
     x_T, J = tokens.x_T, len(tokens.x_T) - 2
@@ -103,7 +103,7 @@ def _rebuilt(tokens: Tokens, name: str, y_MT: NDArray[np.float32], sigmoids: Cur
 
 
 def _slopes(tokens: Tokens, levels_MJ3: NDArray[np.floating]) -> tuple[Floats, Floats]:
-    """The slopes of the mean losses beside each left-out point, [G], and of each replicate, [B, G]."""
+    """Returns the slopes of the mean losses next to each held-out point, [G], and of each replicate, [B, G]."""
     level_X, level_BX = tokens.means(levels_MJ3.reshape(len(levels_MJ3), -1))
     shape = (-1, *levels_MJ3.shape[1:])
     measured, replicates = (neighbour_slopes(tokens.x_T, level.reshape(shape)) for level in (level_X, level_BX))

@@ -1,4 +1,4 @@
-"""Whether trainings learn the same tokens of a text in the same order: correlations of times beside what noise allows.
+"""Compares the order in which trainings learn the tokens of a text: correlations of times, and what noise allows.
 
 Shapes: M tokens that trainings share, N trainings, H halves of the points.
 """
@@ -25,14 +25,14 @@ _FEWEST_TOKENS: Final = 20
 _FEWEST_POINTS: Final = 4  # of halves
 
 
-class Learned(NamedTuple):
+class TokenTimes(NamedTuple):
     """The times of the tokens of one training at one k.
 
     Attributes:
         group: the runs.
-        tokens: whose losses and ranks are no longer there.
+        tokens: the tokens, without losses and ranks.
         n_points: of the training.
-        times: the time of each token, as a cell; then the same from every other point, unless these are too few.
+        times: the time of each token, as a cell; then the same from alternate points, unless these are too few.
     """
 
     group: Group
@@ -41,8 +41,8 @@ class Learned(NamedTuple):
     times: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, group: Group, tokens: Tokens, k: int) -> "Learned":
-        """The times from the hits at one k."""
+    def of(cls, group: Group, tokens: Tokens, k: int) -> "TokenTimes":
+        """Finds the times from the hits at one k."""
         hit_TM = (tokens.rank_MT <= k).T
         T = len(hit_TM)
         parts = [hit_TM] if T < _FEWEST_POINTS else [hit_TM, hit_TM[0::2], hit_TM[1::2]]
@@ -51,11 +51,11 @@ class Learned(NamedTuple):
         return cls(group, tokens, T, tuple(times_of(part).lasting_M for part in parts))
 
 
-def orders(of_text: Sequence[Learned], k: int) -> tuple[Group, list[Record]] | None:
-    """Compare the trainings on one text: one of them, and the rows; None where no two of them share tokens.
+def orders(of_text: Sequence[TokenTimes], k: int) -> tuple[Group, list[Record]] | None:
+    """Compares the trainings on one text; returns one group and the rows, or None if no two trainings share tokens.
 
-    A row for each pair (`_pair`); with three trainings or more for each factor that their orders have in common, with
-    its share of the variance of the ranks of tokens that all of them have, and for each training with its loadings.
+    There is a row for each pair (`_pair`); with three trainings or more also for each common factor of their orders,
+    with its share of the variance of the ranks of tokens that all have, and for each training with its loadings.
     """
     chosen = sorted(of_text, key=lambda each: -each.n_points)[:MOST]
     rows = [row for pair in combinations(chosen, 2) for row in _pair(*pair)]
@@ -76,24 +76,24 @@ def orders(of_text: Sequence[Learned], k: int) -> tuple[Group, list[Record]] | N
     return chosen[0].group, [{"kind": row["kind"], **same, **row} for row in rows]
 
 
-def _shared(of_text: Sequence[Learned]) -> list[Ints]:
-    """Where each has the tokens that all have: by first bytes, or, where bytes are not known, by places and ids."""
+def _shared(of_text: Sequence[TokenTimes]) -> list[Ints]:
+    """Returns where each has the tokens that all have, by first bytes, or by places and ids if bytes are unknown."""
     has_bytes = all((each.tokens.byte_M >= 0).all() for each in of_text)
     keys = [each.tokens.doc_M << 32 | each.tokens.byte_M if has_bytes else each.tokens.key_M for each in of_text]
     kept = reduce(np.intersect1d, keys)
     return [np.searchsorted(key_M, kept) for key_M in keys]
 
 
-def _pair(one: Learned, other: Learned) -> list[Record]:
-    """Two trainings on the same text; nothing where they share few tokens.
+def _pair(one: TokenTimes, other: TokenTimes) -> list[Record]:
+    """Compares two trainings on the same text; empty if they share few tokens.
 
     one, other: their titles; name: both in short; relation: seeds (of one family and size), sizes (of one family), or
-        families.
+    families.
     rho: Spearman's correlation of their times.
-    ceiling: what it would be if the order were the same and only noise differed: sqrt of the product of both
-        reliabilities, from every other point of each; None where one of them is not positive. of_ceiling: rho over it.
-    within: rho of what is left without the mean of each token id: the order among occurrences of one id.
-    frequency: the correlations of both with how rarely the id occurs in the text.
+    ceiling: rho if only noise differed: the square root of the product of both reliabilities, from alternate points of
+    each; None where one is not positive. of_ceiling: rho over it.
+    within: rho without the mean of each token id: the order among occurrences of one id.
+    frequency: correlations of both with how rare the id is in the text.
     """
     at_one, at_other = _shared((one, other))
     if len(at_one) < _FEWEST_TOKENS:
@@ -120,13 +120,12 @@ def _pair(one: Learned, other: Learned) -> list[Record]:
 
 
 def _names(group: Group) -> tuple[str, ...]:
-    """What may tell a training apart, in short; two are named by what they differ in beside the first."""
     first = group.first
     variant = first.variant or first.revision or "finished"
     return group.fixed_size or first.family, first.family, f"seed {group.runs[0].training_seed}", variant
 
 
-def _relation(one: Learned, other: Learned) -> str:
+def _relation(one: TokenTimes, other: TokenTimes) -> str:
     if one.group.first.family != other.group.first.family:
         return "families"
     of_size = one.group.first.size == other.group.first.size and one.group.fixed_size is not None
@@ -134,7 +133,7 @@ def _relation(one: Learned, other: Learned) -> str:
 
 
 def _correlation(first_M: Floats, second_M: Floats, document_M: Ints) -> Estimate:
-    """The mean product of standardised values, with an interval over documents; none where one does not vary."""
+    """Returns the mean product of standardised values, with an interval over documents; empty if one does not vary."""
     rho = float(np.mean(first_M * second_M))
     if not math.isfinite(rho):
         return NO_ESTIMATE

@@ -1,4 +1,4 @@
-"""Says in sentences when tokens are learned, what rebuilds the slope, who carries it, and in which order."""
+"""Writes the sentences of learning: which tokens improve and carry the slope, forecasts, and orders."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -7,15 +7,15 @@ from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import short, spoken
 from rbpx.laws.names import Axis
-from rbpx.questions.learning.tables import CARRYING, Found
+from rbpx.questions.learning.tables import CARRYING, LearningRows
 from rbpx.status import Status
 from rbpx.store.store import Record
 
 _MOST: Final = 3  # texts in the answer
 
 
-def sentences(of_family: Sequence[Found], least: int) -> Iterator[str]:
-    """How many token ids of each text improve and what carries the fall; then more of each, and of their orders."""
+def sentences(of_family: Sequence[LearningRows], least: int) -> Iterator[str]:
+    """Yields how many token ids of each text improve and what carries the fall; then slopes, forecasts and orders."""
     if parts := [_improvements(found) for found in of_family if found.of("group")]:
         left = [f"and {len(parts) - _MOST} more"] if len(parts) > _MOST else []
         yield f"Of token ids that are scored {least} times or more, {'; '.join([*parts[:_MOST], *left])}."
@@ -24,7 +24,7 @@ def sentences(of_family: Sequence[Found], least: int) -> Iterator[str]:
         yield from (f"{of}{said}" for said in _more(found))
 
 
-def _more(found: Found) -> Iterator[str]:
+def _more(found: LearningRows) -> Iterator[str]:
     for slope in found.of("slope_now"):
         yield _carriers(found, slope)
     for forecast in found.of("forecast"):
@@ -43,12 +43,10 @@ def _more(found: Found) -> Iterator[str]:
 
 
 def _said(row: Record, key: str, digits: int = 3) -> str:
-    """A number of a row with its interval."""
     return interval_of(estimate_in(row, key), digits)
 
 
-def _improvements(found: Found) -> str:
-    """How many token ids improve or get worse, and how much of the fall the first of them carry."""
+def _improvements(found: LearningRows) -> str:
     (group,), tokens, text = found.of("group"), found.of("token"), found.group.title_of_text
     if not found.of("tokens"):
         return f"none can be followed on {text}: {Status(group['status']).remedy.rstrip('.')}"
@@ -64,8 +62,7 @@ def _improvements(found: Found) -> str:
     )
 
 
-def _carriers(found: Found, slope: Record) -> str:
-    """Which history carries the slope."""
+def _carriers(found: LearningRows, slope: Record) -> str:
     fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis}"
     moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy"
     most = max(found.of("carrier", by="history"), key=lambda row: row["share"] or 0)
@@ -78,6 +75,5 @@ def _carriers(found: Found, slope: Record) -> str:
 
 
 def _span(values: Sequence[float]) -> str:
-    """The least and the greatest, one number where they are equal in two digits."""
     lo, hi = f"{min(values):.2f}", f"{max(values):.2f}"
     return lo if lo == hi else f"{lo} to {hi}"

@@ -1,4 +1,4 @@
-"""What is found of one group, or of the orders of several trainings, and its tables: each of rows of one kind."""
+"""The rows of learning for one group, or for the orders of several trainings, and one table for each kind of row."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -25,14 +25,14 @@ from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
 
-class Found(NamedTuple):
-    """What is found of the tokens of a group, or of the orders in which several trainings learn them.
+class LearningRows(NamedTuple):
+    """The rows about a group, or about the orders in which several trainings learn tokens.
 
     Attributes:
         about: the group, or the text.
         group: the runs; of orders those of one training.
-        runs: one for each point; of orders none.
-        rows: all that is known, each with its kind.
+        runs: one for each point; empty for orders.
+        rows: all rows, each with its kind.
     """
 
     about: str
@@ -41,25 +41,23 @@ class Found(NamedTuple):
     rows: Sequence[Record]
 
     def of(self, kind: str, **values: Any) -> list[Record]:
-        """The rows of a kind with these values."""
+        """Returns the rows of a kind with these values."""
         values["kind"] = kind
         return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
 
 
 CARRYING: Final = 5
-"""Token ids that a terminal shows, those that carry most."""
+"""Number of token ids that a terminal shows, those that carry most."""
 
 OFTEN: Final = (History.learned, History.forgotten, History.unstable)
-"""The histories of which tokens are named."""
+"""The histories whose most frequent tokens are named."""
 
 
 def _percents(digits: int) -> Callable[[float | None], str]:
-    """How shares with so many decimals are written."""
     return lambda value: UNKNOWN if value is None else f"{value:.{digits}%}"
 
 
 def _name(row: Record) -> str:
-    """What a class of tokens is called: a token by its text, a document by its number."""
     if row["by"] == "token":
         return legible(row["text"], row["number"])
     return f"document {row['number']}" if row["by"] == "document" else str(row["name"])
@@ -95,7 +93,6 @@ NATS: Final[Sequence[Column[Record]]] = with_ends(
 
 
 def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, View[Record]]:
-    """A table of the rows of a kind."""
     return kind, title, View(kind, *columns)
 
 
@@ -195,14 +192,11 @@ OF_KIND: Final = (
         with_ends("within ids", "within", None, _three, "ρ within each token id", ends_spare=3),
     ),
 )
-"""The tables in order: the rows that each is of, its title, and its columns."""
+"""The kind of rows, the title and the columns of each table, in order."""
 
 
-def tables(found: Found, top: int) -> Iterator[Table]:
-    """The tables of one group, or of the orders on one text; those without rows are left out.
-
-    A terminal shows the token ids that carry most.
-    """
+def tables(found: LearningRows, top: int) -> Iterator[Table]:
+    """Yields the tables of one group, or of the orders on one text, those with rows."""
     about, axis = found.about, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:

@@ -1,4 +1,4 @@
-"""Answers what laws predict for other sizes, and how right they were: backtests, predictions, and both in words."""
+"""Answers the question predict: predictions for other sizes, with backtests, tables and sentences."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,20 +17,20 @@ from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import SHORT
-from rbpx.questions.predict.register import registering, said_by, select, targets_of
+from rbpx.questions.predict.register import forecast_rows, forecast_writer, select, targets_of
 from rbpx.questions.predict.rows import (
     LAW,
     TESTED,
-    given_table,
-    predicted,
+    answer_sentence,
+    backtest_summary,
+    fixed_parameter_table,
+    predicted_columns,
     prediction_tables,
-    said_of_answer,
-    said_without,
-    tested,
     title_of,
+    without_largest_clause,
 )
-from rbpx.questions.predict.sizes import Foresight, foresee
-from rbpx.questions.predict.surface import over_surface
+from rbpx.questions.predict.sizes import LawPrediction, predict_law
+from rbpx.questions.predict.surface import predict_from_surface
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
@@ -47,33 +47,35 @@ _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest.
+    """Backtests every requested law and extrapolates it to the requested sizes, by default ten times the largest.
 
-    With `D` given, predict at points of size and tokens, from all trainings of the group; in a loss on another text,
-    from that.
+    With `D` it predicts at points of size and tokens from all trainings of the group; with `axis=QUANTITY@TEXT` from a
+    loss on another text.
     """
     if isinstance(request.axis, OnText):
-        from rbpx.questions.predict.losses import from_losses  # which laws in size do without
+        from rbpx.questions.predict.losses import predict_from_losses  # slow to import, and laws in size do not need it
 
-        return from_losses(connection, group, request)
+        return predict_from_losses(connection, group, request)
     if isinstance(group, TrainingGroup):
-        return over_surface(connection, group, request)
+        return predict_from_surface(connection, group, request)
     (_, _, series), targets = law_points(connection, group, request), targets_of(group, request)
     series, cells = frontier(series) if request.frontier else (series, ())
-    found = [foresee(group, each, request, targets) for each in series]
-    found.sort(key=lambda of: math.inf if (error := tested(of.of("backtest"))["mean_error"]) is None else error)
+    found = [predict_law(group, each, request, targets) for each in series]
+    found.sort(
+        key=lambda of: math.inf if (error := backtest_summary(of.of("backtest"))["mean_error"]) is None else error
+    )
     fits, rows = [fit for of in found for fit in of.fits], alike([row for of in found for row in of.rows])
     answers = sorted((row for of in found for row in _answers(of)), key=_at)
-    registered = (said_by(of.rows, of.fit, len(of.fit["run_ids"]), [of.law.fit.S, of.law.fit.y]) for of in found)
+    registered = (forecast_rows(of.rows, of.fit, len(of.fit["run_ids"]), [of.law.fit.S, of.law.fit.y]) for of in found)
     return Result(
         [group],
         rows,
         [*_tables(group, rows, answers)],
-        [*said_of_answer(answers), *said_of_points(cells, group.asked), *_sentences(found)],
+        [*answer_sentence(answers), *said_of_points(cells, group.asked), *_sentences(found)],
         partial(_figures, group, found, [fit["fit_id"] for fit in fits]),
         fits,
         notes=[*_said_of_largest(found)],
-        then=registering(request, group, registered),
+        then=forecast_writer(request, group, registered),
     )
 
 
@@ -81,13 +83,11 @@ def _at(row: Record) -> float:
     return row.get("S") or 0.0
 
 
-def _answers(of: Foresight) -> list[Record]:
-    """The predictions of the answer of a law, or that there is none, with how its backtests did."""
-    return [row | tested(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
+def _answers(of: LawPrediction) -> list[Record]:
+    return [row | backtest_summary(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
 
 
 def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> Iterator[Table]:
-    """The predictions of a group, the same by each method, then the backtests, laws in order of their errors."""
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
     shown = [row for row in rows if row["method"] not in [*LawForm]]  # no form within the combined
@@ -95,15 +95,15 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> 
     laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
     yield from prediction_tables("Predictions for new models", told, answers, group.title, [*LawForm])
-    yield from given_table([row for row in shown if row["kind"] == "constant"], group.title)
+    yield from fixed_parameter_table([row for row in shown if row["kind"] == "constant"], group.title)
     yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
 
 
 def _backtest(group: Group, rows: Sequence[Record]) -> Record:
-    """A row of the table of backtests: the errors of the largest size are those of its first model."""
+    """Returns a row of the table; errors at the largest size are those of its first model."""
     tests, largest = [row for row in rows if row["kind"] == "backtest"], group.runs[-1].non_embedding_params
     errors = {f"error_from_{row['n_fitted']}": row["error"] for row in reversed(tests) if row["S"] == largest}
-    return rows[0] | tested(tests) | errors
+    return rows[0] | backtest_summary(tests) | errors
 
 
 def _backtests(fitted: Sequence[int]) -> View[Record]:
@@ -114,8 +114,7 @@ def _backtests(fitted: Sequence[int]) -> View[Record]:
     return View("backtest", LAW, text("by", "method"), TESTED[0], errors, TESTED[1])
 
 
-def _figures(group: Group, answers: Sequence[Foresight], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """The errors of the combined answers at the largest size."""
+def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     title = "Backtest: the largest size, predicted from smaller ones"
     largest, n = group.runs[-1], len(group.runs) - _MOST_LEFT_OUT
     tests = (row for of in answers for row in of.of("backtest") if row["n_fitted"] >= n)
@@ -124,7 +123,7 @@ def _figures(group: Group, answers: Sequence[Foresight], fit_ids: Sequence[str])
         yield Undrawn("backtest", title, "It needs four sizes: three to fit, one to test the law on.")
         return
     least = min(rows, key=lambda row: abs(row["error"]))
-    errors = {of.title: tested(of.of("backtest"))["mean_error"] for of in answers if of.of("backtest")}
+    errors = {of.title: backtest_summary(of.of("backtest"))["mean_error"] for of in answers if of.of("backtest")}
     order = tuple(f"{n} smallest" for n in sorted({row["n_fitted"] for row in rows}, reverse=True))
     x, y = Scale("error", "error of the prediction", zero=True, form="+.0%"), Scale("law", "", names=tuple(errors))
     marks = (rule(error=0.0), points(look={"size": 80}))
@@ -144,14 +143,13 @@ ERRORS: Final = View[Record](
     "backtest",
     LAW,
     text("fitted to", "fitted", lambda row: f"{row['n_fitted']} smallest"),
-    predicted(short, "predicted"),
+    predicted_columns(short, "predicted"),
     magnitude("measured", "measured"),
     error("error", "error"),
 )
 
 
-def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
-    """Why intervals are wide, and what single runs and given constants do."""
+def _sentences(answers: Sequence[LawPrediction]) -> Iterator[str]:
     told = [row for of in answers for row in of.of("prediction")]
     if any(Status.barely_determined in (row["remarks"] or ()) for row in told):
         yield f"The sizes span less than {SHORT:.0f} decades, which is why intervals are wide."
@@ -162,8 +160,7 @@ def _sentences(answers: Sequence[Foresight]) -> Iterator[str]:
         yield from said_of_given(of.title, of.law.fit.pinned)
 
 
-def _said_of_largest(answers: Sequence[Foresight]) -> Iterator[str]:
-    """Which of the largest runs the others do not foretell, of which laws, and the first answer without them."""
+def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
     off = [of for of in answers if of.n_smaller is not None]
     for found in grouped(off, lambda of: (of.n_smaller, *labels_of(of.law.runs))).values():
         laws = sorted(found, key=lambda of: headline(of.law.law, of.law.k))
@@ -173,11 +170,10 @@ def _said_of_largest(answers: Sequence[Foresight]) -> Iterator[str]:
             lie = "lies" if n == 1 else "lie"
             shares = ", ".join(f"{of.title}{_share(of.of('backtest'), m)}" for of in laws)
             said = f"{the_largest(labels_of(runs)[m:])} {lie} off what the others foretell: {shares}"
-        yield f"{said}{said_without((row for row in laws[0].rows if row['method'] == WITHOUT_LARGEST), n)}."
+        yield f"{said}{without_largest_clause((row for row in laws[0].rows if row['method'] == WITHOUT_LARGEST), n)}."
 
 
 def _share(backtests: Sequence[Record], m: int) -> str:
-    """How far the largest lie on average above or below what the m smaller ones foretell."""
     off = [(row["measured"] - row["y"]) / abs(row["y"]) for row in backtests if row["n_fitted"] == m]
     return f" {abs(mean(off)):.1%} {'above' if mean(off) > 0 else 'below'}" if off else ""
 

@@ -1,4 +1,4 @@
-"""Foretells a quantity from what models show on another text, without S, by calibrations and their backtests."""
+"""Predicts a quantity from scores on another text, without S, by calibrations with backtests."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.questions.losses import line_of, loss_figure, said_of_families
+from rbpx.questions.losses import calibration_line, families_sentence, loss_figure
 from rbpx.questions.predict.rows import (
     LAW,
     STATUS,
     TESTED,
+    answer_sentence,
     backtest,
-    predicted,
-    said_of_answer,
-    tested,
+    backtest_summary,
+    predicted_columns,
     title_of,
     value_in,
     values,
@@ -43,9 +43,9 @@ from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-SHARED: Final = "shared"  # the method of an answer from all families beside that of its own
+SHARED: Final = "shared"  # the method of a prediction from all families where its own family predicts too
 _Targets = Sequence[tuple[Run | None, float]]
-"""Models that are on the other text alone, None where an x was typed, and what they show there."""
+"""The models that are on the other text only, None where x was typed, and their scores there."""
 
 BACKTESTS: Final = View[Record]("backtest", LAW, text("fitted", "family"), whole("models", "n_fitted"), TESTED)
 PREDICTIONS: Final = View[Record](
@@ -55,7 +55,7 @@ PREDICTIONS: Final = View[Record](
     magnitude("x", "x", means="what the model shows on the other text"),
     text("by", "method", spare=4),
     text("fitted", "family", spare=2),
-    predicted(in_digits(4)),
+    predicted_columns(in_digits(4)),
     TESTED,
     magnitude("outside", "beyond", means="how many times outside what was measured", spare=6),
     STATUS,
@@ -63,50 +63,47 @@ PREDICTIONS: Final = View[Record](
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
-    """One quantity, foretold by the models of one family or of all.
+class CalibrationPrediction:
+    """One quantity, predicted from the models of one family or of all.
 
     Attributes:
         pairs: the points.
-        family: whose models are fitted; None for those of all families.
-        calibration: what predicts, y or the odds of misses; None where nothing can.
-        shared: whether the families share one curve; None where that was not tested.
-        told: its predictions. Their method is `combined` where it is the answer, `shared` where that of the model's own
-            family stands beside it.
-        tests: the models of the smallest x, foretold from those of larger ones; of all families, those of each from
-            the others.
+        family: the family whose models are fitted; None for all.
+        calibration: predicts y, or the odds of misses; None where there are too few points.
+        shared: the test for one curve of all families; None where it was not run.
+        predictions: of method `combined`, or `shared` where the model's own family predicts it too.
+        tests: backtests of the models of the smallest x; with all families, of each family from the others.
     """
 
     pairs: Pairs
     family: str | None
     calibration: Calibration | None
     shared: SharedTest | None
-    told: Sequence[Record]
+    predictions: Sequence[Record]
     tests: Sequence[Record]
 
     @property
     def names(self) -> Record:
-        """What all its rows have."""
+        """The keys that all its rows share."""
         family, n = self.family or " + ".join(self.pairs.families), int(self.pairs.of(self.family).sum())
         return {"law": self.pairs.law, "family": family, "k": self.pairs.k, "x_k": self.pairs.x_k, "n_fitted": n}
 
 
-def from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Foretell from another loss: a row for each prediction and each backtest; nothing is fitted that `fits` keeps."""
+def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
     rows = [
         {"law": of.pairs.law, **group.names()} | of.names | row
         for of in found
-        for row in [*of.told, *of.tests] or [{"kind": "none", "status": Status.too_few_sizes}]
+        for row in [*of.predictions, *of.tests] or [{"kind": "none", "status": Status.too_few_sizes}]
     ]
     return Result(
         [group], alike(rows), [*_tables(group, found)], [*_sentences(group, found)], partial(_figures, group, found)
     )
 
 
-def _of(pairs: Pairs, request: Request) -> list[Foretold]:
-    """By the family of each model where it has points enough, and by all families."""
+def _of(pairs: Pairs, request: Request) -> list[CalibrationPrediction]:
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]
@@ -122,7 +119,7 @@ def _of(pairs: Pairs, request: Request) -> list[Foretold]:
 
 def _by(
     pairs: Pairs, family: str | None, targets: _Targets, own: Sequence[str], shared: SharedTest | None = None
-) -> Foretold:
+) -> CalibrationPrediction:
     of_N, several = pairs.of(family), family is None and len(pairs.families) > 1
     x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
@@ -130,7 +127,7 @@ def _by(
     tests = hold_out_best(x_N, y_N)
     if several:
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
-    told = list[Record]()
+    predictions = list[Record]()
     if calibration is not None and targets:
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         scatter = pairs.scatter(calibration, family)
@@ -145,16 +142,15 @@ def _by(
             row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
             row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
-            told.append(row)
+            predictions.append(row)
     at = {"method": SHARED if several else COMBINED, "S": None}
     backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
-    return Foretold(pairs, family, calibration, shared, told, backtests)
+    return CalibrationPrediction(pairs, family, calibration, shared, predictions, backtests)
 
 
 def _doubts(
     pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None, shared: SharedTest | None
 ) -> list[Status]:
-    """What speaks against all predictions of a calibration."""
     doubts = list(pairs.doubts)
     slope = rise_of(np.log(x_N), np.log(y_N))
     doubts += [] if slope.lo is not None and slope.lo > 0 else [Status.no_trend]
@@ -167,60 +163,55 @@ def _doubts(
     return doubts
 
 
-def _told(found: Sequence[Foretold]) -> list[Record]:
-    """The predictions, with how the backtests of their calibrations did."""
-    return [of.names | tested(of.tests) | row for of in found for row in of.told]
+def _predictions(found: Sequence[CalibrationPrediction]) -> list[Record]:
+    return [of.names | backtest_summary(of.tests) | row for of in found for row in of.predictions]
 
 
-def _tables(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Table]:
-    """The predictions of a group, and the backtests, which a terminal shows where there are none."""
-    rows = _told(found)
+def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
+    rows = _predictions(found)
     if rows:
         yield PREDICTIONS.table(
             "Predictions from another loss", rows, group.title, brief=lambda row: row["method"] == COMBINED
         )
     note = " ".join(dict.fromkeys(of.pairs.of_guessing for of in found if of.pairs.of_guessing))
-    backtests = [of.names | tested(of.tests) for of in found]
+    backtests = [of.names | backtest_summary(of.tests) for of in found]
     yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
 
 
-def _sentences(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[str]:
-    """What is foretold and how well, or that there is nothing to foretell; whether families share a curve."""
+def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[str]:
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
-        """What is foretold of which model."""
         of = f"{row['model_family']} {row['size']}, where" if row["size"] else "Where"
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 
-    told = [row for row in _told(found) if row["method"] == COMBINED]
-    if not told:
+    predictions = [row for row in _predictions(found) if row["method"] == COMBINED]
+    if not predictions:
         yield (
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
             "type what it shows there: x=2.9."
         )
-    yield from said_of_answer(told, subject)
+    yield from answer_sentence(predictions, subject)
     for of in found:
         if of.shared is not None:
-            yield said_of_families(of.pairs, of.shared.p)
+            yield families_sentence(of.pairs, of.shared.p)
 
 
-def _figures(group: PairedGroup, found: Sequence[Foretold]) -> Iterator[Figure | Undrawn]:
-    """What was measured and what is foretold, with the band of new models, a figure for each quantity."""
+def _figures(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):
         laws = [of for of in found if of.pairs is pairs]
-        told = [
+        predictions = [
             (f"foretold, {row['model_family'] or of.names['family']}", float(row["x"]), value_in(row))
             for of in laws
-            for row in of.told
+            for row in of.predictions
             if row["method"] == COMBINED
         ]
         lines: list[Any] = []
         for of in laws:
-            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.told)]
+            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.predictions)]
             if of.family or len(pairs.families) == 1 or len(laws) == 1:
-                lines += line_of(pairs, of.family, of.calibration, x)
-        yield loss_figure(pairs, lines, told, f"{len(told)} are foretold", caption, origin)
+                lines += calibration_line(pairs, of.family, of.calibration, x)
+        yield loss_figure(pairs, lines, predictions, f"{len(predictions)} are foretold", caption, origin)

@@ -1,4 +1,4 @@
-"""Registers predictions as a forecast (register=NAME), a record of the store that never changes."""
+"""Writes predictions to the store as a forecast (register=NAME), a record that never changes."""
 
 import logging
 import platform
@@ -19,7 +19,7 @@ from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
-__all__ = ["registering", "said_by", "select", "targets_of"]
+__all__ = ["forecast_rows", "forecast_writer", "select", "targets_of"]
 
 _LOGGER = logging.getLogger(__name__)
 _SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "status", "weights", "fit_id")  # of a row
@@ -27,15 +27,15 @@ _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 
 def targets_of(group: Group, request: Request) -> list[float]:
-    """The sizes to predict: those asked for, by default ten times the largest."""
+    """Returns the requested sizes, by default ten times the largest."""
     return request.S or [10.0 * group.runs[-1].non_embedding_params]
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """One run a size, or whole trainings where D is given; refuses what cannot be registered before it is computed.
+    """Selects one run per size, or whole trainings with D; refuses a forecast that cannot be registered.
 
     Raises:
-        RbpxError: several groups are meant, the name is taken, or such a model is measured already.
+        RbpxError: there are several groups, the name is taken, or such a model is measured already.
     """
     in_sizes = partial(in_size, sizes=3, along=False, loss_to_loss=True)
     groups = (whole_trainings if request.D else in_sizes)(connection, request, cells)
@@ -60,28 +60,23 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     return groups
 
 
-def said_by(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
-    """The predictions of a forecast: what the combined answers of a law say, and what its row of `fits` rests on."""
+def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
+    """Returns the predictions of a forecast from the averaged answers of a law, with the runs of its row of `fits`."""
     rests_on = {"n_points": n_points, "run_ids": fit["run_ids"], "points_hash": digest(points)}
     answers = (row for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED))
     return [{name: row.get(name) for name in _SAID} | rests_on for row in answers]
 
 
-def registering(
+def forecast_writer(
     request: Request, group: Group, of_laws: Iterable[Sequence[Record]]
 ) -> Callable[[Store], object] | None:
-    """What writes the predictions of each law as a forecast (`Result.then`); None where none is asked for."""
+    """Returns a function that writes the predictions as a forecast (`Result.then`); None without `register`."""
     if request.register is None:
         return None
     return partial(_register, request.register, group, [row for own in of_laws for row in own])
 
 
 def _register(name: str, group: Group, answers: Sequence[Record], store: Store) -> None:
-    """Write the answers that have an interval to the store, and log the id of the forecast.
-
-    Raises:
-        RbpxError: no answer has an interval, the name is taken, or the store cannot be written.
-    """
     predictions = [each for each in answers if None not in (each["y"], each["lo"], each["hi"])]
     if not predictions:
         raise RbpxError(f"register={name}: no law of {group.title} gives an interval, so there is nothing to register")

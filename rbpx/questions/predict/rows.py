@@ -1,4 +1,4 @@
-"""Rows of predictions, and the columns and words that are made of them, whatever is predicted from."""
+"""Rows of predictions and backtests, and the columns, tables and sentences made of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -17,69 +17,69 @@ from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
-_WIDENED: Final = 1.05  # times as wide: what is less is not said
+_WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
-def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
-    """One prediction: what a new model would show, and every status that holds for it.
+def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
+    """Returns the row of one prediction with its statuses.
 
-    Of the combined answer alone (`own`) it is known by what factor backtests widened the interval, in ln y; what
-    holds that is no reason to doubt it but says why its interval is wide; how far the answer moves at most with one run
-    left out, and which; the weights of the forms; and of how many answers the intervals hold at once, if that is asked.
+    Only the averaged prediction has `own` values: `widened`, the factor by which backtests widened its interval in ln
+    y; `remarks`, statuses that explain a wide interval and are no warning; `moved` and `moved_by`, the largest change
+    if one run is left out, and that run; `weights` of the forms; and `n_joint`, the number of intervals that hold
+    together.
 
     Args:
-        told: where, the factor by which that lies outside what was measured, and the value with the 95 % interval of
-            one new model (`values`).
+        at: its place, `beyond` (the factor outside of the measured range), and `values` of a new model.
         reasons: the statuses, in order.
-        own: what is known of this one beside.
+        own: values of this prediction only.
     """
     of = list(reasons)
-    row = {"kind": "prediction", **told, **dict.fromkeys(_OF_ANSWERS), **own}
+    row = {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own}
     return row | {"status": first_of(of), "reasons": of}
 
 
 def backtest(test: Backtest) -> Record:
-    """One backtest: a model, predicted from others, and whether the interval of that contains what was measured."""
+    """Returns the row of one backtest; `held` says whether the interval contains the measured value."""
     row = {"kind": "backtest", "n_fitted": test.n_fitted, **test.predicted.record()}
     return row | {"measured": test.measured, "error": test.error, "held": test.is_inside}
 
 
 def values(y: Estimate) -> Record:
-    """A value and its interval, as rows have them."""
+    """Returns a value and its interval under the keys y, lo and hi."""
     return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
 
 
-def left_out(n_targets: int, joint: bool) -> float:
-    """How much each interval leaves out; joint ones hold at once in 95 %, whatever goes together (Bonferroni)."""
+def tail_probability(n_targets: int, joint: bool) -> float:
+    """Returns the probability outside of each interval; joint intervals hold together with 95 % (Bonferroni)."""
     return (1 - LEVEL) / (n_targets if joint else 1)
 
 
 def value_in(row: Record) -> Estimate:
-    """The value of a row with its interval."""
+    """Returns y of a row with its interval."""
     return Estimate(*(row.get(name) for name in _VALUES))
 
 
-def moves(moved: Influence | None, labels: Sequence[str], sign: int = 1) -> Record:
+def influence_keys(moved: Influence | None, labels: Sequence[str], sign: int = 1) -> Record:
     """How far an answer moves at most with one run left out, and which run that is."""
     return {} if moved is None else {"moved": sign * moved.share, "moved_by": labels[moved.by]}
 
 
-def constants(
+def fixed_parameter_rows(
     pinned: Sequence[FixedParameter],
     now: Sequence[Record],
     smallest: float,
     refit: Callable[[dict[str, float]], Sequence[Record] | None],
 ) -> Iterator[Record]:
-    """For each given constant the answer with it, without any, and at the ends of the interval that the points give.
+    """Yields for each fixed parameter the prediction with it, without it, and at the ends of its interval if free.
 
-    There is no answer with an E above the smallest y, which no law can have.
+    No prediction is made with an E above the smallest |y|, since no law can have it.
 
     Args:
-        pinned: the constants.
-        now: the answers with them.
+        pinned: the fixed parameters.
+        now: the predictions with them.
         smallest: the smallest |y|.
-        refit: the answers with other constants given; None where there are none.
+        refit: predicts with other fixed parameters; None where that fails.
     """
     for each in pinned:
         ends = {"lower end": Estimate(each.free.lo), "upper end": Estimate(each.free.hi)}
@@ -94,8 +94,8 @@ def constants(
                 yield {"kind": "constant", **at, **about, **by_name(at=value)}
 
 
-def tested(backtests: Iterable[Record]) -> Record:
-    """The mean of |error| over backtests, and how many of how many intervals held; None of none."""
+def backtest_summary(backtests: Iterable[Record]) -> Record:
+    """Returns the mean |error| of backtests, and how many of how many intervals held; None without any."""
     rows = list(backtests)
     held = [row["held"] for row in rows if row["held"] is not None]
     inside = dict(zip(_HELD, (sum(held), len(held)) if held else (None, None), strict=True))
@@ -103,8 +103,8 @@ def tested(backtests: Iterable[Record]) -> Record:
     return {"mean_error": float(np.mean(errors)) if errors else None, **inside}
 
 
-def said_of_moves(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
-    """How far the answers of each law move with one run left out, where they are farthest out."""
+def influence_sentence(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
+    """Says for each law how far its farthest prediction moves if one run is left out."""
     farthest = [max(rows, key=lambda row: float(row["beyond"])) for rows in answers if rows]
     moving = [row for row in farthest if row["moved"]]
     if moving:
@@ -114,16 +114,18 @@ def said_of_moves(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
 
 
 def title_of(row: Record) -> str:
-    """The name of the law of a row."""
+    """Returns the title of the law of a row."""
     return law_title(row["law"], row["k"])
 
 
-def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
-    """The first prediction of cross-entropy, else of another law: how far to trust it, and how its backtests did.
+def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
+    """Yields a sentence about the first prediction of cross-entropy, else of another law.
+
+    It gives the value with its interval, how far to trust it, and how its backtests did.
 
     Args:
-        answers: rows of answers, each with what was `tested`.
-        subject: what is predicted where; the law at its size, and its tokens where it has these.
+        answers: rows of predictions, each with the keys of `backtest_summary`.
+        subject: names what is predicted; by default the law at its size and tokens.
     """
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *headline(row["law"], row["k"])))
     if not rows:
@@ -147,8 +149,8 @@ def said_of_answer(answers: Iterable[Record], subject: Callable[[Record], str] |
     yield f"{what} will be {_between(row)}; {trust}; {tests}."
 
 
-def said_without(rows: Iterable[Record], n: int) -> str:
-    """What the first of the answers is without n largest runs, the end of a sentence; empty where there is none."""
+def without_largest_clause(rows: Iterable[Record], n: int) -> str:
+    """Ends a sentence with the first prediction without the n largest runs; empty where there is none."""
     row = next((row for row in rows if row["y"] is not None), None)
     them = "it" if n == 1 else "them"
     return "" if row is None else f"; without {them} a{_at_size(row)[1:]} will be {_between(row)}"
@@ -180,20 +182,20 @@ TESTED: Final[Sequence[Column[Record]]] = (
 S: Final[Column[Record]] = magnitude("S", "S")
 
 
-def predicted(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
-    """What a model would show."""
+def predicted_columns(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
+    """Returns the columns of a predicted value."""
     return with_ends("predicted", key, value_in, how)
 
 
 def prediction_tables(
     title: str, rows: Iterable[Record], answers: Sequence[Record], about: str, forms: Sequence[str]
 ) -> Iterator[Table]:
-    """The answers, each with how its backtests did; then what they are made of, and what methods say beside them.
+    """Yields the averaged predictions with their backtests, then the predictions of forms and methods.
 
     Args:
-        title: of the answers.
-        rows: predictions, the answers among them.
-        answers: those of them that are the answer, with what was `tested`.
+        title: of the first table.
+        rows: all predictions.
+        answers: the averaged ones, with the keys of `backtest_summary`.
         about: the group.
         forms: those that have weights.
     """
@@ -204,20 +206,20 @@ def prediction_tables(
 
     D: Column[Record] = magnitude("D", "D")
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
-    yield View("predictions", LAW, at, predicted(short), TESTED, STATUS).table(title, answers, about)
+    yield View("predictions", LAW, at, predicted_columns(short), TESTED, STATUS).table(title, answers, about)
     yield View(
         "methods",
         LAW,
         text("by", "method"),
         at,
-        predicted(short),
+        predicted_columns(short),
         magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
         text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
         STATUS,
     ).table("Predictions by each method", rows, about, brief=False)
 
 
-STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # the others are those of many rows
+STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # without the other reasons
 GIVEN: Final = View[Record](
     "given",
     text("law", "law", title_of, spare=1),
@@ -231,10 +233,10 @@ GIVEN: Final = View[Record](
     ),
     S,
     magnitude("D", "D", spare=3),
-    predicted(short),
+    predicted_columns(short),
 )
 
 
-def given_table(rows: Sequence[Record], about: str) -> list[Table]:
-    """What the given constants do, where any are given."""
+def fixed_parameter_table(rows: Sequence[Record], about: str) -> list[Table]:
+    """Returns the table of fixed parameters, if there are any."""
     return [GIVEN.table("What the given constants do", rows, about)] if rows else []

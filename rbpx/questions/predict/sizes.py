@@ -1,9 +1,8 @@
-"""Extrapolates laws to other sizes, and backtests them on the sizes there are.
+"""Extrapolates the law of one quantity to other sizes, and backtests it on the measured sizes.
 
-The answer is the prediction over forms (`rbpx.laws.prediction.prediction`), method `combined`: what a law says far
-outside the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it.
-To measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
-tokens, for m from 3 up.
+The answer is the prediction averaged over forms (`rbpx.laws.prediction.prediction`), method `combined`, because an
+extrapolation depends on the form, which a few sizes do not determine. A backtest fits the m smallest sizes, m from 3
+up, and predicts each larger one on the same tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,15 @@ from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_f
 from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_averaged, judge_averaged, widening_of
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import FixedValues
-from rbpx.questions.predict.rows import backtest, constants, left_out, moves, prediction, title_of, values
+from rbpx.questions.predict.rows import (
+    backtest,
+    fixed_parameter_rows,
+    influence_keys,
+    prediction,
+    tail_probability,
+    title_of,
+    values,
+)
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
@@ -27,18 +34,17 @@ from rbpx.store.store import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Foresight:
-    """One quantity: its predictions and its backtests.
+class LawPrediction:
+    """The predictions and backtests of one quantity.
 
     Attributes:
-        law: by the first method that has numbers, which the answer over forms rests on.
-        n_smaller: runs beside the largest, where they do not foretell these; None where they do.
-        fit: the same as a row of `fits`.
-        fits: those by all methods.
-        rows: all that is known, told apart by `kind` and `method`: predictions at the sizes asked for, backtests, and
-            what the combined answer would be without given constants and with others, and without the largest runs
-            where the others do not foretell these; or that there is `none`. The answer comes first: `combined`, else
-            the first method; then single forms, and the other methods.
+        law: by the first method that has numbers; the averaged prediction uses its points.
+        n_smaller: how many smaller runs fail to predict the largest; None where they do not fail.
+        fit: the row of `fits` of `law`.
+        fits: the rows of all methods.
+        rows: all rows, with `kind` and `method`: predictions, backtests, predictions with other or no fixed parameters
+            and without the largest runs, or `none`. First the answer, `combined` or else the first method; then single
+            forms and the other methods.
     """
 
     law: Law
@@ -48,49 +54,44 @@ class Foresight:
     rows: Sequence[Record]
 
     def of(self, kind: str) -> list[Record]:
-        """The rows of the answer of a kind."""
+        """Returns the rows of the answer of a kind."""
         return [row for row in self.rows if (row["kind"], row["method"]) == (kind, self.rows[0]["method"])]
 
     @property
     def title(self) -> str:
-        """The name of the law."""
+        """The title of the law."""
         return title_of(self.rows[0])
 
 
-def foresee(group: Group, points: Points, request: Request, targets: Sequence[float]) -> Foresight:
-    """The answers for one law: the combined one, those of single forms, and those by each method.
+def predict_law(group: Group, points: Points, request: Request, targets: Sequence[float]) -> LawPrediction:
+    """Predicts one quantity by the average over forms, by each form and by each method.
 
-    What speaks against the combined answer speaks against each of the others, which rest on the same points, and
-    nothing else does; where there is no combined answer, what speaks against the law.
+    All predictions have the statuses of the averaged one, as they use the same points; without it, those of the law.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
     first = next((at for at, law in enumerate(laws) if law.fit.alpha.value is not None), 0)
-    m, told = _over_forms(laws[first], targets, request)
-    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in told]
+    m, predictions = _over_forms(laws[first], targets, request)
+    rows = [{"fit_id": fits[first]["fit_id"]} | row for row in predictions]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
-        told = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
-        told = told or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
-        rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in told]
+        predictions = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
+        predictions = predictions or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
+        rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in predictions]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
-    return Foresight(laws[first], m, fits[first], fits, [named | row for row in rows])
+    return LawPrediction(laws[first], m, fits[first], fits, [named | row for row in rows])
 
 
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
-    """The predictions of one law, judged as the combined answer at the same size is, and its backtests."""
     if law.fit.alpha.value is None:
         return
-    for told, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
-        yield prediction(told.record(), reasons)
+    for answer, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
+        yield prediction(answer.record(), reasons)
     yield from map(backtest, law.backtests)
 
 
 def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[int | None, list[Record]]:
-    """The combined answer, also of the n smaller runs where they do not foretell the largest, then single forms.
-
-    Nothing where no forms can be averaged.
-    """
+    """Returns the number of runs that fail to predict the largest, and rows of the average and of single forms."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = value_combinations(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)
@@ -98,7 +99,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
         return None, []
     answers, combined, tests = found
     moved, labels = most_influential(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
-    combined = [row | moves(each, labels) for row, each in zip(combined, moved, strict=True)]
+    combined = [row | influence_keys(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
         others = _combined(law, len(S), targets, [FixedValues(held)] if held else [], request.joint)
@@ -106,7 +107,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
 
     m = _n_smaller(law, S, combined[0]["reasons"])
     without = _combined(law, m, targets, given, request.joint) if m else None
-    beside = constants(pinned, combined, min(map(abs, y)), refit)
+    beside = fixed_parameter_rows(pinned, combined, min(map(abs, y)), refit)
     rows = [{"method": COMBINED} | row for row in (*combined, *map(backtest, tests), *beside)]
     if without is not None:
         about = {"method": WITHOUT_LARGEST, "n_fitted": m}
@@ -132,12 +133,9 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
 def _combined(
     law: Law, m: int, targets: Sequence[float], given: Sequence[FixedValues], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
-    """The answers over forms of the m smallest models, the same judged and widened by their backtests, and these.
-
-    None where there are none.
-    """
+    """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
-    answers = average_forms(S, y, targets, given, p=left_out(len(targets), joint))
+    answers = average_forms(S, y, targets, given, p=tail_probability(len(targets), joint))
     if answers is None:
         return None
     tests, rows = backtest_averaged(S, y, given), []

@@ -1,7 +1,8 @@
-"""Predicts what a new run of given size and tokens would show (predict S= D=), from all trainings of a family.
+"""Predicts a new run of given size and tokens (predict S= D=) from all trainings of a family.
 
-The answer is the prediction over forms (`rbpx.laws.surface.averaged`), method `combined`; the forms stand beside it.
-Each form is also fitted without the largest runs in S, D and C, and compared with them.
+The answer is the prediction averaged over forms (`rbpx.laws.surface.averaged`), method `combined`; each form has rows
+of
+its own, and backtests: it is fitted without the largest runs in S, D and C and predicts them.
 """
 
 import math
@@ -27,19 +28,19 @@ from rbpx.laws.surface.averaged import (
 from rbpx.laws.surface.checks import HeldOut, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
-from rbpx.questions.predict.register import registering, said_by
+from rbpx.questions.predict.register import forecast_rows, forecast_writer
 from rbpx.questions.predict.rows import (
-    constants,
-    given_table,
-    left_out,
-    moves,
+    answer_sentence,
+    backtest_summary,
+    fixed_parameter_rows,
+    fixed_parameter_table,
+    influence_keys,
+    influence_sentence,
     prediction,
     prediction_tables,
-    said_of_answer,
-    said_of_moves,
-    said_without,
-    tested,
+    tail_probability,
     values,
+    without_largest_clause,
 )
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
@@ -56,9 +57,9 @@ class _Quantity(NamedTuple):
     Attributes:
         trained: its points.
         fits: of each form.
-        alone: of each form without resampled documents: a new run is read on the same ones.
-        tests: of each form, on the largest runs.
-        budgets: what all forms foretold of larger budgets.
+        alone: of each form without bootstrap replicates, since a new run is read on the same documents.
+        tests: of each form on the largest runs.
+        budgets: predictions of larger budgets by the average over forms.
         records: the rows of `fits`, by form.
     """
 
@@ -76,40 +77,41 @@ class _Quantity(NamedTuple):
 
 
 def _least_bic(fits: Sequence[Surface]) -> Surface:
-    """The first one where none has any."""
+    """Returns the first one where none has a BIC."""
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 
-def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
-    """Predict every requested quantity at every point asked for: a row for each, and for each held-out run."""
+def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+    """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
         laws = [_fitted(group, trained, request) for trained in quantities]
     rows = [list(_rows(group, of, request)) for of in laws]
     answers = [
-        [row | tested(_of(own, "backtest", COMBINED)) for row in _of(own, "prediction", COMBINED)] for own in rows
+        [row | backtest_summary(_of(own, "backtest", COMBINED)) for row in _of(own, "prediction", COMBINED)]
+        for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
     every, first = [row for own in rows for row in own], [row for own in answers for row in own]
     said = [
-        *said_of_answer(first),
+        *answer_sentence(first),
         *said_of_runs(group, quantities),
-        *said_of_moves(answers),
+        *influence_sentence(answers),
         *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
     ]
     tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
     registered = (
-        said_by(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
+        forecast_rows(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
         for own, of in zip(rows, laws, strict=True)
     )
     return Result(
         [group],
         alike([*every, *outlier_rows(group, quantities)]),
-        [*tables, *given_table(_of(every, "constant"), group.title)],
+        [*tables, *fixed_parameter_table(_of(every, "constant"), group.title)],
         said,
         fits=[fit for of in laws for fit in of.records.values()],
         notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
-        then=registering(request, group, registered),
+        then=forecast_writer(request, group, registered),
     )
 
 
@@ -118,14 +120,13 @@ def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Re
 
 
 def _said_without(rows: Sequence[Record], trained: Trained) -> Iterator[str]:
-    """Which of the largest runs the others do not foretell, and what is predicted without them."""
     off = said_of_largest(trained)
     if off is not None:
-        yield f"{off}{said_without(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
+        yield f"{off}{without_largest_clause(_of(rows, 'prediction', WITHOUT_LARGEST), 2)}."
 
 
 def _points(trained: Trained) -> list[list[float]]:
-    """S, D and y of each."""
+    """S, D and y of all points."""
     return [trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()]
 
 
@@ -134,11 +135,6 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quantity:
-    """Every form that differs on some points.
-
-    Raises:
-        RbpxError: a form lacks a constant that is given.
-    """
     runs, pins, n, options = trained.runs, request.pins, min(request.resamples, MOST_REPLICATES), _options(request)
     forms, same = forms_to_mix(runs, pins), replace(runs, y_BN=None)
     with_constants(forms, pins)
@@ -153,7 +149,6 @@ def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quanti
 
 
 def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Record]:
-    """All that is known of one quantity, told apart by `kind`."""
     best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
 
     def refit(held: dict[str, float]) -> list[Record]:
@@ -161,12 +156,12 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
         others = [
             fit_surface_with_priors(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone
         ]
-        told = predict_averaged(others, targets, of.budgets, p=left_out(len(targets), request.joint))
-        return [values(answer.y.times(sign)) for answer in told]
+        predictions = predict_averaged(others, targets, of.budgets, p=tail_probability(len(targets), request.joint))
+        return [values(answer.y.times(sign)) for answer in predictions]
 
     found = list(_predictions(group, of, targets, request.joint))
     now = [row for row in found if row["method"] == COMBINED]
-    beside = constants(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
+    beside = fixed_parameter_rows(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
     named |= {"law": of.trained.law, **group.names(), "k": of.trained.k, "n_fitted": best.n_points}
     given = ({"method": COMBINED} | row for row in beside)
@@ -178,11 +173,11 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 def _predictions(
     group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
 ) -> Iterator[Record]:
-    """At each point the combined answer, then that of each form, judged as the answer is."""
+    """Yields at each point the averaged prediction, then that of each form with the same statuses."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
-    told = predict_averaged(of.alone, targets, of.budgets, p=left_out(len(targets), joint))
-    answers = zip(targets, told, most_influential(of.alone, targets), strict=True)
+    predictions = predict_averaged(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
+    answers = zip(targets, predictions, most_influential(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
         beyond = (
@@ -194,21 +189,20 @@ def _predictions(
         reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
         at = {"S": S, "D": D, "beyond": beyond} | ({"n_joint": len(targets)} if joint else {})
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
-        own |= moves(moved, labels, sign)
+        own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
             yield {"method": form} | prediction(at | values(y.times(sign)), reasons)
 
 
 def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> Iterator[Record]:
-    """The combined answers without the largest runs, where the others do not foretell these."""
     without, options = of.trained.without_largest, _options(request)
     if without is None:
         return
     runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
     fits = [fit_surface_with_priors(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
-    p = left_out(len(now), request.joint)
+    p = tail_probability(len(now), request.joint)
     for row, answer in zip(now, predict_averaged(fits, request.points_to_predict(), budgets, p=p), strict=True):
         at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row}
         at |= values(answer.y.times(of.trained.sign))
@@ -218,7 +212,6 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:
-    """The runs of larger budgets, foretold over forms, then the largest in each axis, foretold by each form."""
     tests: list[tuple[str, int | None, HeldOut]] = []
     tests += [(COMBINED, int(each.fitted_N.sum()), test) for each in of.budgets for test in each.held_out]
     tests += [(fit.form, None, test) for fit, own in zip(of.fits, of.tests, strict=True) for test in own]

@@ -1,7 +1,7 @@
-"""Fits distributions to the ranks of each run, and compares the laws that they imply with measured ones (verb ranks).
+"""Fits distributions to the ranks of each run, and compares the laws that they imply with the measured ones.
 
-That ranks are lognormal is a conjecture: so the lognormal is compared with rivals, the quantities that it implies with
-the measured ones, and forms whose parameters are laws in S with a larger size (`closure`).
+The paper conjectures that ranks are lognormal. So the lognormal is compared with rivals, the quantities that it implies
+with the measured ones, and forms whose parameters are laws in S with a larger size (`closure`).
 
 Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
 """
@@ -22,7 +22,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.questions.ranks.closure import LEAST_SIZES, closure_of
-from rbpx.questions.ranks.compare import PAPER, Counted, Rival, compare, counted
+from rbpx.questions.ranks.compare import PAPER, DocumentRanks, Rival, compare, ranks_by_document
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.fits import power_law_of, rank_fit_record, record_of
 from rbpx.runs.group import Group
@@ -33,7 +33,7 @@ from rbpx.ties import Ties
 
 DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 NOT_TESTED: Final = f"That needs {LEAST_SIZES} sizes, whole ranks, and a form with a likelihood."
-_MEASURED: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")  # of a law beside the derived one
+_MEASURED: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")  # of the law of measured values
 _DERIVED: Final = {"rbp": "derived_rbp", "cross_entropy": "derived_entropy", "error_entropy": "derived_error_entropy"}
 
 
@@ -44,18 +44,17 @@ class Ranks:
     Attributes:
         group: the runs.
         k_grid: the k of the curves.
-        rivals: the distributions of each run by their names: the published fit, then those over 1..V.
-        rank_fits: the row of each in the relation of that name.
-        totals: of each distribution with numbers for every run, in order of AIC: how far its criteria, summed over the
-            runs, are above the least, and the number of runs for which it has the smallest AIC.
-        derived: the laws in S as the published fit and the favoured distribution derive them: the row of each, the law
-            through what was measured, and that through what follows from the fitted distributions. params.quantity is
-            "rbp", "cross_entropy", or "error_entropy", the entropy of the distribution beside H(P); level is derived
-            over measured, alpha_more the difference of the exponents.
-        trends: rows of mu and sigma: the slope on ln S is -alpha of the law through exp(mu) or exp(sigma); empty where
-            a run has neither.
+        rivals: the distributions of each run by name: the published fit, then those over 1..V.
+        rank_fits: the rows of `rank_fits`.
+        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed over
+            the runs, and the number of runs for which it is best.
+        derived: the laws in S that the published fit and the best distribution imply: the row, the law of measured
+            values, and that of derived ones. params.quantity is "rbp", "cross_entropy", or "error_entropy" (H(P));
+            level is derived over measured, alpha_more the difference of the exponents.
+        trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma); empty where a run
+            has neither.
         counted: the ranks of each run.
-        closure: rows of forms that are fitted to all sizes at once; none where `NOT_TESTED` says why.
+        closure: rows of forms fitted to all sizes at once; empty where `NOT_TESTED` says why.
     """
 
     group: Group
@@ -65,7 +64,7 @@ class Ranks:
     totals: Sequence[Record]
     derived: Sequence[tuple[Record, PowerLaw, PowerLaw]]
     trends: Sequence[Record]
-    counted: Sequence[Counted]
+    counted: Sequence[DocumentRanks]
     closure: Sequence[Record]
 
     @property
@@ -75,13 +74,13 @@ class Ranks:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
-    """Fit all distributions to each run, then laws in S to what they derive."""
+    """Fits all distributions to each run, then laws in S to what they imply."""
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    of_runs = [counted(each, group.n_documents) for each in counts]
-    # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
+    of_runs = [ranks_by_document(each, group.n_documents) for each in counts]
+    # Not in threads: the steps are so small that threads would mostly wait for the interpreter's lock.
     rivals = [
         compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_effective)
         for run, of in zip(group.runs, of_runs, strict=True)
@@ -106,7 +105,6 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _measured(measured: Curves, k_grid: Sequence[int]) -> Record:
-    """What was measured of a run, in each of its rows beside what a distribution derives."""
     *shares, nats = finite_or_none(np.append(neg_ln(measured["rbp"]), measured["cross_entropy"]))
     of_k, entropy = dict(zip(map(str, k_grid), shares, strict=True)), float(measured["error_entropy"])
     return {
@@ -129,7 +127,6 @@ def _totals(rank_fits: Sequence[Record]) -> list[Record]:
 
 
 def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
-    """One number of a distribution at every size; None where a run has no numbers for it."""
     known = [rival.curve[at] for rival in rivals if rival.curve is not None]
     curves_B = [rival.curve_B[:, at] for rival in rivals if rival.curve_B is not None]
     if len(known) < len(rivals) or not np.isfinite(known).all():
@@ -140,7 +137,7 @@ def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
 def _derived(
     rivals: Sequence[Rival], measured: Sequence[Points], k_grid: Sequence[int], group: Group
 ) -> Iterator[tuple[Record, PowerLaw, PowerLaw]]:
-    """The laws that one distribution derives; none where a run has no numbers for it."""
+    """Yields the laws that one distribution implies; none where a run has no numbers for it."""
     approximated, name = _approximated([rival.fit for rival in rivals]), rivals[0].fit.distribution
     for of in measured:
         derived = _points(rivals, of, len(k_grid) if of.k is None else k_grid.index(of.k))
@@ -159,9 +156,9 @@ def _derived(
 
 
 def _level(ratio: PowerLaw) -> Estimate:
-    """Derived over measured at the geometric mean of the sizes, and its 95 % interval.
+    """Returns derived over measured at the geometric mean of the sizes, with its 95 % interval.
 
-    The interval is centred on the level less its bias, which counted entropies have, and reaches to the level.
+    The interval is centred on the level minus its bias, which counted entropies have, and widened to contain the level.
     """
     theta_P, about = ratio.theta_P, ratio.uncertainty
     if theta_P is None:
@@ -171,7 +168,7 @@ def _level(ratio: PowerLaw) -> Estimate:
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
-    """-ln RBP_1 and cross-entropy of each run by the paper's approximation; nothing without mu and sigma."""
+    """Returns -ln RBP_1 and cross-entropy of each run by the paper's approximation; empty without mu and sigma."""
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(None in pair for pair in pairs):
         return {}
@@ -181,7 +178,6 @@ def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Float
 
 
 def _trends(rivals: Sequence[Rival], like: Points, group: Group) -> Iterator[Record]:
-    """The lines of mu and sigma on ln S, fitted as power laws of exp(mu) and exp(sigma)."""
     for at, name in ((-2, "mu"), (-1, "sigma")):
         if (points := _points(rivals, like, at)) is not None:
             trend = power_law_of(group, points)

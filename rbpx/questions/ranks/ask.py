@@ -1,4 +1,4 @@
-"""Answers how ranks are distributed: rival distributions, the laws that they imply, and whether one gives all laws."""
+"""Answers the question ranks: rival distributions, the laws that they imply, and whether one implies all laws."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
-from rbpx.questions.ranks.closure import off
+from rbpx.questions.ranks.closure import relative_error
 from rbpx.questions.ranks.compare import PAPER
 from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
@@ -41,7 +41,7 @@ from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
-_TOLD: Final = 10  # of AIC, from where one distribution is told from another
+_TOLD: Final = 10  # difference of AIC that decides between two distributions
 _NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
 _STATUS: Final[Column[Record]] = state()
 
@@ -99,14 +99,20 @@ CHOSEN: Final = View[Record](
     magnitude("measured", "measured"),
     with_ends("predicted", "predicted", None, short, "from the smaller sizes; interval over documents and models"),
     error("error", "error"),
-    error("separate", "error_separate", lambda row: off(row, "separate"), "error of a law of this quantity alone", 1),
+    error(
+        "separate",
+        "error_separate",
+        lambda row: relative_error(row, "separate"),
+        "error of a law of this quantity alone",
+        1,
+    ),
     text("inside", "inside", lambda row: "yes" if row["inside"] else "no"),
     text("scored", "scored", lambda row: "yes" if row["scored"] else "no", "whether it counts"),
 )
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Compare the distributions of the ranks of a group, and whether its laws follow from one."""
+    """Compares the distributions of the ranks of a group, and tests whether its laws follow from one."""
     ranks = analyse(connection, group, request)
     runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
     fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]
@@ -116,7 +122,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
-    """All distributions together and at each size, the laws implied, the forms of closure, the chosen one."""
     about, largest = ranks.group.title, ranks.group.runs[-1].size
     names = [total["distribution"] for total in ranks.totals]
     upto = max(names.index(_FULL) + 1, 3) if _FULL in names else len(names)  # those that are no worse
@@ -134,7 +139,6 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
 
 
 def _sentences(ranks: Ranks) -> Iterator[str]:
-    """The verdict, the trends of the published fit, then closure."""
     remedy = first_of(Status(row["status"]) for row in ranks.rank_fits if row["aic"] is None).remedy
     yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else f"No distribution fits every size. {remedy}"
     for row in ranks.trends:
@@ -158,7 +162,6 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
 
 
 def _verdict(ranks: Ranks) -> str:
-    """Whether the ranks are lognormal, by AIC, and what describes them better at how many of the sizes."""
     best, n, name = ranks.totals[0], len(ranks.group.runs), label(ranks.totals[0])
     if best["distribution"] == _FULL:
         others = f"none of {len(ranks.totals) - 1} other distributions describes these ranks better"
@@ -173,7 +176,6 @@ def _verdict(ranks: Ranks) -> str:
 
 
 def _levels(ranks: Ranks) -> str:
-    """By how much the laws that follow from the published lognormal miss the level of RBP_k, k the first, and of CE."""
     missed = dict[str, str]()
     for row, *_ in ranks.derived:
         if row["distribution"] == PAPER:

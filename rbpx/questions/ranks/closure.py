@@ -1,8 +1,8 @@
-"""Whether one distribution of the ranks, its parameters laws in S, gives all the laws of a larger size.
+"""Tests whether one distribution of the ranks, its parameters laws in S, implies all the laws of a larger size.
 
 Each form is fitted to several sizes at once. The sizes below the largest, each predicted from those below it, choose a
-form; the largest, which has no part in the choice, is predicted from all others and judges. Separate laws, one for each
-quantity, stand beside the forms.
+form; the largest, which has no part in the choice, is predicted from all others. Separate laws, one for each quantity,
+are the baseline.
 
 Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
 section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, D documents, R ranks that occur, Q nodes,
@@ -33,7 +33,7 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.quadrature import nodes_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, ln_mixture
-from rbpx.questions.ranks.compare import Counted, ratio
+from rbpx.questions.ranks.compare import DocumentRanks, ratio
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.fits import fit_points, largest_standing, power_law_of
 from rbpx.runs.group import Group
@@ -52,16 +52,16 @@ class Sizes:
 
     Attributes:
         S_N: sizes; the largest is held out, and may occur more than once (replicates).
-        counted: the tokens of each rank in each document.
-        ln_y_NY: ln of each quantity; of H(P) less the bias of counting.
-        ln_sd_NY: its standard deviation over documents; 0 where there is one document.
+        counted: number of tokens of each rank in each document.
+        ln_y_NY: ln of each quantity; of H(P) without the bias of counting.
+        ln_sd_NY: its standard deviation over documents; 0 with one document.
         V: the largest vocabulary.
-        weights_BD: how often each document is drawn in each resample; None for a single document.
-        n_effective: of those that are resampled.
+        weights_BD: how often each document is drawn in each bootstrap replicate; None with a single document.
+        n_effective: effective sample size of the documents.
     """
 
     S_N: Floats
-    counted: Sequence[Counted]
+    counted: Sequence[DocumentRanks]
     ln_y_NY: Floats
     ln_sd_NY: Floats
     V: int
@@ -80,7 +80,7 @@ class Sizes:
         return list(smaller_S[min(3, len(smaller_S) - 1) :].tolist())
 
     def ln_y_Y(self, S: float) -> Floats:
-        """Ln of each quantity of one size, the mean of its replicates."""
+        """Returns ln of each quantity of one size, the mean of its replicates."""
         return np.asarray(self.ln_y_NY[self.S_N == S].mean(axis=0))
 
     def ratio(self, above_D: Any, below_D: Any, over: float = 1.0) -> Estimate:
@@ -93,24 +93,24 @@ def closure_of(
     k_grid: Sequence[int],
     evidence: Sequence[Evidence],
     points: Sequence[Points],
-    counted: Sequence[Counted],
+    counted: Sequence[DocumentRanks],
     weights_BD: Floats | None,
 ) -> Iterator[Record]:
-    """Fit every form to the smaller sizes of a group, and judge what it predicts of the largest.
+    """Fits every form to the smaller sizes of a group, and tests its predictions of the largest.
 
     Args:
-        group: of `LEAST_SIZES` at least, ranks whole.
+        group: at least `LEAST_SIZES` sizes, with integer ranks.
         k_grid: the k of RBP.
         evidence: of each run, with H(P).
         points: of RBP at each k and of cross-entropy.
-        counted: the tokens of each rank in each document, of each run.
-        weights_BD: how often each document is drawn in each resample; None for a single document.
+        counted: number of tokens of each rank in each document, of each run.
+        weights_BD: how often each document is drawn in each bootstrap replicate; None with a single document.
 
     Yields:
-        A row for each form, the one first that comes closest at the sizes that choose, and for each quantity as it
-        predicts it, then the residuals of the first; nothing where no form has a likelihood. `reach` is the largest k
-        whose law stands, up to which RBP_k is scored; `error_separate` the median error of separate laws; `difference`
-        the measured exponent of -ln RBP_1 minus that of cross-entropy.
+        A row for each form, the chosen one first, and for each quantity that it predicts, then the residuals of the
+        chosen form; nothing where no form has a likelihood. `reach` is the largest k whose law stands, up to which
+        RBP_k is scored; `error_separate` the median error of separate laws; `difference` the measured exponent of -ln
+        RBP_1 minus that of cross-entropy.
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)
@@ -118,7 +118,7 @@ def closure_of(
     reach = largest_standing(fit_points(each, Method.ols) for each in points if each.law == "rbp")
     scored_Y = np.array([reach is not None and k <= reach for k in k_grid] + [True, True])
     smaller, S_new = sizes.smaller_N, float(S_N.max())
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a share of 0 or 1 has no law, and no error
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a share of 0 or 1 has no law
         x_N = np.log(S_N[smaller])
         level_Y, alpha_Y = line(x_N, sizes.ln_y_NY[smaller].T).T
         separate_Y = np.exp(level_Y - alpha_Y * (math.log(S_new) - x_N.mean()))
@@ -185,7 +185,7 @@ class _Form:
 
 
 def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats, Floats]:
-    """Ln of each quantity of each size, [N, Y], and its standard deviation over resampled documents."""
+    """Returns ln of each quantity of each size, [N, Y], and its standard deviation over bootstrap replicates."""
     wider = 0.0 if n_effective == 1 else math.sqrt(few_documents(n_effective))
     rows, sds = [], []
     for each in evidence:
@@ -201,7 +201,6 @@ def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats,
 
 
 def _error_choice(sizes: Sizes, fits: dict[float, FormFit]) -> float:
-    """Mean over some sizes of the median error of a form, each size by a fit of its own."""
     errors = []
     for S, fit in fits.items():
         ln_y_Y = sizes.ln_y_Y(S)
@@ -212,19 +211,18 @@ def _error_choice(sizes: Sizes, fits: dict[float, FormFit]) -> float:
 
 
 def _typical(off: Floats) -> float | None:
-    """Median size of errors; None where one is no number, or there are none."""
     return float(np.median(np.abs(off))) if len(off) and np.all(np.isfinite(off)) else None
 
 
 def _held(
     sizes: Sizes, fits: _Form, k_grid: Sequence[int], scored_Y: npt.NDArray[np.bool_], separate_Y: Floats
 ) -> Iterator[Record]:
-    """The quantities of the largest size that are known, nats, as one form predicts them.
+    """Yields the known quantities of the largest size, nats, as one form predicts them.
 
-    `scored` are those that count: RBP up to the largest k whose law stands, H(P) minus its bias, and cross-entropy. A
-    new model would lie within the interval of `predicted`, from the smaller sizes, if the form were right; `own` is by
-    the form when fitted to the largest size itself, its interval over documents; `separate` by a law in S of this
-    quantity alone, through the smaller sizes, None where a share is 0 or 1.
+    `scored` are those that count: RBP up to the largest k whose law stands, H(P) without its bias, and cross-entropy.
+    `predicted` is from the smaller sizes, with the interval of a new model if the form is right; `own` is from the
+    largest size itself, with its interval over documents; `separate` is by a law in S of this quantity alone through
+    the smaller sizes, None where a share is 0 or 1.
     """
     S_new, smaller = float(sizes.S_N.max()), sizes.smaller_N
     predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
@@ -238,7 +236,7 @@ def _held(
         if not known or min(measured, predicted, own) <= 0:
             continue
         scatter, dof, unit = scatter_half_width(ratio_NY[:, at], sizes.S_N[smaller], S_new)
-        # Few misses are noise of their own at the new size, which the scatter of the smaller ones need not show.
+        # Few misses at the new size add noise that the smaller sizes need not show.
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
         reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_effective) * float(sd_Y[at]))
         said: Record = {"quantity": quantity, "k": k, "scored": bool(scored_Y[at]), "measured": measured}
@@ -248,14 +246,14 @@ def _held(
         )
         said |= {"separate": float(separate_Y[at]) if np.isfinite(separate_Y[at]) else None}
         inside = said["predicted_lo"] <= measured <= said["predicted_hi"]
-        yield said | {"inside": inside, "error": off(said, "predicted")}
+        yield said | {"inside": inside, "error": relative_error(said, "predicted")}
 
 
 def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
-    """What one form predicts.
+    """Returns the row of one form.
 
-    `error` is the median of |ln predicted - ln measured| over the scored quantities, None where none is scored; a mean
-    square would be decided by the largest k, with its few misses. It `closes` the laws if all of them are inside. Its
+    `error` is the median of |ln predicted - ln measured| over the scored quantities, None if none is scored; a mean
+    square would depend on the largest k alone, with its few misses. It `closes` the laws if all of them are inside. Its
     alphas are exponents that it implies over all sizes, `laws` its parameters as lines through these: at_ref + slope ln
     (S / S_ref); params has the slopes through the smaller sizes.
     """
@@ -288,13 +286,12 @@ def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[in
     }
 
 
-def off(held: Record, by: str) -> float | None:
-    """The relative error of a quantity by what one of its entries says; None where that is not known."""
+def relative_error(held: Record, by: str) -> float | None:
+    """Returns the relative error of one prediction of a quantity; None where there is no prediction."""
     return None if held[by] is None else float(held[by] / held["measured"] - 1)
 
 
 def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
-    """The exponent of the line; None where a form gives a share of 0 or 1."""
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
@@ -305,10 +302,10 @@ def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     return np.asarray(ln_mixture(fit.form.shares(fit.theta(np.array([S])), at))[0, len(nodes.x_Q) :])
 
 
-def _residuals(sizes: Sizes, own: FormFit, of: Counted) -> Iterator[Record]:
-    """Observed over expected tokens in bins of ranks, at the largest size, for a form fitted to that size itself.
+def _residuals(sizes: Sizes, own: FormFit, of: DocumentRanks) -> Iterator[Record]:
+    """Yields observed over expected tokens in bins of ranks, at the largest size, for the form fitted to that size.
 
-    The interval of the ratio is over documents; all of it is None where the form expects none.
+    The interval of the ratio is over documents; it is None where the form expects no tokens.
     """
     p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, sizes.V + 1, dtype=np.float64)))
     expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), of.tokens_DR.sum(axis=1)

@@ -2,7 +2,7 @@
 
 The curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
 
-Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary.
+Shapes: D documents, R different ranks, K values of k, B bootstrap replicates, P parameters, V the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ _TOKENS: Final = "tokens"
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class DocumentRanks:
     """The ranks of one run.
 
     Attributes:
         rank_R: the ranks that occur, ascending.
-        tokens_DR: the tokens of each in each document.
+        tokens_DR: number of tokens of each rank in each document.
     """
 
     rank_R: Floats
@@ -41,15 +41,15 @@ class Counted:
 
     @property
     def n_R(self) -> Floats:
-        """The tokens of each rank."""
+        """The number of tokens of each rank."""
         return np.asarray(self.tokens_DR.sum(axis=0), np.float64)
 
 
-def counted(counts: pa.Table, n_documents: int) -> Counted:
-    """Put the columns doc_id, rank and n_tokens of `document_ranks` into a matrix."""
+def ranks_by_document(counts: pa.Table, n_documents: int) -> DocumentRanks:
+    """Puts the columns doc_id, rank and n_tokens of `document_ranks` into a matrix."""
     rank_R, column = distinct_ranks(counts["rank"].to_numpy())
     doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    return Counted(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
+    return DocumentRanks(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,12 @@ class Rival:
 
     Attributes:
         fit: the fit.
-        implied: what its row has beside its parameters. is_best, by AIC among those over all ranks; what its curve is;
-            nats_behind: nats per token that it loses against the best, with a 95 % interval over documents, None for
-            `lognormal_paper`, which leaves rank 1 out; of that the ends of mu and sigma, where they are known.
-        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers. Of
+        implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve; nats_behind,
+            nats per token that it loses to the best, with a 95 % interval over documents, None for `lognormal_paper`,
+            which leaves rank 1 out; and the ends of mu and sigma where known.
+        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers. For
             `lognormal_paper` also exp(mu) and exp(sigma), NaN where it has none.
-        curve_B: the same of its refits to resampled documents; None where they are unknown.
+        curve_B: the same for each bootstrap replicate; None where unknown.
     """
 
     fit: RankFit
@@ -73,16 +73,16 @@ class Rival:
 
 
 def compare(
-    of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
+    of: DocumentRanks, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
 ) -> dict[str, Rival]:
-    """Fit `lognormal_paper` and every distribution over 1..V to one run; that is their order.
+    """Fits `lognormal_paper` and every distribution over 1..V to one run, in that order.
 
     Args:
         of: the ranks of the run.
-        weights_BD: how often each document is drawn in each resample; None where there is only one document.
+        weights_BD: how often each document is drawn in each replicate; None with a single document.
         k_grid: the k of the curves.
-        V: width of the vocabulary.
-        n_effective: of those that are resampled.
+        V: size of the vocabulary.
+        n_effective: effective sample size of the documents.
     """
     rank_R, tokens_DR = of.rank_R, of.tokens_DR
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
@@ -90,7 +90,7 @@ def compare(
     curves = {fit.distribution: rank_curve(fit, sample) for fit in fits if fit.loglik is not None}
     aics = {fit.distribution: fit.aic for fit in fits if fit.aic is not None}
     best = min(aics, key=aics.__getitem__, default=None)
-    # All sums over documents, for all distributions at once, so that resampling is one product.
+    # Sums over documents of all distributions at once: the bootstrap is then one matrix product.
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
         summed[PAPER] = paper_slopes(paper, rank_R)
@@ -120,17 +120,16 @@ def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
 
 
 def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_effective: float, over: float = 1.0) -> Estimate:
-    """The ratio of two sums over documents, divided by `over`, with its interval over resampled documents, if any."""
+    """Returns the ratio of two sums over documents, divided by `over`, with its interval over bootstrap replicates."""
     value = float(above_D.sum() / below_D.sum() / over)
     if weights_BD is None:
         return Estimate(value)
-    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
+    with np.errstate(invalid="ignore"):  # a replicate without tokens has no mean, and is left out
         of_B = np.ravel((weights_BD @ above_D) / (weights_BD @ below_D) / over)
     return estimate(value, of_B, n_effective, Recipe.uncentred)
 
 
 def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
-    """The columns of each name."""
     ends = np.cumsum([columns.shape[1] for columns in summed.values()])[:-1]
     return dict(zip(summed, np.split(sums, ends, axis=1), strict=True))
 
@@ -146,7 +145,7 @@ def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_effective: float, k
     if fit.status is Status.ok and sums_B is not None:
         found_B2 = step_paper(fit, sums_B[PAPER])
         mu_B, sigma_B = found_B2.T
-        with np.errstate(over="ignore"):  # a resample whose mu is beyond all sizes is infinite, and left out
+        with np.errstate(over="ignore"):  # a replicate with a huge mu is infinite, and left out
             of_B = derived_curve(1 - mu_B / sigma_B**2, 0.5 / sigma_B**2, V, k_grid)
             curve_B = np.column_stack([of_B, np.exp(found_B2)])
         for name, value, of_B in zip(_LOGNORMAL, found, found_B2.T, strict=True):

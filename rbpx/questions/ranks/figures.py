@@ -1,4 +1,4 @@
-"""Draws laws measured and derived, how ranks are distributed, and how closure fails: errors by k, residuals by rank.
+"""Draws measured and derived laws, the distribution of the ranks, and the errors of closure by k and by rank.
 
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
@@ -33,8 +33,8 @@ from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks
-from rbpx.questions.ranks.closure import off
-from rbpx.questions.ranks.compare import PAPER, Counted
+from rbpx.questions.ranks.closure import relative_error
+from rbpx.questions.ranks.compare import PAPER, DocumentRanks
 from rbpx.runs.documents import rank_edges
 from rbpx.runs.group import Run
 from rbpx.runs.origin import from_fits, from_shares, spelled
@@ -71,12 +71,12 @@ def _middle(first: int, last: int) -> float:
 
 
 def label(row: Record) -> str:
-    """The name of the distribution that a row is about."""
+    """Returns the name of the distribution of a row."""
     return "published fit" if row["distribution"] == PAPER else RANK_FORMS[row["distribution"]].label
 
 
 def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
-    """Cross-entropy and -ln RBP_1 measured and derived, how the ranks are distributed, and where closure fails."""
+    """Draws the measured and derived laws, the distribution of the ranks, and the errors of closure."""
     yield _derived(ranks)
     yield _distribution(ranks)
     for draw, (name, title) in zip((_errors, _residuals), _TITLES.items(), strict=True):
@@ -124,8 +124,7 @@ def _distribution(ranks: Ranks) -> Figure:
     )
 
 
-def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
-    """The tokens of a run in bins, as `rank_shares` counts them, and their share of all over the number of ranks."""
+def _binned(run: Run, of: DocumentRanks, edges: Sequence[int]) -> Iterator[Record]:
     in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
         if n > 0:
@@ -137,7 +136,6 @@ def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:
 
 
 def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[dict[str, Value]]:
-    """The mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
     names: dict[str, Value] = {"size": run.size, "form": label({"distribution": fit.distribution})}
     if fit.loglik is None:
         return
@@ -158,11 +156,14 @@ def _errors(ranks: Ranks, title: str) -> Figure:
     held = [row for row in of_k if row["form"] == drawn_forms[0]]
     said = [row for row in of_k if row["form"] in drawn_forms]
     said += [
-        row | {"form": "separate laws", "predicted": row["separate"], "error": off(row, "separate")}
+        row | {"form": "separate laws", "predicted": row["separate"], "error": relative_error(row, "separate")}
         for row in held
         if row["separate"] is not None
     ]
-    band = [{"k": row["k"], "lo": off(row, "predicted_lo"), "hi": off(row, "predicted_hi")} for row in held]
+    band = [
+        {"k": row["k"], "lo": relative_error(row, "predicted_lo"), "hi": relative_error(row, "predicted_hi")}
+        for row in held
+    ]
     x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
     return drawn(
         _ERRORS.table(title, said),

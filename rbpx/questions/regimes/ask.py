@@ -1,9 +1,7 @@
-"""Finds up to which k the law of RBP_k holds, and whether noise ends it (verb regimes).
+"""Answers the question regimes: up to which k the law of RBP_k holds, and whether noise ends it.
 
-At large k only few tokens are misses, so their count is noisy: the binomial part is known from the count, the part
-that comes from the choice of documents from resampling.
-
-Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
+At large k few tokens are misses, so their count is noisy: the binomial part follows from the count, the part of the
+choice of documents from the bootstrap. Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 import math
@@ -37,7 +35,7 @@ _FEW: Final = 8  # k
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fit the law at every k, log-spaced up to V unless the request names others, and say what its regime of k adds."""
+    """Fits the law at every k, log-spaced up to V unless the request names others."""
     points = known_points(connection, group, request, {"rbp"}, "log")
     laws = [doubted(group, law) for law in fit_all(points, request.method[0], compares=False)] if points else []
     both = list(zip(points, laws, strict=True))
@@ -61,7 +59,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _shown(fit: Record) -> Record:
-    """A law with what its regime adds beside its columns."""
     regime: Record = fit["params"]["regime"]
     noise = regime["predicted"] or {}
     by_noise = {f"r2_by_noise{end}": noise.get(f"r2{end}") for end in ("", "_lo", "_hi")}
@@ -69,13 +66,13 @@ def _shown(fit: Record) -> Record:
 
 
 def _regime(points: Points, law: Law) -> Record:
-    """What is known of the law at one k beside its numbers.
+    """Returns what is known of the law at one k besides its numbers.
 
     Returns:
-        n_misses: tokens of the largest model with a rank above k; None where the tokens were not counted.
+        n_misses: tokens of the largest model with a rank above k; None where tokens were not counted.
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: standard deviation of ln y at the largest model, if its tokens were independent.
-        document_sd: the same over resampled documents.
+        document_sd: the same over bootstrap replicates of the documents.
         stands: whether the law holds (`rbpx.runs.fits`).
     """
     y, n, alpha, document_sd = float(points.y_N[-1]), points.runs[-1].n_tokens, law.fit.alpha.value, None
@@ -104,7 +101,6 @@ def _at_k(points: Points, law: Law) -> AtK:
 
 
 def _word(row: Record) -> str:
-    """Whether the law holds at a k, or why it does not."""
     status = Status(row["status"] or Status.ok)
     if row["stands"] or status is not Status.ok:
         return "holds" if row["stands"] else status.label
@@ -119,7 +115,6 @@ def _is_told(rows: Sequence[Record]) -> Callable[[Record], bool]:
 
 
 def _sentences(rows: Sequence[Record]) -> Iterator[str]:
-    """The largest k of the law, what ends it there and whether noise does, then at how many k it holds."""
     if not rows:
         yield "RBP_k is not known at any k of the grid."
         return

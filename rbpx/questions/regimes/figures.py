@@ -1,4 +1,4 @@
-"""Draws the regimes of k: the exponent, R2 and the noise floor against k.
+"""Draws the exponent and R2 of the law, with the noise floor, against k.
 
 Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
@@ -32,7 +32,7 @@ _R2: Final = View[Record]("r2", K, determination(), BY_NOISE)
 
 
 def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
-    """Draw alpha and R2 against k, with what noise would leave of it."""
+    """Draws alpha and R2 against k, with the R2 that noise would leave."""
     fitted = [row | {"law": _LAW[not row["stands"]]} for row in rows if row["r2"] is not None]
     titles = {"alpha": "Exponent against k", "r2": "R² against k"}
     if not fitted:

@@ -1,10 +1,9 @@
-"""Predicts what the noise of few misses would do to R2 at each k, if the law went on there as at smaller k.
+"""Predicts R2 at each k under the noise of few misses, if the law continued as at smaller k.
 
-Misses at a large k are few, and those of one document come together: over documents they are beta-binomial, with the
-variance of a count times a factor that does not depend on k (given one correlation within documents and few misses
-per token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), with m the misses of each size. A is measured where the law
-holds; it also says how much the sizes share, as they read the same documents. R2 is drawn around a law with the
-exponent that it has there, with as many misses as were counted at each k.
+Misses are beta-binomial over documents: for few misses per token and one correlation within documents, the variance is
+that of a count times a factor that does not depend on k. So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), with m the
+misses of each size. A is measured where the law holds; it includes the covariance of sizes that read the same
+documents. R2 is simulated around a law with the exponent found there, with as many misses as were counted at each k.
 
 Shapes: N sizes, K values of k, B draws.
 """
@@ -26,15 +25,15 @@ _LEVELS: Final = (0.5, 0.025, 0.975)
 
 @dataclass(frozen=True, eq=False)
 class AtK:
-    """What was measured at one k.
+    """Measured values at one k.
 
     Attributes:
         ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
-        ln_y_BN: under resampled documents; usable rows alone.
+        ln_y_BN: the same in each usable replicate.
         alpha: exponent of its law; None without numbers.
         r2: R2 of its law.
         models_sd: scatter of the models about it that documents do not explain.
-        stands: whether the law holds there.
+        stands: whether the law holds.
     """
 
     ln_y_N: Floats
@@ -46,21 +45,21 @@ class AtK:
 
 
 def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> list[Record]:
-    """What noise does at each k, with as many misses as there are, if the law goes on as where it holds.
+    """Predicts what noise does at each k, with the counted misses, if the law continues as where it holds.
 
     Args:
         S: the sizes.
         n_tokens: tokens of the text.
-        series: what was measured.
+        series: the measured values.
 
     Returns:
-        law_alpha: mean exponent over the k at which the law holds; this and the next are not there if it does nowhere.
-        clumping: how many times more variable a count of misses is than that of independent tokens.
-        predicted: None without misses, or where the law holds nowhere; else
-            r2: median of R2, and what 95 % of texts of this length would show.
-            explained: share of the fall of R2 that noise accounts for; None where R2 has not fallen.
-            is_noise: whether the measured R2 is within or above that range; if lower, something else ends the law.
-            n_tokens: tokens of a text that would make alpha significant; None where the scatter of models hides it.
+        law_alpha: mean exponent over the k at which the law holds; this and `clumping` are absent if it holds nowhere.
+        clumping: variance of a count of misses relative to that of independent tokens.
+        predicted: None without misses, or where the law holds nowhere; else r2: median of R2, and its range in 95 % of
+            texts of this length. explained: share of the fall of R2 that noise explains; None where R2 has not fallen.
+            is_noise: whether the measured R2 is within or above that range; if it is lower, something else ends the
+            law. n_tokens: tokens of a text that would make alpha significant; None where the scatter of models hides
+            it.
     """
     standing = [at for at in series if at.stands and at.alpha is not None and at.r2 is not None and len(at.ln_y_BN) > 1]
     if not standing:
@@ -76,7 +75,7 @@ def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> l
         known_N = np.isfinite(at.ln_y_N)
         if not known_N.any():
             continue
-        # Of what was measured its level, the geometric mean over sizes, is used, not its slope.
+        # The level is measured, the geometric mean over sizes; the slope is that of the law.
         law_N = float(np.mean((at.ln_y_N + alpha * x_N)[known_N])) - alpha * x_N
         noise_NN = A_NN / _pairs(n_tokens, law_N)
         values, vectors = np.linalg.eigh(noise_NN + models_var * np.eye(len(x_N)))
@@ -96,6 +95,6 @@ def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> l
 
 
 def _pairs(n_tokens: int, ln_y_N: Floats) -> Floats:
-    """The geometric mean of the misses of each two sizes."""
+    """Returns the geometric mean of the misses of each two sizes."""
     misses_N = n_tokens * -np.expm1(-np.exp(ln_y_N))
     return np.sqrt(np.outer(misses_N, misses_N))

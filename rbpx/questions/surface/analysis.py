@@ -1,4 +1,4 @@
-"""Fits surfaces in size and tokens to the trainings of a family, and finds the best of each budget (verb surface).
+"""Fits surfaces in size and tokens to the trainings of a family, and finds the best model of each budget.
 
 Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 2001.08361 (kaplan), 2305.16264
 (data_constrained).
@@ -37,39 +37,39 @@ from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-_CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
+_CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; params has all constants of a form
 
 
 class FormFit(NamedTuple):
-    """One form of one quantity: its fit, and its row of `fits` with what follows from the fit in columns."""
+    """One form of one quantity: its fit, and its row of `fits` with results in columns."""
 
     fit: Surface
     row: Record
 
     @property
     def optima(self) -> list[Record]:
-        """The best of each budget, C as sources state it where any does.
+        """The best model of each budget, with C as sources state it where any does.
 
-        None where the design cannot tell size from tokens; without numbers where no point depends on a constant.
+        Empty where size and tokens cannot be separated; without numbers where a constant is not identified.
         """
         found: list[Record] = self.row["optima_as_stated"] or self.row["optima"]
         return found
 
 
 class SurfaceLaw(NamedTuple):
-    """One quantity: its points, and the forms asked for, in order."""
+    """One quantity: its points, and the requested forms in order."""
 
     trained: Trained
     forms: Sequence[FormFit]
 
     @property
     def best(self) -> FormFit:
-        """The form with the least AIC; the first one where none has any."""
+        """The form with the least AIC; the first one where none has an AIC."""
         return _least_aic(self.forms)
 
     @property
     def optimal(self) -> FormFit | None:
-        """The best of the forms that tell size from tokens and whose constants are all identified; None without one."""
+        """The form with the least AIC among those with an identified optimum; None without one."""
         usable = [each for each in self.forms if any(at["S"] is not None for at in each.optima)]
         return _least_aic(usable) if usable else None
 
@@ -79,7 +79,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[SurfaceLaw]:
-    """Fit every requested form to each quantity of a group, and find the best of each budget in every known way."""
+    """Fits every requested form to each quantity of a group, and finds the best model of each budget."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta, "over": request.over}
     with_constants(request.form, request.pins)
     laws = []
@@ -91,8 +91,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     return laws
 
 
-def compute(trained: Trained) -> str:
-    """What C is, in words: as sources state it, 6 S D, or a mixture of both."""
+def C_label(trained: Trained) -> str:
+    """Says what C is: as sources state it, 6 S D, or a mixture."""
     n, all_of_them = trained.n_stated, len(trained.members)
     if n == 0:
         return "6 S D"
@@ -100,10 +100,9 @@ def compute(trained: Trained) -> str:
 
 
 def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
-    """The best of each budget by a parabola, and the best size of those trained; None where a value is not positive.
+    """Finds the best model of each budget by IsoFLOP parabolas and the envelope; None where a value is not positive.
 
-    `isoflop` and `envelope` are along C as sources state it, else 6 S D; `isoflop_with_head` along 6 N D, N all
-    parameters, and None where these are not known.
+    C is as sources state it, else 6 S D; for `isoflop_with_head` it is 6 N D, N all parameters, if these are known.
     """
     runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
     if not len(runs.y_N) or not (runs.y_N > 0).all():
@@ -119,7 +118,7 @@ def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
 
     lowest = envelope(runs, C_N=C_N)
     return {
-        "isoflop": by_parabola(flops_as_stated(trained) or flops_used(trained.members), C_N, compute(trained)),
+        "isoflop": by_parabola(flops_as_stated(trained) or flops_used(trained.members), C_N, C_label(trained)),
         "isoflop_with_head": with_head and by_parabola(with_head, runs.D_N * with_head(runs.S_N), "6 N D"),
         "envelope": {"law": lowest.law and flat(vars(lowest.law)), "n_budgets": len(lowest.C)},
     }
@@ -128,7 +127,6 @@ def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
 def _form(
     group: TrainingGroup, trained: Trained, form: str, ways: Record, options: dict[str, Any], request: Request
 ) -> FormFit:
-    """One form with its row; the best of a budget has only so many unique tokens if they are asked for."""
     runs, members, n_replicates = trained.runs, trained.members, min(request.resamples, MOST_REPLICATES)
     fit = fit_surface_with_priors(runs, form, request.pins, n_replicates, **options)
     tests = held_out(runs, form, n_replicates, request.pins, **options)
@@ -149,7 +147,7 @@ def _form(
     by_budget |= {"optima_as_stated": best(flops_as_stated(trained)), **ways}
     has_split = surface is not None and by_budget["optima"] and is_identified and "beta" in fit.constants
     a, b = split(surface) if surface is not None and has_split else (NO_ESTIMATE, NO_ESTIMATE)
-    # What is left of badly tuned runs says nothing of the form.
+    # Residuals of badly tuned runs say nothing about the form.
     against = () if surface is None or fit.over != 1 else against_axes(surface, runs)
     more: Record = {
         "resamples": n_replicates,

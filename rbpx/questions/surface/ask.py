@@ -1,4 +1,4 @@
-"""Answers how quantities depend on size and tokens: the constants of each form, and the best of each budget."""
+"""Answers the question surface: the constants of each form, and the best model of each budget."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import SweepCell
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, analyse, compute
+from rbpx.questions.surface.analysis import C_label, FormFit, SurfaceLaw, analyse
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
@@ -44,7 +44,7 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
-    """Fit every form to every quantity of a group: a row for each, then the best of sweeps, and runs that lie off."""
+    """Fits every form to every quantity of a group; returns a row for each, the best of sweeps, and outliers."""
     laws = analyse(connection, group, request)
     fits = [form.row for law in laws for form in law.forms]
     cells, quantities = [cell for law in laws for cell in law.trained.cells], [law.trained for law in laws]
@@ -112,7 +112,6 @@ OPTIMA: Final = View[Record](
 def _tables(
     group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: Request
 ) -> Iterator[Table]:
-    """The surfaces of a group and how their points lie, then the best of each budget."""
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
         of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
@@ -123,18 +122,17 @@ def _tables(
     if cells:
         yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
-        C = " or ".join(dict.fromkeys(compute(law.trained) for law in laws))
+        C = " or ".join(dict.fromkeys(C_label(law.trained) for law in laws))
         yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
 
 
 def _by_exponents(form: FormFit) -> Record:
-    """The row of a form whose alpha and beta are the exponents of S and D, whatever its source calls them."""
+    """Returns the row of a form with alpha the exponent of S and beta that of D, whatever names its source uses."""
     alpha, beta = (form.fit.constants[name] for name in FORMS[form.fit.form].exponents)
     return form.row | by_name(alpha=alpha, beta=beta) | {"scatter": form.fit.surface and form.fit.surface.scatter}
 
 
 def _best(law: SurfaceLaw) -> Iterator[Record]:
-    """The best of each budget by a form, by IsoFLOP, and with all parameters counted."""
     form = law.optimal or next((each for each in law.forms if each.optima), None)
     if form is None:
         return
@@ -149,7 +147,6 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
 
 
 def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
-    """The answer for cross-entropy or the first law; then of each quantity which form fits best, and what was given."""
     if laws:
         yield _answer(min(laws, key=lambda law: headline(law.trained.law, law.trained.k)))
     for law in laws:
@@ -159,7 +156,6 @@ def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
 
 
 def _answer(law: SurfaceLaw) -> str:
-    """The exponents of size and tokens, whether they can be told apart, and how held-out runs do."""
     row, fit, title = _by_exponents(law.best), law.best.fit, law.trained.title
     if fit.surface is None:
         return f"No surface of {title}: {Status(row['status']).remedy}"
@@ -173,7 +169,6 @@ def _answer(law: SurfaceLaw) -> str:
 
 
 def _verdict(law: SurfaceLaw) -> Iterator[str]:
-    """The form with the least AIC, and where it leaves misfit; how the best size grows, by each known way."""
     best, row, optimal = law.best, law.best.row, law.optimal
     others = [
         f"{each.fit.form} {each.fit.aic - (best.fit.aic or 0):+.1f}"
@@ -197,7 +192,6 @@ def _verdict(law: SurfaceLaw) -> Iterator[str]:
 
 
 def _why_collinear(design: Design | None) -> str | None:
-    """What keeps a design from telling size from tokens; None where it can."""
     if design is None or not design.is_collinear:
         return None
     few = [number_of(design.n_S, "size")] if design.n_S < 3 else []

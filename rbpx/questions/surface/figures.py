@@ -1,4 +1,4 @@
-"""Draws surfaces: contours with the runs on them, IsoFLOP curves, and the best size for a budget with its band.
+"""Draws surfaces: contours with the runs, IsoFLOP curves, and the best size for each budget with its band.
 
 Source: arXiv 2203.15556, figures 2 to 4.
 """
@@ -31,7 +31,7 @@ from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
 from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.surface.surface import optima
-from rbpx.questions.surface.analysis import SurfaceLaw, compute
+from rbpx.questions.surface.analysis import C_label, SurfaceLaw
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.surfaces import flops_as_stated, flops_used
 from rbpx.runs.select.trainings import TrainingGroup
@@ -39,7 +39,7 @@ from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # of a group
 _STEPS: Final = 40  # along a curve
-_FINE: Final = 400  # where a contour is looked for
+_FINE: Final = 400  # points of D among which a contour is found
 _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
@@ -60,7 +60,7 @@ OPTIMUM: Final = View[Record](
 
 
 def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
-    """Draw contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
+    """Draws contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
@@ -71,7 +71,6 @@ def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure
 
 
 def _best(law: SurfaceLaw) -> list[Record]:
-    """The best of budgets evenly spaced along C, as stated where it is; nothing where no form has an optimum."""
     surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -82,7 +81,6 @@ def _best(law: SurfaceLaw) -> list[Record]:
 
 
 def _scales(law: SurfaceLaw) -> tuple[Scale, Scale]:
-    """The axes of sizes and of the quantity."""
     trained = law.trained
     return scale_of(Axis.S, "S", trained.members[0].size_by), Scale("y", trained.title, log=trained.sign == 1)
 
@@ -113,7 +111,7 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
 
 
 def _contour_lines(law: SurfaceLaw) -> Rows:
-    """Lines of equal y over the rectangle of the runs and a factor of 2 beyond; `level` is y, in order along S."""
+    """Lines of equal y over twice the range of the runs; `level` is y."""
     surface, runs = law.best.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -154,14 +152,13 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
         ISOFLOP.table(title, [*ran, *minima]),
         Chart(*_scales(law), (line(curves), points(rows=ran), *([ring] if minima else [])), "budget", height=340),
         f"{least or 'no minimum lies between sizes'}.",
-        f"Runs of each budget, C as {compute(law.trained)}, interpolated in ln D between two runs of a size, with a "
+        f"Runs of each budget, C as {C_label(law.trained)}, interpolated in ln D between two runs of a size, with a "
         "parabola in ln S; rings: minima.",
         origin,
     )
 
 
 def _parabola(budget: Record) -> tuple[list[float], list[float]]:
-    """S and y along the parabola of ln y in ln S."""
     ln_S, ln_y = np.log(budget["sizes"]), np.log(budget["y_of_sizes"])
     at = np.linspace(ln_S.min(), ln_S.max(), _STEPS)
     curve = np.polyval(np.polyfit(ln_S - ln_S.mean(), ln_y, 2), at - ln_S.mean())
@@ -189,6 +186,6 @@ def _optimum(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure 
             "shown",
         ),
         f"The best size goes from {' to '.join(ends)}.",
-        f"Line and 95 % band: by the surface, C as {compute(law.trained)}; points: minima of the IsoFLOP parabolas.",
+        f"Line and 95 % band: by the surface, C as {C_label(law.trained)}; points: minima of the IsoFLOP parabolas.",
         origin,
     )

@@ -1,10 +1,9 @@
-"""Finds the temperature T* that a text prefers for each run, and the law of cross-entropy at it.
+"""Answers the question temperature: the T* that a text prefers for each run, and the law of cross-entropy at it.
 
-A temperature divides the logits: it moves every probability and no rank. No store holds logits, so `measure` has put
-the losses of each document at a few temperatures into the store before. T* is found anew for each resample of the
-documents, the same resamples for every size.
+`measure` has stored the losses of each document at a few temperatures. T* is found anew for each bootstrap replicate,
+with the same replicates for every size.
 
-Shapes: B resamples, D documents, N sizes, J nodes of beta = 1 / T.
+Shapes: B bootstrap replicates, D documents, N sizes, J nodes of beta = 1 / T.
 """
 
 from functools import partial
@@ -59,7 +58,7 @@ LAWS: Final = View[Record](
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Find T* of each run whose losses the store holds, and fit the laws at T = 1 and at T*."""
+    """Finds T* of each run whose losses the store holds, and fits the laws at T = 1 and at T*."""
     curves = [(run, loss_curves(connection, run.run_id, group.n_documents)) for run in group.runs]
     known = [(run, each) for run, each in curves if each is not None]
     if not known:
@@ -105,9 +104,9 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> tuple[Record, Floats, Floats]:
-    """One run: its row, and cross-entropy of each replicate at T = 1 and at the T* of the replicate, nats.
+    """Returns the row of one run, and cross-entropy (nats) of each replicate at T = 1 and at its own T*.
 
-    T* has an interval over documents; it is None at an edge of the range searched.
+    T* has an interval over documents; it is None at an edge of the searched range.
     """
     beta_J, n = curves.beta_J, group.n_effective
     loss_X3J = curves.replicates(np.vstack([np.ones(len(curves.n_D)), weights_BD]))
@@ -124,7 +123,6 @@ def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> tup
 
 
 def _sentence(last: Record, T: Floats, raw: PowerLaw, best: PowerLaw, ratio: PowerLaw | None) -> str:
-    """What the largest size prefers and gains, and how much of the exponent of cross-entropy is calibration."""
     if last["temperature"] is None:
         says = f"{last['size']} prefers a temperature outside the {T.min():g} to {T.max():g} that were measured"
     else:

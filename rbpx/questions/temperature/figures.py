@@ -22,27 +22,20 @@ PREFERRED: Final = View[Record](
 
 
 def missing(group: Group) -> str:
-    """What measures the losses."""
+    """Returns the command that measures the losses."""
     command = typed("temperature", family=group.first.family, dataset=group.first.dataset)
     return f"A store holds no logits, so this needs another pass over the models: {command}"
 
 
 def unmeasured(group: Group) -> Sequence[Undrawn]:
-    """Say what measures the losses."""
+    """Returns the figure that names this command."""
     return [Undrawn("temperature", TITLE, missing(group))]
 
 
 def figures(
     group: Group, rows: Sequence[Record], laws: Sequence[tuple[str, PowerLaw]], fit_ids: Sequence[str]
 ) -> Iterator[Figure | Undrawn]:
-    """Draw T* against S, and both laws.
-
-    Args:
-        group: what they are of.
-        rows: of its runs.
-        laws: of cross-entropy at T = 1 and at T*, by name.
-        fit_ids: of these.
-    """
+    """Draws T* against S, and the laws of cross-entropy at T = 1 and at T*."""
     origin, x = from_fits(fit_ids, group), scale_of(group.axis)
     known = [row for row in rows if row["temperature"] is not None]
     if known:

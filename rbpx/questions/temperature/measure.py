@@ -1,8 +1,4 @@
-"""Measures the losses of each selected run at several temperatures, and keeps them in the store.
-
-Each run is written as soon as it is done, so that a later failure loses nothing; what the store holds is not measured
-again.
-"""
+"""Measures the losses of each selected run at several temperatures, and writes them to the store run by run."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -12,20 +8,20 @@ import pyarrow.compute as pc
 
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.questions.question import Measured
+from rbpx.questions.question import MeasuredRuns
 from rbpx.runs.group import Run
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
-    from rbpx.questions.remeasure import Again
+    from rbpx.questions.remeasure import Rescorer
 
-_SAME_NATS: Final = 1e-2  # by which cross-entropy may differ from the stored one, as in 16 bits on another machine
+_SAME_NATS: Final = 1e-2  # tolerated difference from the stored cross-entropy, as in 16 bits on another machine
 
 
-def measure(request: Request) -> Measured:
-    """Measure the losses of the selected runs that the store lacks; a run that fails does not stop the others.
+def measure(request: Request) -> MeasuredRuns:
+    """Measures the selected runs whose losses the store lacks; a run that fails does not stop the others.
 
     Raises:
         RbpxError: the store cannot be written, or the device is not available.
@@ -37,30 +33,27 @@ def measure(request: Request) -> Measured:
     missing = [run for run in runs.values() if not store.beside_file("temperatures", run.run_id).is_file()]
     done = tuple(run_id for run_id in runs if run_id not in {run.run_id for run in missing})
     if not missing:
-        return Measured(done, ())
+        return MeasuredRuns(done, ())
 
     from rbpx.measure.distributed import init_process_group
-    from rbpx.questions.remeasure import measured_again
+    from rbpx.questions.remeasure import rescorer
 
     processes = init_process_group(request.device.value)
-    # Runs of one model stand together, so that it is loaded once for all of its texts.
+    # Sorted by model, so that each is loaded once for all of its texts.
     missing.sort(key=lambda run: (run.family, run.non_embedding_params, run.size, str(run.revision), str(run.dtype)))
     missing = processes.broadcast(missing)  # all must agree, or some would wait for runs that others skip
     store.prepare()
-    with measured_again(
-        "temperature", "losses at other temperatures", len(missing), request, store, processes
-    ) as again:
+    with rescorer("temperature", "losses at other temperatures", len(missing), request, store, processes) as again:
         new = [run.run_id for run, _ in again.each(missing, partial(_measure, again))]
-    return Measured((*done, *new), tuple(again.failures))
+    return MeasuredRuns((*done, *new), tuple(again.failures))
 
 
-def _measure(again: "Again", run: Run) -> tuple[None, str]:
-    """Measure one run and write it."""
+def _measure(again: "Rescorer", run: Run) -> tuple[None, str]:
     from rbpx.measure.temperatures import measure_temperatures
 
     store, processes = again.reopener.store, again.reopener.processes
     facts = store.manifest(run.run_id)
-    if facts.get("engine") is not None:  # what rbpx would compute is not what the engine did
+    if facts.get("engine") is not None:  # rbpx would not compute the same as the engine
         raise RbpxError(
             f"it was measured by {facts['engine']}, which gives no losses at other temperatures; measure it again "
             "without engine="
@@ -81,12 +74,7 @@ def _measure(again: "Again", run: Run) -> tuple[None, str]:
 
 
 def _check_same(run_id: str, again: pa.Table, facts: Record) -> None:
-    """Refuse losses at T = 1 that differ from those of the run.
-
-    Args:
-        run_id: the run.
-        again: its rows of `temperatures`, measured now.
-        facts: its manifest.
+    """Refuses losses at T = 1 that differ from those of the run.
 
     Raises:
         RbpxError: the tokens differ, or cross-entropy differs by more than 0.01 nats.

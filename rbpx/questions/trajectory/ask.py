@@ -1,4 +1,4 @@
-"""Shows quantities along training: the points of each size, and laws in D fitted to them after a warm-up."""
+"""Answers the question trajectory: quantities along training at each size, and laws in D after a warm-up."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -60,10 +60,10 @@ class Trajectory(NamedTuple):
     Attributes:
         name: of the training.
         trained: the quantity, with its points of all sizes.
-        states: which runs, one for each D, may be points of the law by the schedule of the rate.
-        rows: that of the law, few of whose columns are there where it could not be fitted; then that of each state,
-            whose y is the geometric mean where several trainings have the same D.
-        law: None where there is none, and no fit then.
+        states: the runs, one for each D, that the learning-rate schedule allows as points of the law.
+        rows: that of the law, with few columns if it could not be fitted; then that of each state, whose y is the
+            geometric mean where several trainings have the same D.
+        law: None without a law, and then there is no fit.
         fit: its row of `fits`.
     """
 
@@ -76,7 +76,7 @@ class Trajectory(NamedTuple):
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
-    """Fit the law of each quantity of each training that has several points."""
+    """Fits the law of each quantity of each training with several points."""
     names = [name for name, runs in grouped(group.runs, _name).items() if len({tokens_of(run) for run in runs}) > 1]
     several = tuple(run for run in group.runs if _name(run) in names)
     group = replace(group, runs=several or group.runs[:1])
@@ -106,7 +106,6 @@ def _kind(row: Record) -> tuple[int, int, str]:
 
 
 def _answer(found: Sequence[Trajectory]) -> str:
-    """The law of the largest training that has one, and how many have."""
     title, n = found[0].trained.title, number_of(len(found), "training")
     laws = [(each.rows[0], law) for each in found if (law := each.law) is not None and law.alpha.value is not None]
     most, status = max(each.rows[0]["n_points"] for each in found), Status(found[0].rows[0]["status"])
@@ -122,7 +121,7 @@ def _answer(found: Sequence[Trajectory]) -> str:
 
 
 def _name(run: Run) -> str:
-    """The size, or the model of an imported run, as its trainings of one size may differ; with its seed if known."""
+    """The size, or the model of an imported run, since trainings of one size may differ; with its seed."""
     return f"{run.size if run.source == MEASURED else run.model or run.size}{_seed(run)}"
 
 
@@ -162,14 +161,12 @@ def _trajectory(group: TrainingGroup, name: str, trained: Trained, warm_up: floa
 
 
 def _shown(each: Trajectory) -> Record:
-    """The row of its law as a table shows it."""
     row, *points = each.rows
     ends = {"size": each.name, "D_least": points[0]["D"], "D_greatest": points[-1]["D"]}
     return row | ends | ({} if each.law is None else by_name(E=each.law.E))
 
 
 def _notes(group: TrainingGroup, found: Sequence[Trajectory]) -> Iterator[str]:
-    """What is left out."""
     if group.n_other:
         yield f"Left out: {number_of(group.n_other, 'finished model')}."
     trainings = {each.name: each for each in reversed(found)}.values()
@@ -179,7 +176,7 @@ def _notes(group: TrainingGroup, found: Sequence[Trajectory]) -> Iterator[str]:
 
 
 def figures(group: TrainingGroup, found: Sequence[Trajectory], fit_ids: Sequence[str]) -> Iterator[Figure]:
-    """Draw cross-entropy and -ln RBP at the smallest k along training."""
+    """Draws cross-entropy and -ln RBP at the smallest k along training."""
     by_kind = grouped(found, lambda each: _kind(each.rows[0]))
     for kind in sorted(by_kind)[:_MOST_LAWS]:
         yield _figure(spread(by_kind[kind], MOST_SERIES), from_fits(fit_ids, group))

@@ -1,10 +1,9 @@
-"""Expresses each run in units that can be compared across tokenizers: bits per byte, and rank/V (verb units).
+"""Answers the question units: each run in units that can be compared across tokenizers, bits per byte and rank/V.
 
-A token is a different stretch of text in every tokenizer, and a rank is one of V: so nats per token and ranks can be
-compared under one tokenizer only, bits per byte and rank/V under any. No law is fitted: bits per byte are nats per
-token times a constant of text and tokenizer, so that their law in S has the exponent of cross-entropy.
+A token is a different stretch of text in every tokenizer, and a rank is one of V. No law is fitted: bits per byte are
+nats per token times a constant of text and tokenizer, so their law in S has the exponent of cross-entropy.
 
-Shapes: D documents, R different ranks, B resamples.
+Shapes: D documents, R different ranks, B bootstrap replicates.
 """
 
 import math
@@ -37,11 +36,11 @@ PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quant
 SHARES: Final = (0.001, 0.01)  # k / V
 _MOST: Final = 4  # models on a terminal
 _MEDIAN: Final = "relative_rank_50"
-_BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
+_BLOCK_BYTES: Final = 64 * 2**20  # of replicates at a time
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Express each run of a measured group, with the same resamples of the documents for every size."""
+    """Expresses each run of a measured group, with the same bootstrap replicates for every size."""
     weights_BD, rows = group.weights(request), list[Record]()
     for run in group.runs:
         counts = document_ranks(connection, run.run_id, group.ties)
@@ -65,7 +64,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _said(first: Record, last: Record) -> str:
-    """The loss of the last model in a unit that tokenizers do not change, and its median rank, beside the first."""
     unit, key = ("bits per byte", "bits_per_byte") if last["bits_per_byte"] is not None else ("nats", "nats_per_token")
     told, ranked = f"{last['size']} takes {interval_of(estimate_in(last, key))} {unit}", f"{last[_MEDIAN]:.2%}"
     told += "" if first is last else f", {first['size']} {number(first[key], 3)}"
@@ -76,20 +74,20 @@ def _said(first: Record, last: Record) -> str:
 def express(
     counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_effective: float
 ) -> dict[str, Estimate]:
-    """Express one run in units that can be compared across tokenizers.
+    """Expresses one run in units that can be compared across tokenizers.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob (`document_ranks`).
-        bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where that is not known.
-        weights_BD: how often each document is drawn in each resample, shape [B, D].
-        vocab_size: V of this model, its own.
-        n_effective: of those that are resampled.
+        bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where unknown.
+        weights_BD: how often each document is drawn in each replicate, shape [B, D].
+        vocab_size: V of this model.
+        n_effective: effective sample size of the documents.
 
     Returns:
         nats_per_token: cross-entropy of the scored tokens.
         bits_per_byte: their nats / ln 2 / the bytes of text (UTF-8) that they stand for.
         tokens_per_byte: scored tokens / the same bytes.
-        rank_50, rank_90, rank_99: the smallest rank that so many percent of the tokens do not exceed.
+        rank_50, rank_90, rank_99: quantiles of the rank.
         relative_rank_50, ...: these ranks / V.
         rbp_at_0.001_V, ...: Pr(rank <= share V); unknown where share V is below 1.
     """
@@ -98,7 +96,7 @@ def express(
     tokens_D, nats_D = _sum(doc, tokens, D), -_sum(doc, logprob, D)
 
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:
-        with np.errstate(invalid="ignore"):  # a resample may draw no token
+        with np.errstate(invalid="ignore"):  # a replicate may have no tokens
             replicate_B = (weights_BD @ above_D) / (weights_BD @ below_D)
             return estimate(above_D.sum() / below_D.sum(), replicate_B, n_effective, Recipe.percentile)
 
@@ -128,7 +126,7 @@ def _rank_quantiles(
     tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), (D, len(rank_R)))
 
     def quantiles(weights: npt.NDArray[Any]) -> Floats:
-        """The quantiles, [B, percents]; NaN for a resample without a token. Counts are whole, so nothing is rounded."""
+        """The quantiles, [B, percents]; NaN for a replicate without tokens. Counts are integers, so sums are exact."""
         reached_BR = np.asarray((tokens_DR.T @ weights.T.astype(np.float64)).T).cumsum(axis=1)
         n_B1 = reached_BR[:, -1:]
         at = [rank_R[np.argmax(100 * reached_BR >= percent * n_B1, axis=1)] for percent in PERCENTS]
