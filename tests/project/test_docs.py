@@ -141,7 +141,7 @@ def test_every_command_that_is_shown_is_a_right_request(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.csv").write_text("run,S\na,1M\n")  # which an import names as a value
     lines, wrong = commands(), {}
-    assert len(lines) > 200
+    assert len(lines) > 150
     for line in lines:
         if "reciprocal_rank" not in line:  # a law that the reader adds
             try:
