@@ -1,4 +1,4 @@
-"""Answers how tasks succeed in two steps: fits both to each task, predicts the models held out, judges the features.
+"""Answers `downstream`: fits both steps to each task, predicts the held-out models, and ranks the features.
 
 Source: arXiv 2412.04403 (OLMo ladder).
 """
@@ -30,10 +30,10 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Fit both steps to every task of every family.
+    """Fits both steps to every task of every family.
 
     Raises:
-        RbpxError: no group has a feature that was asked for, or a chance is not known.
+        RbpxError: no group has a requested feature, or a chance is unknown.
     """
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
@@ -52,7 +52,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _of_family(tasks: Sequence[Task], request: Request) -> Result:
-    """A row for each prediction of a task, feature and model, then one for each feature that was judged."""
+    """A row for each prediction of a task, feature and model, then one for each ranked feature."""
     contests = [contest(task, request) for task in tasks]
     by_task: list[list[Record]] = []
     for task, errors in zip(tasks, contests, strict=True):
@@ -81,7 +81,7 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
 
 
 def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
-    """Of each task the predictions of the feature that predicts best, the last of each size; where any has success."""
+    """For each task with known success, the predictions of its best feature, the last of each size."""
     shown: dict[tuple[Any, ...], Record] = {}
     for task, features in zip(tasks, best, strict=True):
         of = next((each for each in task.steps if each.name in features[:1]), task.steps[0])
@@ -90,7 +90,7 @@ def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]
 
 
 def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
-    """What the largest model is predicted to solve, by which feature, and how far off that is; or why nothing is."""
+    """States what the largest model is predicted to solve, by which feature and with which error; or why nothing is."""
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
     last = largest[-1]
     tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
@@ -113,7 +113,7 @@ def _actual(row: Record) -> str:
 
 _FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))
 _IN_3: Final = decimals(3)
-_NAMED: Final = 3  # tasks of a sentence
+_NAMED: Final = 3  # tasks in a sentence
 PREDICTIONS: Final = View[Record](
     "predictions",
     text("task", "task"),
