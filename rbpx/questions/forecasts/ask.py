@@ -1,6 +1,6 @@
-"""Answers how registered predictions turned out: each beside what its model has shown since, and how often they held.
+"""Answers `forecasts`: joins registered predictions with later measurements, and counts the intervals that held.
 
-A row is a prediction and one model that it is about, as there is one for each such model that was measured.
+There is a row for each prediction and measured model that it is about.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.predictio
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Put every forecast beside the models that it is about; nothing is stored.
+    """Compares every registered prediction with the models that it is about; stores nothing.
 
     Raises:
         RbpxError: there is no forecast.
@@ -55,7 +55,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _overall(scored: Sequence[tuple[Record, Run]], n_rows: int) -> tuple[Record, str]:
-    """How often the intervals of the predictions held that are scored, as a row and in words."""
+    """How often the intervals of scored predictions held, as a row and as a sentence."""
     held = [row["outcome"] == "inside" for row, _ in scored]
     models = [(run.family, run.training, run.revision) for _, run in scored]
     share, n = coverage(held, models), len(set(models))
@@ -77,13 +77,13 @@ def _rested_on(said: Record) -> Sequence[str]:
 def _shown(
     connection: duckdb.DuckDBPyConnection, run: Run, said: Sequence[Record], request: Request
 ) -> dict[int, float | None]:
-    """What a model shows of each prediction that is about it, by its place; None where that is not known."""
+    """Measured value of a model for each prediction about it, by index; None where unknown."""
     about = {at: each for at, each in enumerate(said) if is_of(each, each["S"], each["D"], run)}
     known: dict[tuple[str, str, int | None], float] = {}
     for ties in {each["ties"] for each in about.values()}:
         asked = [each for each in about.values() if each["ties"] == ties]
         laws, ks = sorted({each["law"] for each in asked}), sorted({each["k"] for each in asked} - {None})
-        of = request.but(laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
+        of = request.but(laws=laws, k=ks or None, resamples=1)  # values only, so no intervals are needed
         group = Group((run,), Ties(ties))
         points = size_points(group, weigh_group(connection, group, of, ks, laws), of, ks, laws)
         known |= {(ties, each.law, each.k): float(each.y_N[0]) for each in points}
@@ -91,8 +91,8 @@ def _shown(
 
 
 def _scored(said: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
-    """How one prediction did for one model: too_late where that was measured before the registration."""
-    # The time that a record gives for itself proves little, but it cannot be earlier than the runs that it rests on.
+    """Scores one prediction on one model; too_late if the model was measured before the registration."""
+    # A record's own time proves little, but it cannot be earlier than the runs that it rests on.
     known = [times[run_id] for run_id in _rested_on(said) if run_id in times]
     known += [] if said["registered_at"] is None else [said["registered_at"]]
     if known and any(run_id in times and times[run_id] < max(known) for run_id in run.run_ids):
@@ -110,7 +110,7 @@ def _row(said: Record, outcome: str, run: Run | None = None, measured: float | N
 
 
 def _tables(rows: Sequence[Record]) -> list[Table]:
-    """The forecasts, a table for each registration; those of early versions do not say when that was."""
+    """A table for each registration; early versions did not record its time."""
     registered: dict[str, list[Record]] = {}
     for row in rows:
         at = row["registered_at"]
