@@ -1,4 +1,4 @@
-"""Reads the rows of a benchmark: how many sequences of N tokens passed for each model."""
+"""Reads and checks the rows of a benchmark file: sequences of N tokens that each model passed."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,8 +24,8 @@ class Trial:
         N: tokens of a sequence.
         passed: sequences that passed.
         trials: all sequences.
-        group: the document or task that they come from; None where the file has no such column.
-        k: a hit is a rank of at most k; None where it is not given.
+        group: document or task of the sequences; None without such a column.
+        k: a hit is a rank of at most k; None without such a column.
     """
 
     size: str
@@ -38,7 +38,7 @@ class Trial:
 
 
 def read_trials(table: Rows) -> list[Trial]:
-    """Read each row of a file, and check it.
+    """Returns the checked rows of a file.
 
     Raises:
         RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
