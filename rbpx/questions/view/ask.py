@@ -1,4 +1,4 @@
-"""Shows one document of each text, token by token, under every model that was asked for."""
+"""Answers `view`: one document of each text, token by token, under every selected model."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _GAP: Final = Piece("…", None, "not scored")
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Read one document of each text that the request selects, under its models; no law is stored.
+    """Reads one document of each selected text under its models; stores no law.
 
     Raises:
         RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
@@ -64,7 +64,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _tables(view: Viewed) -> Iterator[Table]:
-    """The most surprising places with what a model thought best there, if kept; and an item under every model."""
+    """Tables of the most surprising places, with the best tokens there if kept, and of an item under every model."""
     for reading in view.asked:
         rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
         title = f"The most surprising places, and what {reading.name} thought best there"
@@ -74,7 +74,7 @@ def _tables(view: Viewed) -> Iterator[Table]:
 
 
 def _sentence(view: Viewed) -> str:
-    """How well the last model and the first one read a document, or answer an item."""
+    """States how well the last and the first model predict a document, or answer an item."""
     few = view.readings[:: -max(1, len(view.readings) - 1)]
     if view.item:
         p = {row["model"]: f"{row['model']} with probability {short(row['probability'])}" for row in view.item}
@@ -85,7 +85,7 @@ def _sentence(view: Viewed) -> str:
 
 
 def _ends(view: Viewed) -> Sequence[Reading]:
-    """The smallest model and the largest, or the only one."""
+    """The smallest and the largest model, or the only one."""
     ordered = sorted(view.readings, key=lambda reading: reading.run.non_embedding_params)
     return ordered if len(ordered) == 1 else [ordered[0], ordered[-1]]
 
@@ -120,7 +120,7 @@ def _read(view: Viewed, reading: Reading) -> Read:
 
 
 def _first(reading: Reading) -> float:
-    """The share of the tokens with rank 1."""
+    """The share of tokens with rank 1."""
     return float(sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1))
 
 

@@ -1,4 +1,4 @@
-"""Reads one document of a text, token by token, under some models; chooses it where none was asked for."""
+"""Reads one document of a text, token by token, under some models; selects it if the request names none."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -16,15 +16,14 @@ from rbpx.runs.select.side import name_of
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
-_SHORTEST: Final = 32  # scored tokens that a document has, to be chosen
+_SHORTEST: Final = 32  # fewest scored tokens of a document that is selected automatically
 
 
 class Reading(NamedTuple):
-    """One document under one model: a row for each scored token.
+    """One document under one model, a row for each scored token.
 
-    `position` is the index of the token in the document; `text` is None where it is not in the store, `rank` under the
-    tie rule, `nats` -logprob. `best` are the texts and nats of the best tokens there, None where they were not kept
-    (`measure best=5`).
+    `position` is the index in the document, `text` None where the store lacks it, `rank` by the tie rule, `nats`
+    -logprob. `best` holds texts and nats of the best tokens, None unless kept (`measure best=5`).
     """
 
     run: Run
@@ -33,17 +32,17 @@ class Reading(NamedTuple):
 
 
 class Viewed(NamedTuple):
-    """One document under all models that were asked for; the last one is shown first.
+    """One document under all requested models, of which the last is shown first.
 
     Attributes:
-        group: the group of the last reading.
-        dataset: the text that the document is of.
-        doc_id: the document.
-        title: its name.
-        rule: why this document was chosen.
+        group: of the last reading.
+        dataset: the text.
+        doc_id: of the document.
+        title: of the document.
+        rule: why this document was selected.
         readings: by family and S; at least one.
-        item: a row for each reading, of the item whose target, or right choice, the document is; none for texts.
-        context: what models read before it; None for texts, and where its source is not here any more.
+        item: for each reading, the item whose target or right choice the document is; None for texts.
+        context: what the models read before it; None for texts, or if its source is gone.
     """
 
     group: Group
@@ -62,19 +61,19 @@ class Viewed(NamedTuple):
 
 
 def shown(text: str | None) -> str:
-    """The text of a token; a sign where it is not known."""
+    """The text of a token, or a sign where unknown."""
     return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
 
 
 def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request) -> Viewed:
-    """Read the document that a request asks for, or one that tells most, under every model.
+    """Reads the requested document, or an informative one, under every model.
 
     Raises:
         RbpxError: the document does not exist or has no scored token.
     """
     (group, last), runs = members[-1], [run for _, run in members]
     ends = tuple(of(runs, key=attrgetter("non_embedding_params")) for of in (min, max))
-    read = ends if request.doc is None else runs  # two models suffice to choose a document
+    read = ends if request.doc is None else runs  # two models suffice to select a document
     rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
     answers = [item_answers(connection, run.run_id, of.ties) for of, run in members if of.first.protocol == HARNESS]
@@ -103,7 +102,7 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
 
 
 def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
-    """The document to show where none was asked for, and the rule by which it was chosen."""
+    """Selects a document, and states the rule."""
     rate = {
         (row["run_id"], row["doc_id"]): row["nats"] / row["n_tokens"] for row in rows if row["n_tokens"] >= _SHORTEST
     }
