@@ -77,7 +77,6 @@ def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
 
 
 def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers: Answers, request: Request) -> Floats:
-    """Ln p of the exact answers at temperature T."""
     T = request.T
     if T == 1:
         return np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0

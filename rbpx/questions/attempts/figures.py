@@ -68,7 +68,6 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
 
 
 def _falling(ks: Sequence[int], y_K: Iterable[float], least: float = 0.0, **names: str) -> list[Record]:
-    """Points of a curve above `least`."""
     known = [(k, float(y)) for k, y in zip(ks, y_K, strict=True) if 0 < y < np.inf and y >= least]
     return [{**names, "k": k, "neg_ln_pass": y} for k, y in known]
 

@@ -92,7 +92,7 @@ def count_moves(pairs: pa.Table) -> Record:
 
 
 def crossed(pairs: pa.Table, k: int) -> Record:
-    """Counts the tokens that are hits (rank at most k) in the first measurement only, and in the second only."""
+    """Counts the tokens that are hits (rank at most k) before but not after, and after but not before."""
     rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
     lost, gained = (rank <= k) & (again > k), (rank > k) & (again <= k)
     return {"n_lost": int(n_tokens[lost].sum()), "n_gained": int(n_tokens[gained].sum())}
@@ -101,13 +101,13 @@ def crossed(pairs: pa.Table, k: int) -> Record:
 def analyse(
     measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: Request
 ) -> Audit:
-    """Compares the runs that were measured again, and the laws through them.
+    """Compares the runs that were measured again, in the order of their group, and the laws through them.
 
     Args:
-        measured: runs in the order of the group.
+        measured: runs with their two measurements.
         group: as in the store.
         doc_ids: the documents measured again.
-        request: gives k, resamples, seed, and the engine if it measured again.
+        request: its engine, if any, measured again.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)

@@ -120,7 +120,6 @@ def _said(texts: Sequence[_Text]) -> Iterator[str]:
 
 
 def _is_same(row: Record) -> bool:
-    """Whether no document differs."""
     return row["value"] == 0 and row["lo"] is None and row["status"] in (Status.ok, Status.no_variation)
 
 
@@ -160,7 +159,6 @@ DIFFERENCES: Final = View[Record](
 
 
 def _moves(of: Audit) -> Iterator[Table]:
-    """Tables of how ranks moved, and of the shifts of numbers and exponents, if anything did."""
     if not all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs):
         about, shifted = of.group.title, [row for row in of.rows if row["kind"] == "law" or row["difference"]]
         yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about)
@@ -168,7 +166,6 @@ def _moves(of: Audit) -> Iterator[Table]:
 
 
 def _noise(audits: Sequence[Audit]) -> Iterator[str]:
-    """Yields how far ranks, exponents and logprobs moved in all groups, as noise of the engine if it measured again."""
     for of in audits[:1]:
         runs = [row for each in audits for row in each.of_runs]
         laws = [row for each in audits for row in each.rows if row["kind"] == "law" and row["difference"]]

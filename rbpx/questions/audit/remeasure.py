@@ -125,7 +125,7 @@ def _measure(
     doc_ids: Sequence[int],
     run: Run,
 ) -> tuple[Remeasured, str]:
-    """Measures a run again, in float32 or by its engine; returns the pairs of ranks, and the allowance of an engine."""
+    """Measures a run again, in float32 or by its engine; returns the pairs of ranks and the allowance of an engine."""
 
     def choose(documents: list[Document]) -> list[Document]:
         return [document for document in documents if document.doc_id in doc_ids]

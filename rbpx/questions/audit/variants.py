@@ -75,7 +75,6 @@ def _values(group: Group) -> dict[str, Any]:
 
 
 def _apart(reference: Group, group: Group) -> dict[str, Any]:
-    """Settings of a group that differ from the reference."""
     known = _values(reference)
     return {name: value for name, value in _values(group).items() if value != known[name]}
 

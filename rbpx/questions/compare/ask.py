@@ -121,7 +121,6 @@ def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
 
 
 def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:
-    """Sums over the stretches of each kind and each place."""
     kind_M = np.array([kind_of(word) for word in words])
     yield from (("kind", kind, met.sums(kind_M == kind)) for kind in KINDS)
     place_M = np.searchsorted(_PLACES, met.begin_M, side="right") - 1

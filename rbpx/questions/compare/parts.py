@@ -48,7 +48,6 @@ def shares(doc_N: npt.NDArray[np.int64], **meets_N: npt.NDArray[np.bool_]) -> Re
 
 
 def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
-    """A ratio of sums over documents, with its interval."""
     units = units_D.sum()
     value = float(sum_D.sum() / units)
     return from_influence(value, (sum_D - value * units_D) / units, effective_number(units_D))

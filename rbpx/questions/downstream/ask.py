@@ -90,7 +90,6 @@ def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]
 
 
 def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
-    """States what the largest model is predicted to solve, by which feature and with which error; or why nothing is."""
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
     last = largest[-1]
     tokens = "" if last["D"] is None else f", D = {short(last['D'])}"

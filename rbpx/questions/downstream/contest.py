@@ -101,7 +101,6 @@ def _estimate(value_B: Floats) -> Estimate:
 
 
 def _all(of_R: Floats, of_BR: Floats | None) -> Floats:
-    """All items, then their replicates, if any."""
     return of_R[None] if of_BR is None else np.vstack([of_R, of_BR])
 
 

@@ -100,7 +100,6 @@ def _row(names: Record, of_loss: float, alphas: Mapping[int, float], estimates: 
 
 
 def _slope(points: Points) -> float:
-    """Exponent of the least-squares line in logarithms."""
     return float(line(np.log(points.S_N), np.log(points.y_N))[1])
 
 

@@ -75,7 +75,6 @@ def _row(loss: LossGap) -> Record:
 
 
 def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
-    """How many gaps of several pairs open or close, and the most significant of them."""
     judged = [each for each in losses if each.gap.p_adjusted is not None]
     if len({frozenset((each.a.name, each.b.name)) for each in judged}) > 1:
         opens, closes = (sum(each.gap.verdict == verdict for each in judged) for verdict in ("opens", "closes"))
@@ -87,7 +86,6 @@ def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
 
 
 def _sentence(losses: Sequence[LossGap]) -> str:
-    """States the ratio of the losses and how it changes."""
     said, named = list[str](), ""
     for each in losses:
         gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "

@@ -91,7 +91,6 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
-    """All items, then those of each requested category or domain."""
     parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
     if request.slices is None:
         return parts
@@ -167,7 +166,6 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
 
 
 def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
-    """Table of the items that the largest model gains and loses most over the smallest."""
     view = View[Record](
         f"explorer-{group.first.dataset}",
         whole("item", "item"),

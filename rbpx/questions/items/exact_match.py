@@ -86,7 +86,6 @@ def laws_of_items(
 
 
 def _counts(ranks: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
-    """Tokens and hits of each item."""
     n_hits = [(len(each), np.count_nonzero(each <= k)) for each in ranks]
     n_I, hits_I = np.array(n_hits, np.float64).reshape(-1, 2).T
     return n_I, hits_I

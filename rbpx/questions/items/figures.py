@@ -20,7 +20,6 @@ def figures(tasks: Sequence[tuple[Group, Sequence[Record]]]) -> list[Figure | Un
 
 
 def _figure(group: Group, rows: Sequence[Record]) -> Figure:
-    """Success over all items and in each slice, and exact match of all items."""
     chance, shares = rows[0]["chance"], dict[str, list[tuple[str, float, Estimate]]]()
     kind = "greedy" if chance is None else "accuracy"
     for row in rows:

@@ -131,7 +131,6 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
 
 
 def _said(row: Record) -> str:
-    """States what a variant is worth, and over a surface whether that depends on scale and one number suffices."""
     base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
     m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:

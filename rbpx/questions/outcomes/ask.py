@@ -144,7 +144,6 @@ def _is_of_all(row: Record, lengths: Collection[int | None]) -> bool:
 
 
 def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, float | None]) -> Iterator[str]:
-    """States the exponent recovered at each k, with correlated hits if these can be fitted, and that of the tokens."""
     N = sorted({row["n"] for row in rows if row["kind"] == "outcomes"})
     laws = [row for row in rows if row["kind"] == "law" and _is_of_all(row, N)]
     of = f"sequences of {N[0]:,} to {N[-1]:,} tokens" if len(N) > 1 else f"sequences of {number_of(N[0], 'token')}"

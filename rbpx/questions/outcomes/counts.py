@@ -101,11 +101,11 @@ def cut_sequences(
     A document is cut from its first scored token on; its remainder is dropped, and unscored positions are skipped.
 
     Args:
-        doc_T: the document of each scored token, from 0, tokens in the order of the text.
+        doc_T: document of each scored token, from 0, in the order of the text.
         rank_T: their ranks.
-        k_grid: a hit is a rank of at most k.
+        k_grid: highest ranks of a hit.
         lengths: tokens of a sequence.
-        n_documents: number of documents, including those without a token.
+        n_documents: including documents without a token.
     """
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
     np.cumsum(rank_T <= np.asarray(k_grid)[:, None], axis=1, out=hits_upto_KT[:, 1:])
@@ -142,8 +142,8 @@ def recover(
     """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
 
     Args:
-        k: a hit is a rank of at most k; None where unknown.
-        sizes: the models.
+        k: highest rank of a hit; None where unknown.
+        sizes: names of the models.
         cells: their sequences at that k.
         group: the runs; None for a file.
         tokens: the true values; None for a file.
@@ -176,7 +176,6 @@ def recover(
 
 
 def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
-    """Drops the intervals, which one document cannot give."""
     if fit.alpha.value is None:
         return fit
     alpha, r = Estimate(fit.alpha.value), Estimate(fit.r.value)

@@ -74,7 +74,6 @@ def _tables(view: Viewed) -> Iterator[Table]:
 
 
 def _sentence(view: Viewed) -> str:
-    """States how well the last and the first model predict a document, or answer an item."""
     few = view.readings[:: -max(1, len(view.readings) - 1)]
     if view.item:
         p = {row["model"]: f"{row['model']} with probability {short(row['probability'])}" for row in view.item}
@@ -120,7 +119,6 @@ def _read(view: Viewed, reading: Reading) -> Read:
 
 
 def _first(reading: Reading) -> float:
-    """The share of tokens with rank 1."""
     return float(sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1))
 
 

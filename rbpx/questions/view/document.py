@@ -102,7 +102,6 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
 
 
 def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
-    """Selects a document, and states the rule."""
     rate = {
         (row["run_id"], row["doc_id"]): row["nats"] / row["n_tokens"] for row in rows if row["n_tokens"] >= _SHORTEST
     }
