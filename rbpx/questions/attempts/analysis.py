@@ -43,7 +43,7 @@ _HEAVY: Final = 1.0  # the mean of 1/p, the attempts that an item takes, is infi
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class RunItems:
     """A run with its items, its answers if it was measured, and how often each replicate draws each item, [B, I]."""
 
     run: Run
@@ -58,7 +58,7 @@ class Tried:
             return np.asarray(self.weights_BI @ passes_IK / self.weights_BI.sum(axis=1, keepdims=True))
 
 
-def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Tried]:
+def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[RunItems]:
     """Returns the items of each run that has any; a replicate draws an item equally often in every run."""
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items, Answers | None]]()
     if group.is_measured:
@@ -73,7 +73,7 @@ def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
                 known.append((run, label, Counted(names, right, tried), None))
     every = {name: at for at, name in enumerate(sorted({name for _, _, items, _ in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
-    return [Tried(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
+    return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
 
 
 def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers: Answers, request: Request) -> Floats:
@@ -93,7 +93,7 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     return np.minimum(0.0, -loss_at(1 / T, of_I, curves.beta_J))
 
 
-def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]:
+def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Record]:
     """Yields the results of one run, told apart by `kind`.
 
     `pass`: pass@k with its interval over items; its standard error over samples with the items held fixed, None where p
@@ -126,7 +126,7 @@ def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]
         yield from ({"kind": "bound", **about, **bound} for bound in bounds)
 
 
-def _exponents(read: Tried, tails: Mapping[Shape, Tail], request: Request) -> Iterator[Record]:
+def _exponents(read: RunItems, tails: Mapping[Shape, Tail], request: Request) -> Iterator[Record]:
     """Yields exponents: of -ln pass@k by least squares over all measured k, and of the left tail of p.
 
     Each row has the range of k where it applies (`k_to` None for a limit), the second constant `b` of its distribution,
@@ -165,7 +165,7 @@ def has_law(group: Group, runs: Collection[Run]) -> bool:
     return len({run.x for run in runs}) > 1 and not (group.axis is Axis.S and group.has_trainings)
 
 
-def laws(group: Group, read: Sequence[Tried], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
+def laws(group: Group, read: Sequence[RunItems], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
     """Yields the laws of -ln pass@k, at each k that all runs share, and of the tail exponents."""
     runs = tuple(each.run for each in read)
     if not has_law(group, runs):
@@ -182,18 +182,18 @@ def laws(group: Group, read: Sequence[Tried], of_runs: Sequence[Sequence[Record]
         yield doubted(group, fit_points(Points(f"tail_{how}", None, runs, a_N, None, doubt), Method.ols))
 
 
-def _n_items(read: Sequence[Tried]) -> int:
+def _n_items(read: Sequence[RunItems]) -> int:
     return len({name for each in read for name in each.items.names})
 
 
-def _neg_ln(read: Sequence[Tried], hits: Sequence[Floats]) -> tuple[Floats, Floats]:
+def _neg_ln(read: Sequence[RunItems], hits: Sequence[Floats]) -> tuple[Floats, Floats]:
     """-ln of the mean over items of hits [I, K] of each run: [K, N], and of each replicate [K, B, N]."""
     y_NK = np.stack([neg_ln(of.mean(axis=0)) for of in hits])
     y_NBK = np.stack([neg_ln(each.drawn(of)) for each, of in zip(read, hits, strict=True)])
     return y_NK.T, np.moveaxis(y_NBK, 0, -1).swapaxes(0, 1)
 
 
-def exchanges(group: Group, read: Sequence[Tried]) -> Iterator[tuple[int, Record]]:
+def exchanges(group: Group, read: Sequence[RunItems]) -> Iterator[tuple[int, Record]]:
     """Yields what ten attempts, and ranks up to ten, are worth in size, by the place of each run."""
     ks, runs = [1, STEP], tuple(each.run for each in read)
     ranked = [exact_matches(each.answers, ks) for each in read if each.answers is not None]

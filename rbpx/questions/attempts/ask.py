@@ -27,7 +27,7 @@ from rbpx.display.vocabulary import UNKNOWN, law_title, number, rough, short, si
 from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP
 from rbpx.laws.names import Axis
-from rbpx.questions.attempts.analysis import DISCRETE, exchanges, laws, rows_of_run, tried
+from rbpx.questions.attempts.analysis import DISCRETE, exchanges, items_of_runs, laws, rows_of_run
 from rbpx.questions.attempts.figures import figures
 from rbpx.questions.attempts.forecasts import LINE, hide
 from rbpx.questions.attempts.passing import Counted
@@ -46,7 +46,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Result]:
-    read = tried(connection, group, request)
+    read = items_of_runs(connection, group, request)
     if not read:
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]

@@ -60,7 +60,7 @@ def remeasure(
         return [], MeasuredRuns((), ())
     title = "audit in float32" if engine is None else f"audit by {engine.name}"
     with rescorer("audit", title, n_runs, request, store, processes) as again:
-        asked = {} if engine is None else _reached(again, engine, [run for group in groups for run in group.runs])
+        asked = {} if engine is None else _connect(again, engine, [run for group in groups for run in group.runs])
         for group in groups:
             drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
             doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
@@ -99,11 +99,11 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
     return [group for group in kept if group.runs]
 
 
-_Reached = Mapping[str, tuple[Asked, list[Document]]]
+_Engines = Mapping[str, tuple[Asked, list[Document]]]
 """The engine and the documents of each run, by run id."""
 
 
-def _reached(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Reached:
+def _connect(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Engines:
     """Connects to the engine and checks that it is the one of each run, before any measurement.
 
     Raises:
@@ -120,7 +120,7 @@ def _reached(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Rea
 def _measure(
     connection: duckdb.DuckDBPyConnection,
     again: Rescorer,
-    asked: _Reached,
+    asked: _Engines,
     group: Group,
     doc_ids: Sequence[int],
     run: Run,

@@ -16,8 +16,8 @@ from rbpx.display.view import Table, View, share, text, whole, with_ends, writte
 from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
-from rbpx.questions.compare.parts import KINDS, compared, kind_of, part_of, shares
+from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, most_different_spans
+from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run
@@ -94,7 +94,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
     rows: list[Record] = [
         {"kind": "part", "by": by, "name": name, **row}
         for by, name, part_3D in parts
-        if (row := compared(part_3D, whole_3D)) is not None
+        if (row := compare_part(part_3D, whole_3D)) is not None
     ]
     if _is_one_tokenizer(sides):
         rows += _hits(sides, request, min(a.vocab_size or 0, b.vocab_size or 0))
@@ -164,7 +164,7 @@ def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Itera
 def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) -> Iterator[Record]:
     """The `top` passages where the models differ most; a repeated text appears once."""
     shown: set[str] = set()
-    for first, nats in telling_spans(met):
+    for first, nats in most_different_spans(met):
         text = "".join("\N{REPLACEMENT CHARACTER}" if word is None else word for word in words[first : first + SPAN])
         if text not in shown:
             shown.add(text)

@@ -79,7 +79,7 @@ def meet(*sides: Tokens) -> Stretches:
     return Stretches(begin[both] // _DOCUMENT, begin[both] % _DOCUMENT, length[both], *of_sides)
 
 
-def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
+def most_different_spans(text: Stretches) -> Iterator[tuple[int, float]]:
     """Yields disjoint passages by falling |b - a|: the index of the first stretch, and b - a in nats."""
     change_M = text.nats_b_M - text.nats_a_M
     if len(change_M) < SPAN:

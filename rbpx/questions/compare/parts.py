@@ -19,7 +19,7 @@ KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mi
 """Kinds of stretches, white space around them ignored; `unknown` if the store lacks the text."""
 
 
-def compared(part_3D: Floats, whole_3D: Floats) -> Record | None:
+def compare_part(part_3D: Floats, whole_3D: Floats) -> Record | None:
     """Compares two models on one part of a text; None without text.
 
     Args:

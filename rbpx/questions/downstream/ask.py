@@ -15,7 +15,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
-from rbpx.questions.downstream.contest import contest, decisions, judged, overall
+from rbpx.questions.downstream.contest import decisions, feature_errors, mean_errors, rank_features
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
 from rbpx.questions.downstream.trainings import split
@@ -53,18 +53,18 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 def _of_family(tasks: Sequence[Task], request: Request) -> Result:
     """A row for each prediction of a task, feature and model, then one for each ranked feature."""
-    contests = [contest(task, request) for task in tasks]
+    errors_of_tasks = [feature_errors(task, request) for task in tasks]
     by_task: list[list[Record]] = []
-    for task, errors in zip(tasks, contests, strict=True):
+    for task, errors in zip(tasks, errors_of_tasks, strict=True):
         right = decisions([each.steps for each in tasks if each.values.task == task.values.task])
         names = {"kind": "feature", "task": task.values.task, **task.values.group.names()}
-        rows = judged(errors, len(task.parts.held_out))
+        rows = rank_features(errors, len(task.parts.held_out))
         by_task.append([names | row | right.get((row["feature"], row["k"], row["way"]), {}) for row in rows])
     group, predictions = tasks[0].values.group, [row for task in tasks for each in task.steps for row in each.rows]
     names = {"kind": "feature", "task": None, **group.names(), "dataset": None, "text_hash": None}
-    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, contests, strict=True) if errors)
+    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, errors_of_tasks, strict=True) if errors)
     of_tasks = [row for rows in by_task for row in rows]
-    of_all = [names | row for row in judged(overall(contests), n_models)]
+    of_all = [names | row for row in rank_features(mean_errors(errors_of_tasks), n_models)]
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     shown = _shown(tasks, best)

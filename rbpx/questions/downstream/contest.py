@@ -36,7 +36,7 @@ feature, its k (None without one) and the way: `two steps`, or `straight`, where
 tokens of each target, or exact match."""
 
 
-def contest(task: Task, request: Request) -> Errors:
+def feature_errors(task: Task, request: Request) -> Errors:
     """Returns the errors of the features of a task that predict every held-out model."""
     values, held_out, found = task.values, task.parts.held_out, dict[Name, Floats]()
     if not held_out or not values.has_success:
@@ -50,9 +50,9 @@ def contest(task: Task, request: Request) -> Errors:
     return found
 
 
-def overall(contests: Sequence[Errors]) -> Errors:
+def mean_errors(errors_of_tasks: Sequence[Errors]) -> Errors:
     """Returns mean errors over several tasks, for features known in all tasks with errors; empty for a single task."""
-    known, found = [errors for errors in contests if errors], dict[Name, Floats]()
+    known, found = [errors for errors in errors_of_tasks if errors], dict[Name, Floats]()
     for name in known[0] if len(known) > 1 else ():
         of = [errors[name] for errors in known if name in errors]
         if len(of) == len(known):
@@ -60,7 +60,7 @@ def overall(contests: Sequence[Errors]) -> Errors:
     return found
 
 
-def judged(errors: Errors, n_models: int) -> list[Record]:
+def rank_features(errors: Errors, n_models: int) -> list[Record]:
     """Returns a row for each feature, smallest error first, with its difference from cross-entropy.
 
     Differences are from the first feature where cross-entropy is not known.
@@ -110,7 +110,7 @@ def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) ->
     x_M = np.array([row["step1_predicted"] for row in steps.rows[: len(parts.held_out)]], np.float64)  # None is NaN
     if not np.isfinite(x_M).all():
         return None
-    x_BM = _all(x_M, None if steps.values.y_BN is None or steps.on_surface else _moved(parts, steps, x_M, request))
+    x_BM = _all(x_M, None if steps.values.y_BN is None or steps.on_surface else _linearised(parts, steps, x_M, request))
     if way == STRAIGHT:
         if values.lengths_I is None or steps.values.k != 1:
             return None
@@ -135,7 +135,7 @@ def _power(x: Floats, lengths_I: Floats) -> Floats:
     return np.asarray(np.exp(-x[..., None] * n_L) @ (items_L / items_L.sum()))
 
 
-def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
+def _linearised(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
     """Prediction of step 1 in each replicate, [B, M]; None where a law has no derivative."""
     assert steps.values.y_BN is not None
     of_T = ends(parts.fitted, request.n_averaged)

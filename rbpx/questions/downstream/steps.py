@@ -85,8 +85,8 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
     """
     x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
-    form, of_first, step1 = _first(fitted, x_T[~np.isnan(x_T)], request)
-    sigmoid, plausible_J6, of_second = _second(task, values, fitted, request)
+    form, of_first, step1 = _fit_step1(fitted, x_T[~np.isnan(x_T)], request)
+    sigmoid, plausible_J6, of_second = _fit_step2(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
     doubts = [*of_first, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
     shared: Record = {"form": form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
@@ -132,7 +132,7 @@ _Step = Callable[[float, float | None], Feature]
 """Predicts the feature of a model of some size, and tokens where step 1 is a surface."""
 
 
-def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
+def _fit_step1(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
     """Fits step 1, a surface where tokens are known and else a law in size; returns form, warnings and prediction.
 
     Surfaces need tokens that are not collinear with size, and more than five trainings.
@@ -192,7 +192,7 @@ def is_on_surface(trainings: Sequence[Training]) -> bool:
     return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear
 
 
-def _second(
+def _fit_step2(
     task: TaskValues, values: Points, trainings: Sequence[Training], request: Request
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
     """Fits step 2: the sigmoid, the curves that its points allow, and warnings; None for few points or no success."""

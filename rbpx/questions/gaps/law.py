@@ -181,16 +181,16 @@ def fit_gap(
         return gap
     ratio = Estimate(math.exp(ln_G), *map(math.exp, about.interval(ln_G, np.array([1.0, 0.0]))))
     p = p_of_zero(alpha, np.array([0.0, 1.0]), about)
-    gap = _bent(replace(gap, ratio=ratio, p=p), replicates)
+    gap = _with_curvature(replace(gap, ratio=ratio, p=p), replicates)
     straight = NO_ESTIMATE
     if alpha > 0:  # zero of ln G - alpha ln(S / S_ref), with the interval by inverting the confidence band (Fieller)
         ln_S_ref = math.log(fit.S_ref)
         ends = [None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP())]
         straight = Estimate(ln_S_ref + ln_G / alpha, *ends)
-    return settle(_closing(gap, straight, sides, drawn, n_effective), p)
+    return settle(_with_closing(gap, straight, sides, drawn, n_effective), p)
 
 
-def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
+def _with_curvature(gap: Gap, replicates: Replicates | None) -> Gap:
     """Adds the test of ln(L_A / L_B) linear in ln S against a parabola, from 4 sizes on."""
     ln_S_N, ln_ratio_N = np.log(gap.fit.S), np.log(gap.fit.y)
     if len(np.unique(ln_S_N)) < 4:
@@ -213,7 +213,7 @@ def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
     return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
-def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effective: float | None) -> Gap:
+def _with_closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effective: float | None) -> Gap:
     """Adds the form that both losses support, and the size of closing.
 
     Each loss is fitted with an irreducible part. If the power law is rejected, the gap closes where these laws meet; if
@@ -236,7 +236,7 @@ def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effec
         return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
     gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
-    curved = _meeting(laws, changes, n_effective)
+    curved = _crossing(laws, changes, n_effective)
     if gap.form is SupportedForm.offset or gap.bends:
         closed = curved
     elif gap.form is SupportedForm.either and straight.value is not None:
@@ -251,7 +251,7 @@ def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLaw:
     return fit_power_law(S, y, None, Method.offset, backtests=False)
 
 
-def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: float | None) -> Estimate:
+def _crossing(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: float | None) -> Estimate:
     """Ln of the size at which two laws with offsets meet, with its interval.
 
     Effects of a model on both losses cancel in the ratio: the variance comes from the residuals of both with their

@@ -15,7 +15,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.laws.names import Axis
 from rbpx.laws.power.intervals import holm
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
-from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, Side, slices_of
+from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, TextLosses, slices_of
 from rbpx.runs.fits import document_doubts
 from rbpx.runs.group import ALIKE, Group
 from rbpx.runs.points.sizes import known_points
@@ -39,8 +39,8 @@ class LossGap:
         doubts: about its points.
     """
 
-    a: Side
-    b: Side
+    a: TextLosses
+    b: TextLosses
     law: str
     k: int | None
     gap: Gap
@@ -72,7 +72,7 @@ def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
 
 def _texts(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
-) -> Iterator[tuple[Side, Side]]:
+) -> Iterator[tuple[TextLosses, TextLosses]]:
     """Every two groups that differ only in text, at their common sizes."""
     for one, other in combinations(groups, 2):
         apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
@@ -86,11 +86,11 @@ def _texts(
             # The documents of two texts are drawn independently.
             asked = [request.but(seed=request.seed + n) for n in (0, 1)]
             points = [known_points(connection, *each, LOSSES, DEFAULT_K) for each in zip(pair, asked, strict=True)]
-            a, b = (Side(group, group.first.dataset, of) for group, of in zip(pair, points, strict=True))
+            a, b = (TextLosses(group, group.first.dataset, of) for group, of in zip(pair, points, strict=True))
             yield a, b
 
 
-def _fits(one: Side, other: Side) -> Iterator[LossGap]:
+def _fits(one: TextLosses, other: TextLosses) -> Iterator[LossGap]:
     """The gap of each loss that both sides have; a single document gives no test."""
     of_other = {(each.law, each.k): each for each in other.points if each.doubt in _KNOWN}
     for a in one.points:

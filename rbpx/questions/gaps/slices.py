@@ -32,7 +32,7 @@ POSITIONS: Final = (1, 16, 64, 256)  # first positions of the built-in buckets
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class TextLosses:
     """A text, or a slice of it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Side:
     n_tokens: int = 0
 
 
-def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Side]:
+def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[TextLosses]:
     """Returns the losses of every requested slice, at every size of a measured group.
 
     Raises:
@@ -93,7 +93,9 @@ def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
     return given | rest if len(given) == 1 else given
 
 
-def _slice(group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats) -> Side:
+def _slice(
+    group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats
+) -> TextLosses:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     runs = zip(tables, group.runs, strict=True)
     evidence = [weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES) for table, run in runs]
@@ -109,4 +111,4 @@ def _slice(group: Group, request: Request, name: str, where: str, tables: list[p
     points = size_points(group, evidence, request, k_grid, LOSSES)
     effective = effective_number(tokens_U)
     points = [replace(each, doubt=each.doubt or doubt, n_effective=effective) for each in points]
-    return Side(group, name, points, where, chosen[-1][0])
+    return TextLosses(group, name, points, where, chosen[-1][0])

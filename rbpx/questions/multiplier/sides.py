@@ -25,7 +25,7 @@ _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accu
 
 
 @dataclass(frozen=True)
-class Side:
+class ModelSelector:
     """The models named by a key of the request: a family, or one variant of it."""
 
     key: str
@@ -36,7 +36,7 @@ class Side:
         """Whether a group belongs to it."""
         return group.first.family == self.family and self.trained in (None, group.first.variant)
 
-    def standing(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
+    def select(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
         """Selects its groups on one text: finished models if there are any, else checkpoints.
 
         The bare name of a family means its models without a variant, if it has any.
@@ -47,7 +47,7 @@ class Side:
         return plain or own
 
 
-def sides_of(groups: Sequence[Group], request: Request) -> list[Side]:
+def sides_of(groups: Sequence[Group], request: Request) -> list[ModelSelector]:
     """Returns base and variant.
 
     Raises:
@@ -61,7 +61,7 @@ def sides_of(groups: Sequence[Group], request: Request) -> list[Side]:
     for key, name in (("base", request.base), ("variant", variants[0])):
         # the name of a family may contain a colon
         family, _, trained = (name, "", "") if name in families else name.partition(":")
-        sides.append(Side(key, family, trained or None))
+        sides.append(ModelSelector(key, family, trained or None))
         if not any(map(sides[-1].has, groups)):
             raise RbpxError(f"{key}={name} is not in the store; families: {', '.join(families)}")
     return sides
@@ -80,14 +80,16 @@ def text_of(group: Group) -> tuple[Any, ...]:
     return tuple(getattr(group.first, name) for name in READ_ALIKE)
 
 
-def on_each_text(groups: Sequence[AnyGroup], sides: Sequence[Side]) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
+def on_each_text(
+    groups: Sequence[AnyGroup], sides: Sequence[ModelSelector]
+) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
     """Yields the groups of both sides on each text; along D and step, groups of one size are matched by S."""
 
     def text(group: AnyGroup) -> tuple[Any, ...]:
         return (*text_of(group), None if group.fixed_size is None else group.first.non_embedding_params)
 
     for members in grouped(groups, text).values():
-        bases, variants = (side.standing(members) for side in sides)
+        bases, variants = (side.select(members) for side in sides)
         if bases and variants:
             yield bases, variants
 

@@ -40,7 +40,7 @@ _COLUMNS: Final = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", 
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class TrueValues:
     """The true values, counted from the tokens.
 
     Attributes:
@@ -56,7 +56,7 @@ class Tokens:
 
 def counts_of(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], request: Request
-) -> Iterator[tuple[int, Outcomes, Tokens]]:
+) -> Iterator[tuple[int, Outcomes, TrueValues]]:
     """Yields the sequences of a measured group at each k, and its tokens, which are sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})
     for run in group.runs:
@@ -73,7 +73,7 @@ def counts_of(
         replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_effective)
         law = with_exponent_statuses(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
         rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
-        tokens = Tokens(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
+        tokens = TrueValues(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
         at = [with_1.index(length) for length in lengths]
         yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_effective), tokens
 
@@ -137,7 +137,7 @@ def counts_of_trials(trials: Sequence[Trial], request: Request) -> tuple[Sizes, 
 
 
 def recover(
-    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: Tokens | None = None
+    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: TrueValues | None = None
 ) -> Iterator[Record]:
     """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
 
@@ -183,7 +183,7 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     return replace(fit, alpha=alpha, r=r, interval=None, status=reasons[0], reasons=reasons)
 
 
-def _bias(fit: OutcomeFit, tokens: Tokens, n_effective: float | None) -> Estimate | None:
+def _bias(fit: OutcomeFit, tokens: TrueValues, n_effective: float | None) -> Estimate | None:
     """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
     if fit.alpha.value is None or tokens.law.alpha.value is None:
         return None

@@ -76,7 +76,9 @@ def learners(
     fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
     _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # documents with tokens
 
-    def learned(about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]) -> tuple[Record, Floats]:
+    def cross_fit(
+        about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
+    ) -> tuple[Record, Floats]:
         """A learner, with the cross-fitted logit of each token; NaN without a model."""
         z_T, thetas, status = np.full(len(hit_T), np.nan), list[Floats](), Status.one_document
         for fold in range(len(folds)):
@@ -91,7 +93,7 @@ def learners(
         coefficients = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=False))
         return about | {"status": Status.ok, "coefficients": coefficients, **score_chances(z_T, hit_T, document_T)}, z_T
 
-    def of(k: int, n: int | None) -> list[Record]:
+    def learners_at(k: int, n: int | None) -> list[Record]:
         """The three learners from outcomes of sequences of n tokens, or for n = None the one from hits."""
         hit_T = rank_T <= k
         about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
@@ -103,10 +105,10 @@ def learners(
         passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), fold_T[at_QN[:, 0]]
         of_folds = [at_QN[fold_Q == fold] for fold in range(int(fold_T.max()) + 1)]
         folds = [blocks_of(x_TF[at], passed_Q[fold_Q == fold]) for fold, at in enumerate(of_folds)]
-        found = [learned(about, hit_T, folds)]
+        found = [cross_fit(about, hit_T, folds)]
         for name, blocks_as in (("naive", Block.of_tokens), ("constant", Block.of_constant)) if n is not None else ():
             own = [[blocks_as(block) for block in blocks] for blocks in folds]
-            found.append(learned(about | {"learner": name}, hit_T, own))
+            found.append(cross_fit(about | {"learner": name}, hit_T, own))
         first, z_T = found[0]
         for row, each_T in found if n is not None and first["status"] is Status.ok else ():
             if row["status"] is Status.ok:
@@ -115,5 +117,5 @@ def learners(
         return [row for row, _ in found]
 
     with side_by_side() as pool:
-        found = pool.map(lambda each: of(*each), product(k_grid, (*lengths, None)))
+        found = pool.map(lambda each: learners_at(*each), product(k_grid, (*lengths, None)))
     return [flat(row) for row in chain.from_iterable(found)]

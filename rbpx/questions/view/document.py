@@ -19,7 +19,7 @@ from rbpx.store.store import Record
 _SHORTEST: Final = 32  # fewest scored tokens of a document that is selected automatically
 
 
-class Reading(NamedTuple):
+class DocumentTokens(NamedTuple):
     """One document under one model, a row for each scored token.
 
     `position` is the index in the document, `text` None where the store lacks it, `rank` by the tie rule, `nats`
@@ -31,7 +31,7 @@ class Reading(NamedTuple):
     tokens: Sequence[Record]
 
 
-class Viewed(NamedTuple):
+class DocumentView(NamedTuple):
     """One document under all requested models, of which the last is shown first.
 
     Attributes:
@@ -50,22 +50,24 @@ class Viewed(NamedTuple):
     doc_id: int
     title: str
     rule: str
-    readings: Sequence[Reading]
+    readings: Sequence[DocumentTokens]
     item: Sequence[Record] = ()
     context: str | None = None
 
     @property
-    def asked(self) -> Sequence[Reading]:
+    def asked(self) -> Sequence[DocumentTokens]:
         """The last model, or the two that were named."""
         return self.readings if len(self.readings) == 2 else self.readings[-1:]
 
 
-def shown(text: str | None) -> str:
+def token_text(text: str | None) -> str:
     """The text of a token, or a sign where unknown."""
     return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
 
 
-def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request) -> Viewed:
+def read_document(
+    connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request
+) -> DocumentView:
     """Reads the requested document, or an informative one, under every model.
 
     Raises:
@@ -83,14 +85,16 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
     elif answers:
         (doc_id, *_), rule = telling_items(answers, 1), "the item that gains most from the first model to the last"
     else:
-        doc_id, rule = _telling(rows, *ends)
+        doc_id, rule = _choose_document(rows, *ends)
     if doc_id not in names:
         raise RbpxError(
             f"doc={doc_id} has no scored token of {last.dataset}; {len(names)} documents have, from {min(names)} to "
             f"{max(names)}"
         )
     readings = [_reading(connection, *member, doc_id, names[doc_id]) for member in members]
-    viewed = Viewed(group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings)
+    viewed = DocumentView(
+        group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings
+    )
     if not answers or doc_id not in answers[0].item_I:
         return viewed
     (item,) = item_views(runs, answers, [doc_id], documents_of_items(connection, request.store, last.run_id))
@@ -101,7 +105,7 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
     return viewed._replace(item=of_models, context=item["context"])
 
 
-def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
+def _choose_document(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
     rate = {
         (row["run_id"], row["doc_id"]): row["nats"] / row["n_tokens"] for row in rows if row["n_tokens"] >= _SHORTEST
     }
@@ -115,7 +119,9 @@ def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
     return chosen, f"it gains most nats per token from {name_of(first)} to {name_of(last)}"
 
 
-def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int, source_id: str) -> Reading:
+def _reading(
+    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int, source_id: str
+) -> DocumentTokens:
     best = {
         row["position"]: [{"text": text, "nats": nats} for text, nats in zip(row["texts"], row["nats"], strict=True)]
         for row in ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
@@ -123,4 +129,6 @@ def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_
     tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value).to_pylist()
     names: Record = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
     names |= {"run_id": run.run_id, "ties": group.ties.value}
-    return Reading(run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens])
+    return DocumentTokens(
+        run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens]
+    )
