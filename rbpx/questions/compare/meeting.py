@@ -21,13 +21,10 @@ _DOCUMENT = np.int64(1) << 32  # offset between documents that are laid end to e
 
 
 class Tokens(NamedTuple):
-    """The scored tokens of one run, ordered by document and position.
+    """The scored tokens of one run, ordered by document and position, with the nats (-logprob) of each.
 
-    Attributes:
-        doc_N: document of each.
-        begin_N: first byte in the document.
-        length_N: bytes; 0 for all but the first token of a character that takes several, which has the nats of all.
-        nats_N: -logprob.
+    `begin_N` is the first byte in the document, and `length_N` counts bytes. Of the tokens of one character, the first
+    has its bytes and the others length 0; their nats count for the first.
     """
 
     doc_N: Integers
@@ -39,14 +36,8 @@ class Tokens(NamedTuple):
 class Stretches(NamedTuple):
     """The text that both sides scored, cut where a token of either begins or ends.
 
-    Attributes:
-        doc_M: document of each.
-        begin_M: first byte in the document.
-        length_M: bytes.
-        a_M: index of its token on side a; the first where several make a character.
-        nats_a_M: nats under a.
-        b_M: index of its token on side b.
-        nats_b_M: nats under b.
+    `begin_M` is the first byte in the document. `a_M` and `b_M` are the indices of the tokens on each side, the first
+    where several make a character; `nats_a_M` and `nats_b_M` the nats of the stretch.
     """
 
     doc_M: Integers

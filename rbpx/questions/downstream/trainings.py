@@ -26,10 +26,8 @@ _FAR_APART: Final = 1.5  # ratio of tokens beyond which the mean of checkpoints 
 class Training:
     """One training, its checkpoints ordered by tokens.
 
-    Attributes:
-        at: indices of its runs in the group.
-        last: its last run.
-        D: training tokens of the last run; None where unknown.
+    `at` indexes its runs in the group; `last` is its last run, and D the training tokens of that run, None where
+    unknown.
     """
 
     at: tuple[int, ...]

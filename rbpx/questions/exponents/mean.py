@@ -27,8 +27,10 @@ def mean_over(
 
     Errors are correlated within a family and within a text: two-way clusters. The variance is V_family + V_text -
     V_pair, each times G / (G - 1) for its G clusters, and at least the larger of the first two. Student's t has the
-    smaller number of clusters minus 1 degrees of freedom. A dimension with one cluster is left out. `_in_common` adds
-    what all pairs have in common.
+    smaller number of clusters minus 1 degrees of freedom. A dimension with one cluster is left out, so one family and
+    one text give no interval. `_in_common` adds what all pairs have in common.
+
+    Source: A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
 
     Args:
         value_P: the exponents.
@@ -36,12 +38,6 @@ def mean_over(
         texts: of each.
         points: with the exponents; None for published slopes, for which a single family has no interval, since the
             error that its models share over texts is unknown.
-
-    Returns:
-        The mean; without an interval for one family and one text.
-
-    Source:
-        A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
     """
     value = np.asarray(value_P, dtype=np.float64)
     mean, known = float(value.mean()), [each for each in points if each is not None]

@@ -27,12 +27,10 @@ _FORMS: Final = {Method.ols: ("pooled", "y = C · S^−α"), Method.offset: ("po
 
 @dataclass(frozen=True, eq=False)
 class PooledLaw:
-    """One quantity of several families on one text.
+    """One quantity of several families on one text: each family's points and its own power law.
 
     Attributes:
         groups: the runs of all families on the text.
-        points: the points of each family.
-        own: the power law of each family by itself.
         fits: the laws with one exponent, without and with an offset.
     """
 

@@ -28,15 +28,9 @@ _KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # warnings
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss, `law` "rbp" or "cross_entropy" at k, between two texts or slices of one.
+    """The gap of one loss, `law` "rbp" (at k) or "cross_entropy", between two texts or slices of one.
 
-    Attributes:
-        a: the harder side.
-        b: the other.
-        law: the loss.
-        k: None for cross-entropy.
-        gap: at the sizes that both have.
-        doubts: about its points.
+    `a` is the harder side. `gap` is at the sizes that both have; `doubts` are about its points.
     """
 
     a: TextLosses

@@ -41,12 +41,9 @@ _COLUMNS: Final = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", 
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """The true values, counted from the tokens.
+    """The true values, counted from the tokens: `rbp`, the share of hits of all tokens by S, and its law.
 
-    Attributes:
-        rbp: share of hits of all tokens, by S.
-        law: least-squares law of that share.
-        alpha_B: its exponent in each replicate.
+    `law` is by least squares; `alpha_B` is its exponent in each replicate.
     """
 
     rbp: Mapping[float, float]

@@ -18,14 +18,8 @@ _LONGEST: Final = 1_000_000  # tokens of a sequence
 class Trial:
     """One row of a benchmark: how many of the sequences of N tokens passed.
 
-    Attributes:
-        size: name of the model; S where it has no name.
-        S: non-embedding parameters.
-        N: tokens of a sequence.
-        passed: sequences that passed.
-        trials: all sequences.
-        group: document or task of the sequences; None without such a column.
-        k: a hit is a rank of at most k; None without such a column.
+    `size` names the model (S where it has no name), S counts non-embedding parameters, and `group` is the document or
+    task of the sequences. A hit is a rank of at most k. `group` and `k` are None without such a column.
     """
 
     size: str

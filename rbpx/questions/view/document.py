@@ -36,9 +36,6 @@ class DocumentView(NamedTuple):
 
     Attributes:
         group: of the last reading.
-        dataset: the text.
-        doc_id: of the document.
-        title: of the document.
         rule: why this document was selected.
         readings: by family and S; at least one.
         item: for each reading, the item whose target or right choice the document is; None for texts.
