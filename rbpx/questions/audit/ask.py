@@ -57,7 +57,7 @@ def audit(
         *chain.from_iterable(map(_moves, audits)),
     ]
     groups = [*(group for group, _ in ways), *(of.group for of in audits)]
-    return [Result(groups, rows, tables, [*_noise(audits), *_said(ways)])], measured
+    return [Result(groups, rows, tables, [*_noise_sentences(audits), *_way_sentences(ways)])], measured
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
@@ -98,7 +98,7 @@ def _differences(reference: Group, ways: Sequence[Way], brief: bool) -> Iterator
         yield DIFFERENCES.table("Differences", differing, reference.title, note=note, brief=is_brief)
 
 
-def _said(texts: Sequence[_Text]) -> Iterator[str]:
+def _way_sentences(texts: Sequence[_Text]) -> Iterator[str]:
     """Yields which ways differ beyond noise and by how much, which do not, and what to do if there is one way only."""
     of_all = [(way, group.title, row) for group, ways in texts for way, row in _others(ways)]
     beyond = [(way, of, row) for way, of, row in of_all if Estimate(row["value"], row["lo"], row["hi"]).leaves_out_0]
@@ -165,7 +165,7 @@ def _moves(of: Audit) -> Iterator[Table]:
         yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, brief=False)
 
 
-def _noise(audits: Sequence[Audit]) -> Iterator[str]:
+def _noise_sentences(audits: Sequence[Audit]) -> Iterator[str]:
     for of in audits[:1]:
         runs = [row for each in audits for row in each.of_runs]
         laws = [row for each in audits for row in each.rows if row["kind"] == "law" and row["difference"]]

@@ -50,14 +50,16 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             about.append(next(group for group, run in members if run is a))
             found.append(_compare(connection, about[-1].ties, a, b, request))
     if not found:
-        raise RbpxError(_nothing(groups, sides))
+        raise RbpxError(_why_empty(groups, sides))
     tables = [*chain.from_iterable(_tables(rows, request.k.by_number) for rows in found)]
     return [
-        Result(about, [*chain.from_iterable(found)], tables, [_said(found), *chain.from_iterable(map(_moves, found))])
+        Result(
+            about, [*chain.from_iterable(found)], tables, [_sentence(found), *chain.from_iterable(map(_moves, found))]
+        )
     ]
 
 
-def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
+def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
     """Why there is nothing to compare: a side without runs, or no common text."""
     runs = [run for group in groups for run in group.runs]
     for side in sides:
@@ -186,17 +188,17 @@ def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     yield PASSAGES.table("Where they differ most", passages[:_LISTED], about, brief=False)
 
 
-def _said(texts: Sequence[Sequence[Record]]) -> str:
+def _sentence(texts: Sequence[Sequence[Record]]) -> str:
     wholes = [rows[0] for rows in texts]  # the whole text is first
     a, b = (wholes[0][side] for side in "ab")
     ends = [[row["change"] if row[key] is None else row[key] for key in ("change_lo", "change_hi")] for row in wholes]
-    said = f"{b} against {a}, where below 0 is better"
+    verdict = f"{b} against {a}, where below 0 is better"
     if all(lo <= 0 <= hi for lo, hi in ends):
-        said = f"{a} and {b} cannot be told apart"
+        verdict = f"{a} and {b} cannot be told apart"
     elif all(hi < 0 for _, hi in ends) or all(lo > 0 for lo, _ in ends):
-        said = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
+        verdict = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
     changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes]
-    return f"{said}: bits a byte change by {listed(changes, _NAMED)}."
+    return f"{verdict}: bits a byte change by {listed(changes, _NAMED)}."
 
 
 def _moves(rows: Sequence[Record]) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]
     return [row for row in shown.values() if row["chained_predicted"] is not None] or [*shown.values()]
 
 
-def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
+def _sentence(shown: Sequence[Record], ranked: Sequence[Record]) -> str:
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
     last = largest[-1]
     tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
@@ -98,8 +98,8 @@ def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
         status = Status(last["status"])
         return f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
     solves = [f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}{_actual(row)}" for row in largest]
-    best, error = (judged or [last])[0], ""
-    if judged:
+    best, error = (ranked or [last])[0], ""
+    if ranked:
         models = number_of(best["n_models"], "held-out model")
         error = f", the best feature, with a mean error of {number(best['mean_error'], 3)} over {models}"
     said = f"{name} is predicted to solve {listed(solves, _NAMED, '; ')}"

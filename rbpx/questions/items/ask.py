@@ -58,7 +58,7 @@ def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
     return Result(
         groups,
         rows,
-        [*_tables(groups, rows, asks_k), *(_one_by_one(group, shown) for group, _, shown in tasks)],
+        [*_tables(groups, rows, asks_k), *(_items_table(group, shown) for group, _, shown in tasks)],
         [*_sentences([rows for _, rows, _ in tasks])],
         partial(figures, [(group, rows) for group, rows, _ in tasks]),
     )
@@ -165,7 +165,7 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
         yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
 
 
-def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
+def _items_table(group: Group, shown: Sequence[Record]) -> Table:
     view = View[Record](
         f"explorer-{group.first.dataset}",
         whole("item", "item"),

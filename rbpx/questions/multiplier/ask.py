@@ -126,11 +126,11 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
     tables = [OVERALL.table("Multipliers overall", overall, about, axis, brief=lambda row: row in main)]
     tables += [MODELS.table("Multipliers one by one", at, about, axis, brief=False)] if at else []
-    said = map(_said, sorted(main, key=lambda row: headline(row["law"], row["k"])))
+    said = map(_sentence, sorted(main, key=lambda row: headline(row["law"], row["k"])))
     return Result([base], rows, tables, [*said], notes=notes)
 
 
-def _said(row: Record) -> str:
+def _sentence(row: Record) -> str:
     base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
     m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:
