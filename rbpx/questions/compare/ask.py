@@ -52,11 +52,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     if not found:
         raise RbpxError(_why_empty(groups, sides))
     tables = [*chain.from_iterable(_tables(rows, request.k.by_number) for rows in found)]
-    return [
-        Result(
-            about, [*chain.from_iterable(found)], tables, [_sentence(found), *chain.from_iterable(map(_moves, found))]
-        )
-    ]
+    sentences = [_sentence(found), *chain.from_iterable(map(_moves, found))]
+    return [Result(about, [*chain.from_iterable(found)], tables, sentences)]
 
 
 def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
