@@ -1,6 +1,6 @@
-"""Finds how often attempts at items succeed: of each run, then laws of all in what the group varies in.
+"""Computes pass@k, its exponents and forecasts for each run with items, and the laws over the runs of a group.
 
-Shapes: I items of all runs, B resamples of them, K numbers of attempts, N sizes.
+Shapes: I items of all runs, B bootstrap replicates over items, K numbers of attempts k, N sizes.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ from rbpx.store.store import Record
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
 DISCRETE: Final = "discrete"
 _MISFIT_P: Final = 0.05
-_HEAVY: Final = 1.0  # a up to which the mean of 1/p, the attempts that an item takes, is infinite
+_HEAVY: Final = 1.0  # the mean of 1/p, the attempts that an item takes, is infinite for a up to this
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """A run with its items, its answers where it was measured, and how often each item is drawn, [B, I]."""
+class RunItems:
+    """A run with its items, its answers if it was measured, and how often each replicate draws each item, [B, I]."""
 
     run: Run
     label: str
@@ -53,19 +53,19 @@ class Tried:
     weights_BI: npt.NDArray[np.int64]
 
     def drawn(self, passes_IK: Floats) -> Floats:
-        """The mean over items under each resample, [B, K]."""
-        with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
+        """Mean over items of each replicate, [B, K]."""
+        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may draw no item of this run
             return np.asarray(self.weights_BI @ passes_IK / self.weights_BI.sum(axis=1, keepdims=True))
 
 
-def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Tried]:
-    """The items of each run that has any; resamples are the same for an item in every run."""
+def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[RunItems]:
+    """Returns the items of each run that has any; a replicate draws an item equally often in every run."""
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items, Answers | None]]()
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
             ln_p_I = _ln_p(connection, group, run, answers, request)
             known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I), answers))
-    elif request.T == 1:  # counts have their own temperature
+    elif request.T == 1:  # imported counts were sampled at a temperature of their own
         for run, label in zip(group.runs, labels, strict=True):
             if run.attempts:
                 names = tuple(sorted(run.attempts))
@@ -73,14 +73,13 @@ def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
                 known.append((run, label, Counted(names, right, tried), None))
     every = {name: at for at, name in enumerate(sorted({name for _, _, items, _ in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
-    return [Tried(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
+    return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
 
 
 def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers: Answers, request: Request) -> Floats:
-    """The logarithms of the probabilities of the exact answers at a temperature."""
     T = request.T
     if T == 1:
-        return np.minimum(-answers.nats_I, 0.0)  # sums of single precision may round to more than 0
+        return np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0
     curves = loss_curves(connection, run.run_id, group.n_documents)
     if curves is None:
         raise RbpxError(
@@ -94,12 +93,12 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     return np.minimum(0.0, -loss_at(1 / T, of_I, curves.beta_J))
 
 
-def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]:
-    """What is known of one run, by kind.
+def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Record]:
+    """Yields the results of one run, told apart by `kind`.
 
-    A `pass` is pass@k with its interval over items and their samples; its standard error over these very items, whose
-    samples alone are drawn anew, None where p is known; and both slopes about k. A `forecast` is pass@k at k beyond the
-    samples, by each way; a `bound` is what ranks say at each k, of which there is none of imported counts.
+    `pass`: pass@k with its interval over items; its standard error over samples with the items held fixed, None where p
+    is known; and both local slopes at k. `exponent`: see `_exponents`. `forecast`: pass@k at k beyond the samples, by
+    each way. `bound`: the bounds that ranks set at each k; imported counts have none.
     """
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None
@@ -127,11 +126,11 @@ def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]
         yield from ({"kind": "bound", **about, **bound} for bound in bounds)
 
 
-def _exponents(read: Tried, tails: Mapping[Shape, Tail], request: Request) -> Iterator[Record]:
-    """The exponents: of -ln pass@k by least squares over all k that were measured, then of the left tail of p.
+def _exponents(read: RunItems, tails: Mapping[Shape, Tail], request: Request) -> Iterator[Record]:
+    """Yields exponents: of -ln pass@k by least squares over all measured k, and of the left tail of p.
 
-    Each has the k that it speaks of, `k_to` None for a limit; `b`, the other constant of its distribution; the AIC of
-    beta and Kumaraswamy, which may be compared; the p of its goodness of fit; and every status that holds.
+    Each row has the range of k where it applies (`k_to` None for a limit), the second constant `b` of its distribution,
+    the AIC (beta and Kumaraswamy are comparable), the goodness-of-fit p value and all statuses that hold.
     """
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)
@@ -162,12 +161,12 @@ def _exponents(read: Tried, tails: Mapping[Shape, Tail], request: Request) -> It
 
 
 def has_law(group: Group, runs: Collection[Run]) -> bool:
-    """Whether runs lie at two places or more, and size alone tells them apart where laws are in size."""
+    """Whether the runs lie at two places or more, and size alone tells them apart where laws are in size."""
     return len({run.x for run in runs}) > 1 and not (group.axis is Axis.S and group.has_trainings)
 
 
-def laws(group: Group, read: Sequence[Tried], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
-    """The laws of -ln pass@k at the k that all runs have, and of the exponents, where there are two places or more."""
+def laws(group: Group, read: Sequence[RunItems], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
+    """Yields the laws of -ln pass@k, at each k that all runs share, and of the tail exponents."""
     runs = tuple(each.run for each in read)
     if not has_law(group, runs):
         return
@@ -183,20 +182,19 @@ def laws(group: Group, read: Sequence[Tried], of_runs: Sequence[Sequence[Record]
         yield doubted(group, fit_points(Points(f"tail_{how}", None, runs, a_N, None, doubt), Method.ols))
 
 
-def _n_items(read: Sequence[Tried]) -> int:
-    """How many items there are."""
+def _n_items(read: Sequence[RunItems]) -> int:
     return len({name for each in read for name in each.items.names})
 
 
-def _neg_ln(read: Sequence[Tried], hits: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """-ln of the mean over items at each k and run, [K, N] and under each resample [K, B, N], of hits [I, K]."""
+def _neg_ln(read: Sequence[RunItems], hits: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """-ln of the mean over items of hits [I, K] of each run: [K, N], and of each replicate [K, B, N]."""
     y_NK = np.stack([neg_ln(of.mean(axis=0)) for of in hits])
     y_NBK = np.stack([neg_ln(each.drawn(of)) for each, of in zip(read, hits, strict=True)])
     return y_NK.T, np.moveaxis(y_NBK, 0, -1).swapaxes(0, 1)
 
 
-def exchanges(group: Group, read: Sequence[Tried]) -> Iterator[tuple[int, Record]]:
-    """What ten attempts, and a rank of ten in place of one, are worth in size, by the place of each run with a law."""
+def exchanges(group: Group, read: Sequence[RunItems]) -> Iterator[tuple[int, Record]]:
+    """Yields what ten attempts, and ranks up to ten, are worth in size, by the place of each run."""
     ks, runs = [1, STEP], tuple(each.run for each in read)
     ranked = [exact_matches(each.answers, ks) for each in read if each.answers is not None]
     for of, hits in (("attempts", [each.items.passes(ks) for each in read]), ("ranks", ranked)):

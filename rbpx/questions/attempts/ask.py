@@ -1,4 +1,4 @@
-"""Answers how often attempts at items succeed: pass@k, exponents, forecasts, laws, bounds, what attempts are worth."""
+"""Answers `attempts` with tables, sentences and figures: pass@k, exponents, forecasts, laws, bounds and exchanges."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ from rbpx.display.vocabulary import UNKNOWN, law_title, number, rough, short, si
 from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP
 from rbpx.laws.names import Axis
-from rbpx.questions.attempts.analysis import DISCRETE, exchanges, laws, rows_of_run, tried
+from rbpx.questions.attempts.analysis import DISCRETE, exchanges, items_of_runs, laws, rows_of_run
 from rbpx.questions.attempts.figures import figures
 from rbpx.questions.attempts.forecasts import LINE, hide
 from rbpx.questions.attempts.passing import Counted
@@ -41,12 +41,12 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Look at the items of each group that has any."""
+    """Returns a result for each group that has items."""
     return [found for group in groups for found in _of_group(connection, group, request)]
 
 
 def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Result]:
-    read = tried(connection, group, request)
+    read = items_of_runs(connection, group, request)
     if not read:
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
@@ -145,9 +145,10 @@ BOUNDS: Final = View[Record](
 
 
 def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[Table]:
-    """The tables of one group; those of what it has none of are left out, but for the first two.
+    """Yields the tables of one group that have rows, and always the first two.
 
-    A terminal shows pass@k at the first k and the last, or at all that were asked for, which beta may foretell.
+    A terminal shows pass@k at the first and the last k, or at every k of the request, including those predicted by
+    beta.
     """
     axis, asked = group.axis.value, request.k.listed()
     ends = [row["k"] for row in rows if row["kind"] == "pass"]
@@ -167,7 +168,6 @@ def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
-    """What the largest model solves, what it would in more attempts, and how failures fall beyond."""
     last = [row for row in rows if row["kind"] == "pass"][-1]
     own = [row for row in rows if row.get("size") == last["size"]]
     first, *_ = (row for row in own if row["kind"] == "pass")
@@ -192,7 +192,6 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
 
 
 def _share(row: Record, level: str = "") -> str:
-    """Pass@k with its interval."""
     return _probability(row["passes"]) + ("" if row["passes_lo"] is None else f" ({level}{_ends(row, 'passes')})")
 
 

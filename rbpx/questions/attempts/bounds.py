@@ -1,10 +1,10 @@
-"""What ranks say of attempts: exact match at k, and between which bounds pass@k of k samples lies.
+"""Bounds pass@k from ranks, and computes exact match at k.
 
-Pessimistic rank r of a token means that r tokens are at least as likely, so p <= 1/r. A target whose tokens are not all
-among the k likeliest has a token with p <= 1/(k + 1), and no chance above that: k attempts hit it with probability at
-most u = 1 - (k/(k + 1))^k. So pass@k <= u + (1 - u) E_k, E_k the share of exact matches at k (RBP_k for single tokens),
-whatever the model. From below only rank 1 binds: the likeliest of V tokens has p >= 1/V, a target of n of them V^-n, so
-pass@k is at least the mean over such items of 1 - (1 - V^-n)^k. docs/explanation/attempts.md derives both.
+A token of pessimistic rank r has at least r tokens as likely as itself, so p <= 1/r. If a target has a token outside
+the k likeliest, its p <= 1/(k + 1), and k attempts hit it with probability at most u = 1 - (k/(k + 1))^k. So pass@k <=
+u + (1 - u) E_k for any model, with E_k the share of exact matches at k (RBP_k for single tokens). Only rank 1 gives a
+lower bound: the likeliest of V tokens has p >= 1/V, so pass@k is at least the mean of 1 - (1 - V^-n)^k over items whose
+n tokens all have rank 1. docs/explanation/attempts.md derives both.
 
 Shapes: I items, K numbers of attempts.
 """
@@ -27,25 +27,25 @@ def exact_matches(answers: Answers, ks: Sequence[int]) -> Floats:
 
 
 def missed_at_most(k: int) -> float:
-    """U = 1 - (k/(k + 1))^k, below 1 - 1/e: how often k attempts hit what has a chance of 1/(k + 1)."""
+    """Returns u = 1 - (k/(k + 1))^k < 1 - 1/e, the chance that k attempts hit what has p = 1/(k + 1)."""
     return float(-np.expm1(-k * np.log1p(1 / k)))
 
 
 def rank_bounds(
     answers: Answers, items: Items, ks: Sequence[int], vocab_size: int | None, ties: Ties
 ) -> Iterator[Record]:
-    """What ranks say of pass@k at each k.
+    """Yields pass@k with its bounds at each k.
 
-    `passes` is pass@k; `exact_match` the share of items whose tokens all have a rank of at most k, RBP_k where targets
-    are single tokens; `lower` and `upper` what it lies between, None under a tie rule for which no bound holds;
-    `likely` the share of items with p > 1/(k + 1), which are exact matches all.
+    `passes` is pass@k; `exact_match` the share of items whose tokens all have a rank of at most k; `lower` and `upper`
+    the bounds of pass@k, None unless ties are pessimistic; `likely` the share of items with p > 1/(k + 1), which are
+    all exact matches.
 
     Args:
-        answers: with ranks.
-        items: the probabilities of the same items.
-        ks: attempts, and ranks of a hit.
-        vocab_size: V; None where it is not known.
-        ties: of the ranks; bounds hold for pessimistic ones.
+        answers: of the items, with ranks.
+        items: their probabilities.
+        ks: attempts, and the highest rank of a hit.
+        vocab_size: V.
+        ties: rule of the ranks.
     """
     first_I, p_I = exact_matches(answers, [1])[:, 0], items.passes([1])[:, 0]
     n_I = np.array([len(ranks) for ranks in answers.ranks])

@@ -1,6 +1,6 @@
-"""The left tail of the chance p without a form: a discretised distribution by maximum likelihood, and its slope.
+"""Estimates the exponent of the left tail of p without assuming a distribution, by maximum likelihood on a grid.
 
-Shapes: I items, G values of p, B resamples of the items.
+Shapes: I items, G values of p, B bootstrap replicates over items.
 """
 
 import math
@@ -15,8 +15,8 @@ from rbpx.laws.numeric import Floats
 from rbpx.questions.attempts.passing import Counted, Items
 
 _A_DECADE: Final = 8  # values of p
-_DECADES: Final = 2.0  # of p above 1 / n that the slope is of
-_LARGEST_P: Final = 0.1  # at most up to here
+_DECADES: Final = 2.0  # of p above 1 / n, over which the slope is taken
+_LARGEST_P: Final = 0.1  # upper limit of p*
 _ROUNDING: Final = 1e-9
 _ROUNDS: Final = 300
 _ROUNDS_AGAIN: Final = 60
@@ -24,17 +24,13 @@ _REPLICATES: Final = 200
 
 
 def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Estimate, tuple[float, float]]:
-    """The exponent a of Pr(P <= p) ~ p^a, with its interval over items, and the p between which it is seen.
+    """Returns the exponent a of Pr(P <= p) ~ p^a with its interval over items, and the range of p that it rests on.
 
-    The masses of p at 0 and at eight values a decade are found by expectation maximisation, where p is known they are
-    shares of items. Below 1 / n, n the samples, nothing tells values of p apart, so masses there are censored:
-    a = m / (sum m_j ln(p* / p_j) + m_0 ln(n p*)), m = sum m_j the mass from 1 / n to p*, m_0 that below (Hill's
-    estimator of a censored tail). p* is two decades above 1 / n, but at most 0.1; nothing is said where less than a
-    decade is left, nor where no item lies there.
-
-    Args:
-        items: of one model.
-        weights_BI: how often each item is drawn in each resample.
+    The masses at p = 0 and at eight values of p a decade come from expectation maximisation; where p is known they are
+    shares of items. Values of p below 1 / n, n the samples, cannot be told apart, so these masses are censored (Hill's
+    estimator for a censored tail): a = m / (sum m_j ln(p* / p_j) + m_0 ln(n p*)), with m = sum m_j the mass from 1 / n
+    to p*, and m_0 that below. p* is two decades above 1 / n, at most 0.1. There is no estimate if less than a decade is
+    left or no item lies there.
     """
     least = 1 / items.most
     n_cells = min(round(_A_DECADE * _DECADES), math.floor(_A_DECADE * math.log10(_LARGEST_P / least) + _ROUNDING))
@@ -43,7 +39,7 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
         return NO_ESTIMATE, (least, top)
     all_BG, drawn_BG = np.ones((1, len(items.names))), weights_BI.astype(np.float64)
     if isinstance(items, Counted):
-        # Cells of a decade's eighth, on whose edges 1 / n and p* lie, each with its mass in its middle.
+        # Cells of an eighth of a decade, with 1 / n and p* on their edges and the mass of each in its middle.
         cells = np.arange(-round(_A_DECADE * _DECADES), math.ceil(-_A_DECADE * math.log10(least)))
         p_G = np.concatenate([[0.0], np.minimum(least * 10 ** ((cells + 0.5) / _A_DECADE), 1.0), [1.0]])
         right_I1, tried_I1 = items.right_I[:, None], items.tried_I[:, None]
@@ -55,7 +51,7 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
         p_G = np.exp(items.ln_p_I)
     is_in_G = (p_G >= least) & (p_G < top)
     far_G = np.log(top / np.clip(p_G, least, top))
-    if not (all_BG @ is_in_G)[0] > _ROUNDING:  # no item lies there, but for a mass that vanishes with the rounds
+    if not (all_BG @ is_in_G)[0] > _ROUNDING:  # a mass that vanishes with the iterations does not count
         return NO_ESTIMATE, (least, top)
     with np.errstate(divide="ignore", invalid="ignore"):
         value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (all_BG, drawn_BG))
@@ -63,11 +59,11 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
 
 
 def _masses(likelihood_IG: Floats, weights_BI: Floats, start: Floats, rounds: int) -> Floats:
-    """The masses that make the items likeliest, [B, G]."""
+    """Maximum-likelihood masses, [B, G]."""
     m_BG = np.broadcast_to(start / start.sum(axis=1, keepdims=True), (len(weights_BI), likelihood_IG.shape[1]))
     n_B1 = weights_BI.sum(axis=1, keepdims=True)
     for _ in range(rounds):
-        # An item that a resample lacks may have no mass left under it.
+        # An item that a replicate does not draw may have no mass left.
         shares_BI = np.divide(weights_BI, m_BG @ likelihood_IG.T, out=np.zeros_like(weights_BI), where=weights_BI > 0)
         m_BG = m_BG * (shares_BI @ likelihood_IG) / n_B1
     return np.asarray(m_BG)

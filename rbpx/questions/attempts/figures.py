@@ -1,4 +1,4 @@
-"""Draws attempts: -ln pass@k against k, with what beta foretells."""
+"""Draws -ln pass@k against k, with the predictions of the beta fit."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -27,14 +27,14 @@ from rbpx.runs.origin import spelled
 from rbpx.store.store import Record
 
 _POINTS: Final = 16  # of a curve
-_SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # of items below those that are drawn alone
+_SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # shares of items that lie below the items drawn individually
 CURVES: Final = View[Record](
     "passes", text("size", "size"), whole("k", "k"), decimal("−ln pass@k", "neg_ln_pass")
 )  # fmt: skip
 
 
 def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undrawn]:
-    """Draw the items of each run, by its size."""
+    """Yields the figure of each group's runs, by size."""
     title, rows, foretold = "−ln pass@k against k", list[Record](), list[Record]()
     chosen = spread([*items], MOST_SERIES)
     for label in chosen:
@@ -68,13 +68,11 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
 
 
 def _falling(ks: Sequence[int], y_K: Iterable[float], least: float = 0.0, **names: str) -> list[Record]:
-    """The points of a curve that lie on a logarithmic axis, above its least."""
     known = [(k, float(y)) for k, y in zip(ks, y_K, strict=True) if 0 < y < np.inf and y >= least]
     return [{**names, "k": k, "neg_ln_pass": y} for k, y in known]
 
 
 def _of_items(of: Items, least: float) -> Iterator[Mark]:
-    """A few items of one run, as far down as the curves of all go."""
     ks = spread(grid_to(of.most), 3 * _POINTS)
     passes_IK = of.passes(ks)
     order = np.argsort(passes_IK[:, 0])

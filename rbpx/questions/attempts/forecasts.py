@@ -1,4 +1,4 @@
-"""What pass@k of these items is to be at more attempts than were made, and how such forecasts did with samples hidden.
+"""Predicts pass@k at more attempts than were made, and backtests such predictions on hidden samples.
 
 Shapes: I items.
 """
@@ -20,23 +20,18 @@ from rbpx.store.store import Record
 LINE: Final = "least_squares"
 FARTHER: Final = 100  # times the samples
 WAYS: Final = (LINE, *(shape.value for shape in Shape))
-_FEWEST_LEFT: Final = 10  # samples of an item that may be left
+_FEWEST_LEFT: Final = 10  # samples per item that hiding must leave
 _HIDINGS: Final = 5
 _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 
 
 def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
-    """Foretell pass@k of these items; its interval allows for what their counts leave open and for the constants.
+    """Predicts pass@k of these items; the interval covers the uncertainty of their counts and of the fitted constants.
 
-    Given a distribution of p, each item has a chance of its own given its counts: E (1-p)^k over that posterior is what
-    it fails. Least squares draws the line of ln(-ln pass@k) on ln k further, without an interval.
+    Given a distribution of p, an item fails with probability E (1 - p)^k under its posterior given its counts. Least
+    squares extrapolates the line of ln(-ln pass@k) on ln k, without an interval.
 
-    Args:
-        way: one of `WAYS`.
-        items: as far as they were tried.
-        k: attempts.
-        tail: of that shape, where it was fitted.
-        is_measured: whether the interval is that of k attempts at each item, which scatter too, not of their mean.
+    With `is_measured` the interval is for k actual attempts at each item, which scatter, rather than their mean.
     """
     if way == LINE:
         grid = grid_to(items.most)
@@ -61,14 +56,14 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
 
 
 def hide(models: Sequence[Counted], seed: int) -> list[Record]:
-    """Foretell pass@n of each model from a hundredth of its n samples, drawn five times; how each way did.
+    """Backtests each way: predicts pass@n of each model from a hundredth of its n samples, drawn five times.
 
-    `n_samples` are the fewest that were left, `error` is the mean over models and draws of |predicted / measured - 1|
-    of -ln pass@k, `bias` that of predicted / measured - 1, and `inside` the share of the intervals that hold what was
-    measured, None of least squares.
+    `n_samples` are the fewest samples left, `error` is the mean over models and draws of |predicted / measured - 1| of
+    -ln pass@k, `bias` the mean of predicted / measured - 1, and `inside` the share of intervals that contain the
+    measured value, None for least squares.
 
-    Models on the same items are one cluster: what makes items hard makes them hard for all, so they are fewer than they
-    look, and nothing here says how far errors on other items would differ.
+    Models on the same items form one cluster, since an item is hard for all of them; the errors on other items may
+    differ.
     """
     left = [(items, items.most // FARTHER) for items in models if items.most // FARTHER >= _FEWEST_LEFT]
     rows = list[Record]()

@@ -1,6 +1,6 @@
-"""Tests whether a fitted distribution of the chance p is that of the items, by drawing items from it.
+"""Tests the goodness of fit of a distribution of p.
 
-Shapes: I items, D drawings of them, T thresholds, M cells between some of these.
+Shapes: I items, D replicates, T thresholds, M cells between some of these.
 """
 
 from typing import Final
@@ -15,17 +15,17 @@ from rbpx.questions.attempts.passing import Counted, Items, Known
 from rbpx.questions.attempts.tails import Likelihood, Tail
 
 _FEWEST: Final = 20  # items of a test
-_CELL: Final = 8  # items that a cell is to hold
+_CELL: Final = 8  # items expected in a cell
 _CELLS: Final = (4, 12)  # the fewest and the most
 _THRESHOLDS: Final = 60
 _DRAWN: Final = 199
 
 
 def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
-    """How often items drawn from the fit lie as far from it as these, by chi squared over cells that it fills alike.
+    """Returns the p value of chi squared over equally probable cells, by a parametric bootstrap.
 
-    Constants are fitted again to each drawing, to first order. None below 20 items, where these were not tried equally
-    often, or where p = 0 or 1 fills nearly all cells.
+    The constants are refitted to each replicate, to first order. None below 20 items, where items were not tried
+    equally often, or where p = 0 or 1 fills nearly all cells.
     """
     n_items, likelihood, nodes = len(items.names), tail.likelihood, tail.likelihood.nodes
     if tail.theta is None or n_items < _FEWEST:
@@ -40,7 +40,7 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
     else:
         ends_T = nodes.ln_p_N[1:-1]
         steps_TN = np.tri(len(ends_T), len(nodes.ln_p_N), 1)
-        below_TN = (steps_TN + np.tri(len(ends_T), len(nodes.ln_p_N))) / 2  # as the trapezoid rule counts an end
+        below_TN = (steps_TN + np.tri(len(ends_T), len(nodes.ln_p_N))) / 2  # half of the end, as in the trapezoid rule
     ln_f_N, score_N2, _ = density(likelihood.shape, tail.theta, nodes.ln_p_N, nodes.ln_q_N)
     mass_N = np.exp(ln_f_N + nodes.ln_w_N)
     at = _cells(np.asarray(below_TN @ mass_N, np.float64), min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
@@ -59,7 +59,7 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
 
 
 def _cells(cdf_T: Floats, n_cells: int) -> list[int]:
-    """The thresholds between cells of about equal probability."""
+    """Thresholds between cells of about equal probability."""
     chosen, last = list[int](), 0.0
     for at, share in enumerate(cdf_T.tolist()):
         if share - last >= 1 / n_cells and 1 - share >= 0.5 / n_cells:
@@ -69,7 +69,7 @@ def _cells(cdf_T: Floats, n_cells: int) -> list[int]:
 
 
 def _drawn(items: Items, nodes: Nodes, mass_N: Floats, rng: np.random.Generator) -> Items:
-    """Drawings of as many items from the distribution, one after another."""
+    """Items of all replicates, one replicate after another."""
     n = _DRAWN * len(items.names)
     x_N = nodes.ln_p_N - nodes.ln_q_N
     x = np.interp(rng.random(n), np.cumsum(mass_N) - mass_N / 2, x_N)
@@ -81,7 +81,7 @@ def _drawn(items: Items, nodes: Nodes, mass_N: Floats, rng: np.random.Generator)
 
 
 def _counts(items: Items, ends_M: Floats, n_items: int) -> npt.NDArray[np.int64]:
-    """How many items of each drawing lie in each cell, [D, M]."""
+    """Number of items in each cell of each replicate, [D, M]."""
     values = items.right_I if isinstance(items, Counted) else items.ln_p_I
     cell_DI = np.searchsorted(ends_M, values, side="left").reshape(-1, n_items)
     return np.stack([np.count_nonzero(cell_DI == cell, axis=1) for cell in range(len(ends_M) + 1)], axis=1)

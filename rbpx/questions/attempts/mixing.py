@@ -1,9 +1,8 @@
-"""Distributions of the chance p over items: beta and Kumaraswamy, at nodes in p.
+"""Densities of the chance p over items, beta and Kumaraswamy, and quadrature nodes in p.
 
-Densities are those of x = ln(p / (1 - p)), smooth where that of p has poles: beta's is p^a (1 - p)^b / B(a, b),
-Kumaraswamy's a b p^a (1 - p^a)^(b - 1) (1 - p). Both are ~ p^(a - 1) dp near 0. Integrals over p are sums over nodes in
-x that lie close where counts are sharp and far apart in the tails, by the trapezoid rule, which is as good as exact for
-such functions.
+Densities are in x = ln(p / (1 - p)), where they are smooth: beta is p^a (1 - p)^b / B(a, b), Kumaraswamy a b p^a (1 -
+p^a)^(b - 1) (1 - p). Both are ~ p^(a - 1) dp near 0. Integrals over p use the trapezoid rule in x, with nodes that are
+dense where counts are sharp and sparse in the tails; its error is negligible for such functions.
 
 Shapes: N nodes or items; parameters are (ln a, ln b).
 """
@@ -19,15 +18,15 @@ from scipy.special import betaln
 
 from rbpx.laws.numeric import Floats
 
-_FAR: Final = 700.0  # of x, where p is the least that a float holds
-_WIDE: Final = 10.0  # |x| from which nodes lie ever further apart
+_FAR: Final = 700.0  # largest |x|, where p is the smallest float
+_WIDE: Final = 10.0  # |x| beyond which the distance between nodes grows
 _SHARPEST: Final = 10_000  # samples of the sharpest count that nodes resolve
 _STEP: Final = 5e-3  # of ln a and ln b, for derivatives
 _STEPS_OF_PEAK: Final = 0.8  # nodes for each standard deviation of the sharpest count
 
 
 class Shape(StrEnum):
-    """The distribution of p over items."""
+    """Distribution of p over the items."""
 
     beta = "beta"
     kumaraswamy = "kumaraswamy"
@@ -35,13 +34,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Points at which integrals over p are summed.
-
-    Attributes:
-        ln_p_N: ln p.
-        ln_q_N: ln (1 - p).
-        ln_w_N: logarithm of the width of each in x.
-    """
+    """Quadrature nodes: ln p, ln (1 - p), and ln of the width in x."""
 
     ln_p_N: Floats
     ln_q_N: Floats
@@ -49,7 +42,7 @@ class Nodes:
 
 
 def nodes_for(n_samples: int) -> Nodes:
-    """Nodes for items that were tried so often, or as `condensed`: likelihoods are as narrow in x as 2 / sqrt(n)."""
+    """Returns nodes for counts of n samples, whose likelihoods are as narrow as 2 / sqrt(n) in x."""
     step = min(0.2, 2 / math.sqrt(min(n_samples, _SHARPEST)) / _STEPS_OF_PEAK)
     far = math.asinh(_FAR / _WIDE)
     t_N = np.linspace(-far, far, 2 * math.ceil(far * _WIDE / step) + 1)
@@ -59,15 +52,15 @@ def nodes_for(n_samples: int) -> Nodes:
 
 
 def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
-    """Counts with the same shares, of so few attempts that nodes resolve their likelihoods; up to 10,000 the same.
+    """Returns counts with the same shares but few enough attempts for the nodes; up to 10,000 attempts are unchanged.
 
-    Nodes for a million attempts would be ten times as many, and a density of p is smooth over a hundredth in x: where a
-    count is sharper than that, its place matters and its width does not.
+    A million attempts would take ten times as many nodes. A density of p is smooth over 0.01 in x, so only the position
+    of a sharper likelihood matters, not its width.
     """
     wrong_U = tried_U - right_U
-    with np.errstate(divide="ignore"):  # of none right or none wrong, whose likelihood is a slope without a peak
+    with np.errstate(divide="ignore"):  # without a right or a wrong attempt the likelihood has no peak
         x_U = np.log(right_U) - np.log(wrong_U)
-    resolved_U = _SHARPEST / 4 / (1 + (x_U / _WIDE) ** 2)  # information of a count, as nodes lie further apart
+    resolved_U = _SHARPEST / 4 / (1 + (x_U / _WIDE) ** 2)  # information of a count that the nodes resolve at x
     information_U = right_U * wrong_U / tried_U
     is_sharp_U = information_U > resolved_U
     times_U = np.where(is_sharp_U, resolved_U / np.where(is_sharp_U, information_U, 1.0), 1.0)
@@ -75,9 +68,9 @@ def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
 
 
 def density(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
-    """The logarithm of the density in x at p given by ln p and ln (1 - p); its score [N, 2] and its Hessian [N, 2, 2].
+    """Returns ln of the density in x at given ln p and ln (1 - p), its score [N, 2] and its Hessian [N, 2, 2].
 
-    Derivatives are central differences, of two steps, so that their errors are of the fourth order (Richardson).
+    Derivatives are central differences at two step sizes, combined to fourth order (Richardson).
     """
     fine, coarse = (_differences(shape, theta, ln_p_N, ln_q_N, step) for step in (_STEP, 2 * _STEP))
     ln_f_N, score_N2, hessian_N4 = ((4 * each - other) / 3 for each, other in zip(fine, coarse, strict=True))
@@ -100,7 +93,7 @@ def _beta(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
 
 def _kumaraswamy(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
     power_N = np.exp(a * ln_p_N)
-    left_N = -np.expm1(a * ln_p_N)  # 1 - p^a, which is a (1 - p) where it is nothing to a float
+    left_N = -np.expm1(a * ln_p_N)  # 1 - p^a, which is a (1 - p) where this underflows
     near_N = np.where(left_N > 0, np.log(left_N, where=left_N > 0, out=np.zeros_like(left_N)), math.log(a) + ln_q_N)
     ln_left_N = np.where(power_N < 0.5, np.log1p(-np.minimum(power_N, 0.5)), near_N)
     return np.asarray(math.log(a) + math.log(b) + a * ln_p_N + (b - 1) * ln_left_N + ln_q_N)

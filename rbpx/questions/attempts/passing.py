@@ -1,6 +1,6 @@
-"""Items, by counts of attempts or by probabilities, and pass@k: each item's, the mean, its noise and its slopes.
+"""Computes pass@k of items given by counts or by probabilities: each item's, its sampling error and its slopes in k.
 
-Shapes: I items, K numbers of attempts, B resamples of the items.
+Shapes: I items, K numbers of attempts, B bootstrap replicates over items.
 """
 
 import math
@@ -15,21 +15,15 @@ from scipy.special import gammaln
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.store.store import Record
 
-GRID: Final = 50  # numbers of attempts of a least-squares fit, before doubles are left out (arXiv 2502.17578)
+GRID: Final = 50  # values of k of a least-squares fit, before duplicates are dropped (arXiv 2502.17578)
 _HALF_DECADE: Final = math.sqrt(10)
-_DRAWN_APART: Final = 10**9  # samples
+_DRAWN_APART: Final = 10**9  # NumPy's limit for the hypergeometric
 _ROUNDS: Final = 1e6  # samples above which differences of ln n! lose digits
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Items that were tried.
-
-    Attributes:
-        names: of the items.
-        right_I: attempts that were right.
-        tried_I: all attempts.
-    """
+    """Items with counts of correct and of all attempts."""
 
     names: tuple[str, ...]
     right_I: npt.NDArray[np.int64]
@@ -37,52 +31,49 @@ class Counted:
 
     @property
     def most(self) -> int:
-        """The largest k of which pass@k is measured: the attempts at every item."""
+        """Largest k at which pass@k is measured: the fewest attempts at an item."""
         return int(self.tried_I.min())
 
     def passes(self, k_K: Sequence[int]) -> Floats:
-        """Pass@k of each item, 1 - C(n - c, k) / C(n, k), [I, K]; k up to `most`."""
+        """Pass@k of each item, 1 - C(n - c, k) / C(n, k), [I, K], for k up to `most`."""
         n, right, k = self.tried_I[:, None], self.right_I[:, None], np.asarray(k_K)[None]
         wrong, left = n - right, gammaln(np.maximum(n - k, 0) + 1.0)
         ln_fails = gammaln(wrong + 1.0) - gammaln(np.maximum(wrong - k, 0) + 1.0) - gammaln(n + 1.0) + left
-        # Of very many, the mean of ln(1 - c / (n - i)) over i < k, at its middle; c and k may change places.
+        # For large n: ln(1 - c / (n - i)) at the middle of i < k stands for its mean; c and k are interchangeable.
         few, many = np.minimum(right, k), np.maximum(right, k)
-        with np.errstate(divide="ignore", invalid="ignore"):  # k above the wrong ones, which pass
+        with np.errstate(divide="ignore", invalid="ignore"):  # k above the number of wrong attempts, which passes
             ln_fails = np.where(n > _ROUNDS, few * np.log1p(-many / (n - (few - 1) / 2)), ln_fails)
         return np.where(k > wrong, 1.0, -np.expm1(np.where(right == 0, 0.0, ln_fails)))
 
     def stderr_of_samples(self, k_K: Sequence[int]) -> Floats:
-        """Standard error of pass@k of these very items, if each were tried again, [K]; NaN at k = n.
+        """Standard error of pass@k over new samples of these very items, [K]; NaN at k = n.
 
-        The jackknife over the samples of each item: without a right one its pass@k is that of n - 1 and c - 1, without
-        a wrong one that of n - 1 and c.
+        Jackknife over the samples of each item: without a correct sample its pass@k is that of (n - 1, c - 1), without
+        a wrong one that of (n - 1, c).
         """
         n, c, k = (np.asarray(each, np.float64) for each in (self.tried_I[:, None], self.right_I[:, None], [k_K]))
         fails = 1 - self.passes(k_K)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # c w / n times the square of the difference, which is fails n k / ((n - k) w), w the wrong ones
+            # c w / n times the squared difference, which is fails n k / ((n - k) w), with w wrong attempts
             squares = np.where(fails > 0, c * n * (k * fails / (n - k)) ** 2 / (n - c), 0.0)
         variance_K = ((n - 1) / n * squares).sum(axis=0) / len(self.names) ** 2
         return np.where(np.asarray(k_K) < self.most, np.sqrt(variance_K), math.nan)
 
     def hidden(self, m: int, seed: int) -> "Counted":
-        """The same items with m of their samples, drawn without replacement."""
+        """Returns the same items with m of their samples, drawn without replacement."""
         rng, wrong_I = np.random.default_rng(seed), self.tried_I - self.right_I
         if self.tried_I.max() < _DRAWN_APART:
             right_I = rng.hypergeometric(self.right_I, wrong_I, m)
-        else:  # NumPy draws from fewer without replacement; a hundredth of so many is as good as drawn with it
+        else:  # NumPy's limit; at a hundredth of the samples, draws with replacement are as good
             right_I = np.minimum(rng.binomial(m, self.right_I / self.tried_I), self.right_I)
         return Counted(self.names, right_I, np.full(len(right_I), m))
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Items whose probability is known.
+    """Items whose probability p that an attempt is right is known.
 
-    Attributes:
-        names: of the items.
-        ln_p_I: logarithm of the probability that an attempt is right.
-        most: the largest k of a least-squares fit; pass@k is known for any other too.
+    `most` is the largest k of a least-squares fit; pass@k is known beyond it too.
     """
 
     names: tuple[str, ...]
@@ -100,18 +91,14 @@ Items = Counted | Known
 
 
 def grid_to(most: int) -> list[int]:
-    """Up to 50 log-spaced numbers of attempts from 1, truncated to whole numbers, each once."""
+    """Returns up to 50 distinct log-spaced numbers of attempts from 1, truncated to integers."""
     return [int(k) for k in np.unique(np.geomspace(1, most, GRID).astype(np.int64))]
 
 
 def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
-    """The exponent of -ln pass@k = C k^-alpha by least squares of logarithms; NaN where pass@k is 0 or 1 at some k.
+    """Returns alpha of -ln pass@k = C k^-alpha by least squares in logarithms, for pass@k [K] or [B, K].
 
-    NaN too at a single k, as of items that were tried once.
-
-    Args:
-        k_K: numbers of attempts.
-        passes_K: pass@k, [K] or [B, K].
+    NaN where pass@k is 0 or 1 at some k, and for a single k.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ln_y = np.log(neg_ln(passes_K))
@@ -120,9 +107,9 @@ def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
 
 
 def slopes_at(items: Items, k: int) -> Record:
-    """Local exponents -d ln y / d ln k from k / sqrt(10) to k sqrt(10), as far as there are samples; None without any.
+    """Local exponents -d ln y / d ln k from k / sqrt(10) to k sqrt(10), or up to the samples; None if undefined.
 
-    `slope_neg_ln` is that of -ln pass@k, `slope_failures` that of 1 - pass@k, which tends to that of the tail.
+    `slope_neg_ln` is of -ln pass@k; `slope_failures` is of 1 - pass@k, and tends to the exponent of the tail.
     """
     lo, hi = max(1, round(k / _HALF_DECADE)), round(k * _HALF_DECADE)
     hi = min(hi, items.most) if isinstance(items, Counted) else hi

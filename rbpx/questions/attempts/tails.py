@@ -1,10 +1,9 @@
-"""Fits distributions of the chance p to items by maximum likelihood; their left tails are the exponents of attempts.
+"""Fits distributions of p to items by maximum likelihood; the exponents of their left tails are those of attempts.
 
-Counts are binomial given p, which is integrated over nodes; where p is known it is the datum itself. Intervals are over
-items: each item moves the constants by -H^-1 s, s its score and H the Hessian of all (the sandwich), and shifts of
-other drawings of items follow.
+Counts are binomial given p, integrated over nodes; a known p is the datum itself. Intervals are over items by the
+sandwich: item i has the influence -H^-1 s_i on the constants, s_i its score and H the Hessian of all items.
 
-Source: arXiv 2502.17578. Shapes: I items, U different ones, N nodes.
+Source: arXiv 2502.17578. Shapes: I items, U distinct items, N nodes.
 """
 
 import math
@@ -21,21 +20,21 @@ from rbpx.questions.attempts.mixing import Shape, condensed, density, nodes_for
 from rbpx.questions.attempts.passing import Counted, Items
 
 _LARGEST: Final = 60.0  # |ln a| and |ln b| of a search
-_ALIKE: Final = 1e4  # a from which p is the same at every item, as far as any number of samples tells
-_CERTAIN: Final = 2.0**-24  # 1 - p that single precision does not tell from 0
-_CHUNK: Final = 4_000_000  # numbers of an array of items by nodes
+_ALIKE: Final = 1e4  # a from which p is in effect the same at every item
+_CERTAIN: Final = 2.0**-24  # 1 - p that single precision cannot tell from 0
+_CHUNK: Final = 4_000_000  # elements of an array of items by nodes
 
 
 class Likelihood:
-    """ln L of a distribution over items.
+    """Log-likelihood of a distribution of p over items.
 
     Attributes:
-        of_I: which of the different items each is.
-        weight_U: how many are as each of these.
-        ln_p_U: logarithms of the known chances below 1, the first of the different items.
-        ln_UN: of the others, ln of the likelihood at each node and of its width; of a chance that is 1 to single
-            precision, that of the width alone where p is no less.
-        lost_U: what condensing counts takes from ln L where all p are as likely.
+        of_I: index of each item among the distinct ones.
+        weight_U: number of items equal to each.
+        ln_p_U: ln p of known chances below 1, which are the first of the distinct items.
+        ln_UN: for the other items, ln of likelihood times width at each node; a known chance that is 1 in single
+            precision has the width alone, at the nodes with p no smaller.
+        lost_U: correction of ln L for condensing the counts, exact for a uniform p.
     """
 
     def __init__(self, shape: Shape, items: Items) -> None:
@@ -58,7 +57,7 @@ class Likelihood:
             self.ln_UN = np.repeat(above_N[None], len(ln_p_U) - len(self.ln_p_U), axis=0)
 
     def at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """Ln L, scores [U, 2] and Hessians [U, 2, 2] of different items."""
+        """Ln L, scores [U, 2] and Hessians [U, 2, 2] of the distinct items."""
         known = density(self.shape, theta, self.ln_p_U, np.log(-np.expm1(self.ln_p_U)))
         ln_f_N, s_N2, hessian_N22 = density(self.shape, theta, self.nodes.ln_p_N, self.nodes.ln_q_N)
         squares_N22 = hessian_N22 + s_N2[:, :, None] * s_N2[:, None]
@@ -68,7 +67,7 @@ class Likelihood:
         return ln_U, score_U2, hessian_U22
 
     def total(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Value, gradient and Hessian of all items."""
+        """Ln L, gradient and Hessian summed over all items."""
         ln_U, score_U2, hessian_U22 = self.at(theta)
         w = self.weight_U
         return float(w @ ln_U), w @ score_U2, np.tensordot(w, hessian_U22, 1)
@@ -79,7 +78,7 @@ class Likelihood:
         return np.asarray(self._means(ln_f_N, np.exp(k * self.nodes.ln_q_N)[:, None])[1][self.of_I, 0])
 
     def _means(self, ln_f_N: Floats, terms_NT: Floats) -> tuple[Floats, Floats]:
-        """Ln of the integral of likelihood times density, [U], and the means of terms under their product, [U, T]."""
+        """Ln of the integral of likelihood times density, [U], and the posterior means of terms, [U, T]."""
         ln_U, mean_UT = np.empty(len(self.ln_UN)), np.empty((len(self.ln_UN), terms_NT.shape[1]))
         size = max(1, _CHUNK // len(ln_f_N))
         for begin in range(0, len(ln_U), size):
@@ -95,15 +94,13 @@ class Likelihood:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """A distribution of p, fitted to items.
+    """A distribution of p fitted to items.
 
     Attributes:
-        likelihood: of these items under it.
         theta: (ln a, ln b); None where the search found no maximum.
-        aic: Akaike's criterion, without the binomial coefficients; of known p that of their logits.
-        influence_I2: what an item that counts for a little more changes in theta, over that little.
-        hessian_22: of ln L.
-        all_alike: whether the search found no maximum because one p for all items is likelier than any spread.
+        aic: Akaike's criterion, without the binomial coefficients; for known p, of their logits.
+        influence_I2: influence of each item on theta, the derivative by the weight of the item.
+        all_alike: whether there is no maximum because a single p for all items is likelier than any spread.
     """
 
     likelihood: Likelihood
@@ -115,12 +112,12 @@ class Tail:
 
     @property
     def a(self) -> Estimate:
-        """The exponent of the tail, with its interval over items."""
+        """Exponent of the tail, with its interval over items."""
         return self._constant(0)
 
     @property
     def b(self) -> Estimate:
-        """The other constant; beta's tail is reached at k far above it."""
+        """The other constant; pass@k reaches the tail of a beta at k far above it."""
         return self._constant(1)
 
     def _constant(self, at: int) -> Estimate:
@@ -131,7 +128,7 @@ class Tail:
 
     @property
     def covariance_22(self) -> Floats:
-        """Of theta, over items."""
+        """Covariance of theta over items."""
         n = len(self.influence_I2)
         return np.asarray(self.influence_I2.T @ self.influence_I2 * n / max(n - 1, 1))
 
@@ -141,7 +138,7 @@ def _is_allowed(theta: Floats) -> bool:
 
 
 def fit_tail(shape: Shape, items: Items) -> Tail:
-    """The distribution of p over the items of one model by maximum likelihood."""
+    """Fits the distribution of p over the items of one model by maximum likelihood."""
     likelihood = Likelihood(shape, items)
     mean = float(items.passes([1]).mean())
     if not 0 < mean < 1:

@@ -1,11 +1,10 @@
-"""Compares stored tokens with the same tokens measured again, for the audit of precision.
+"""Compares stored tokens with the same tokens measured again: in float32 by rbpx, or by their own engine.
 
-That is in float32 by rbpx, or in another order by the engine that measured them.
+Both measurements give RBP_k, cross-entropy and the exponents of their laws over the same documents, resampled together.
+A token moves if its rank under the tie rule changes; it changes if the number of greater or of equal logits does, which
+may leave its rank alone.
 
-Both sides give RBP_k, cross-entropy and the exponents of their laws over the same documents, which are resampled
-together. A token moves if its rank under the tie rule changes. It changes if the number of greater or of equal logits
-does, which may happen without a move.
-Shapes: B resamples, D documents measured again.
+Shapes: B bootstrap replicates, D documents measured again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,28 +29,23 @@ LAWS: Final = ("rbp", "cross_entropy")
 
 @dataclass(frozen=True)
 class Allowance:
-    """How far one measurement may be from another.
-
-    Attributes:
-        share: of the tokens that may change.
-        nats: how far a log-probability may move.
-    """
+    """How far two measurements may differ: the share of tokens that may change, and the largest logprob move, nats."""
 
     share: float
     nats: float
 
     def holds(self, moves: Record) -> bool:
-        """Whether a measurement moved no further."""
+        """Whether the moves of a measurement stay within it."""
         few = moves["n_changed"] <= self.share * moves["n_tokens"]
         return bool(few and moves["largest_logprob_move"] <= self.nats)
 
 
 ROUNDING: Final = Allowance(share=1e-3, nats=1e-4)
-"""How far two measurements in float32 may be from each other: 1 token in 1,000 may change, no logprob move by 1e-4."""
+"""Allowance between two float32 measurements: 1 token in 1,000 may change, and no logprob may move by 1e-4 nats."""
 
 Remeasured = tuple[pa.Table, Allowance | None]
-"""The ranks of a run beside those of the same tokens measured again (query `rank_pairs`), and for a run of another
-engine how far it may be from float32."""
+"""The ranks of a run joined with those of the same tokens measured again (query `rank_pairs`), and how far a run of
+another engine may be from float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +53,9 @@ class Audit:
     """The runs of a group that were measured again.
 
     Attributes:
-        group: the sizes that were measured again, as if the documents measured again were all of theirs.
-        n_stored: how many documents the stored runs have.
-        rows: kind `run` for each quantity of each run, `law` for each law through 3 sizes or more; none is stored.
+        group: the sizes measured again, with only the documents measured again.
+        n_stored: number of documents of the stored runs.
+        rows: kind `run` for each quantity of each run, `law` for each law through at least 3 sizes; none is stored.
     """
 
     group: Group
@@ -70,20 +64,19 @@ class Audit:
 
     @property
     def of_runs(self) -> list[Record]:
-        """A row for each run, that of its cross-entropy: what its tokens did is the same in all of its rows."""
+        """The cross-entropy row of each run; the moves of its tokens are the same in all of its rows."""
         return [row for row in self.rows if row["kind"] == "run" and row["k"] is None]
 
 
 def count_moves(pairs: pa.Table) -> Record:
-    """How the tokens of one run moved when they were measured again.
+    """Counts how the tokens of one run moved between the two measurements.
 
     Args:
         pairs: rank, rank_again, n_tokens, n_changed, largest_logprob_move (query `rank_pairs`), no rank missing.
 
     Returns:
-        n_tokens, that were compared; n_changed, whose number of greater or of equal logits differs; n_moved, whose rank
-        differs; the median_move of these, in ranks, and the largest_move, None where none moved; and the
-        largest_logprob_move of all, nats.
+        n_tokens compared; n_changed, whose number of greater or equal logits differs; n_moved, whose rank differs;
+        median_move and largest_move of these, in ranks, None where none moved; largest_logprob_move of all, nats.
     """
     rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)
@@ -99,7 +92,7 @@ def count_moves(pairs: pa.Table) -> Record:
 
 
 def crossed(pairs: pa.Table, k: int) -> Record:
-    """How many tokens were hits (rank at most k) and no longer are, and how many are hits only now."""
+    """Counts the tokens that are hits (rank at most k) before but not after, and after but not before."""
     rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
     lost, gained = (rank <= k) & (again > k), (rank > k) & (again <= k)
     return {"n_lost": int(n_tokens[lost].sum()), "n_gained": int(n_tokens[gained].sum())}
@@ -108,13 +101,13 @@ def crossed(pairs: pa.Table, k: int) -> Record:
 def analyse(
     measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: Request
 ) -> Audit:
-    """Compare the runs that were measured again, and the laws through them.
+    """Compares the runs that were measured again, in the order of their group, and the laws through them.
 
     Args:
-        measured: runs of the group, in its order.
-        group: the group as the store has it.
-        doc_ids: the documents that were measured again.
-        request: gives k, resamples, seed, and the engine where that was asked again.
+        measured: runs with their two measurements.
+        group: as in the store.
+        doc_ids: the documents measured again.
+        request: its engine, if any, measured again.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)
@@ -143,11 +136,10 @@ def analyse(
 
 
 def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, Shift], by_engine: bool) -> Iterator[Record]:
-    """How the tokens of a run moved, and each of its quantities.
+    """Yields how the tokens of a run moved, with each of its quantities.
 
-    `is_same` says whether another engine stays within its allowance, or what should agree up to rounding does: a
-    float32 run of rbpx, and an engine that is asked again. It is None for a run of rbpx in another dtype, which is not
-    expected to agree.
+    `is_same` says whether another engine stays within its allowance, or a float32 run of rbpx or an engine asked again
+    within rounding; None for rbpx in another dtype, which need not agree.
     """
     (pairs, allowed), moves = again, count_moves(again[0])
     expected = allowed or (ROUNDING if by_engine or run.dtype == Dtype.float32.value else None)
@@ -169,15 +161,7 @@ def _of_law(shift: LawShift) -> Record:
 def compare(
     group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: Request, k_grid: Sequence[int]
 ) -> tuple[list[dict[LawAtK, Shift]], list[LawShift]]:
-    """Compare two measurements of the same documents: the changes of each run, and of the laws through 3 sizes or more.
-
-    Args:
-        group: the runs.
-        before: of each run.
-        after: of each run.
-        request: says for which k there is no RBP.
-        k_grid: the k of RBP.
-    """
+    """Compares two measurements of the same documents: the shifts of each run, and of the laws if there are 3 sizes."""
     shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]
     if group.n_sizes < 3:
         return shifts, []
@@ -186,7 +170,7 @@ def compare(
 
 
 def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
-    """The run as if these documents were its whole sample."""
+    """The run with these documents as its whole sample."""
     n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
     n_skipped = n_documents - n_scored
     return replace(run, n_documents=n_scored, n_skipped=n_skipped, n_tokens=n_tokens, cross_entropy_nats=None)

@@ -1,4 +1,4 @@
-"""Answers what the ways of measuring differ in, and what moved when runs were measured again."""
+"""Answers `audit`: how the ways of measuring differ, and what moved when runs were measured again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -43,10 +43,10 @@ from rbpx.store.store import Record, Store
 def audit(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
 ) -> tuple[list[Result], MeasuredRuns]:
-    """Compare the ways in which runs were measured, then measure documents of them again, unless none are asked for."""
+    """Compares the ways in which runs were measured, then measures `limit` documents of each run again."""
     ways, audits, measured = [*compare_ways(connection, groups, request)], list[Audit](), MeasuredRuns((), ())
     if request.limit != 0:
-        from rbpx.questions.audit.remeasure import remeasure  # with torch, which ways do not need
+        from rbpx.questions.audit.remeasure import remeasure  # imports torch, which comparing ways does not need
 
         audits, measured = remeasure(connection, groups, request)
     if not ways and not audits:
@@ -57,7 +57,7 @@ def audit(
         *chain.from_iterable(map(_moves, audits)),
     ]
     groups = [*(group for group, _ in ways), *(of.group for of in audits)]
-    return [Result(groups, rows, tables, [*_noise(audits), *_said(ways)])], measured
+    return [Result(groups, rows, tables, [*_noise_sentences(audits), *_way_sentences(ways)])], measured
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
@@ -76,16 +76,16 @@ def _remeasure(request: Request) -> tuple[Sequence[Result], MeasuredRuns]:
 
 
 _Text = tuple[Group, Sequence[Way]]
-"""The reference of a family on a text, and every way in which it was measured; the reference is the first."""
+"""The reference of a family on a text, and all ways in which it was measured, the reference first."""
 
 
 def _others(ways: Sequence[Way]) -> list[tuple[str, Record]]:
-    """What each other way has in place of the numbers of the reference, other ties of another way left out."""
+    """The differences of each other way from the reference; other tie rules only of the reference's own way."""
     return [(_named(of), row) for of, rows in ways[1:] if "ties" not in of or len(of) == 1 for row in rows]
 
 
 def _differences(reference: Group, ways: Sequence[Way], brief: bool) -> Iterator[Table]:
-    """The reference and what differs from it, of which a terminal shows one k; none where nothing does."""
+    """Tables of the reference and of what differs from it, if anything does; a terminal shows one k."""
     (values, own), *_ = ways
     differing = [row | {"way": way} for way, row in _others(ways) if not _is_same(row)]
 
@@ -98,8 +98,8 @@ def _differences(reference: Group, ways: Sequence[Way], brief: bool) -> Iterator
         yield DIFFERENCES.table("Differences", differing, reference.title, note=note, brief=is_brief)
 
 
-def _said(texts: Sequence[_Text]) -> Iterator[str]:
-    """Which ways change numbers beyond noise and by how much, which change none, and what to do where there is one."""
+def _way_sentences(texts: Sequence[_Text]) -> Iterator[str]:
+    """Yields which ways differ beyond noise and by how much, which do not, and what to do if there is one way only."""
     of_all = [(way, group.title, row) for group, ways in texts for way, row in _others(ways)]
     beyond = [(way, of, row) for way, of, row in of_all if Estimate(row["value"], row["lo"], row["hi"]).leaves_out_0]
     changing = list(dict.fromkeys(way for way, _, _ in beyond))
@@ -120,7 +120,6 @@ def _said(texts: Sequence[_Text]) -> Iterator[str]:
 
 
 def _is_same(row: Record) -> bool:
-    """Whether no document differs."""
     return row["value"] == 0 and row["lo"] is None and row["status"] in (Status.ok, Status.no_variation)
 
 
@@ -160,15 +159,13 @@ DIFFERENCES: Final = View[Record](
 
 
 def _moves(of: Audit) -> Iterator[Table]:
-    """How ranks moved, and the numbers and exponents that shifted; none where nothing did."""
     if not all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs):
         about, shifted = of.group.title, [row for row in of.rows if row["kind"] == "law" or row["difference"]]
         yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about)
         yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, brief=False)
 
 
-def _noise(audits: Sequence[Audit]) -> Iterator[str]:
-    """How far ranks, exponents and log-probabilities moved in all groups, by the noise of an engine if it was asked."""
+def _noise_sentences(audits: Sequence[Audit]) -> Iterator[str]:
     for of in audits[:1]:
         runs = [row for each in audits for row in each.of_runs]
         laws = [row for each in audits for row in each.rows if row["kind"] == "law" and row["difference"]]

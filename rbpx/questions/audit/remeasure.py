@@ -1,9 +1,8 @@
-"""Measures some documents of stored runs again, for the audit of precision. Nothing is written.
+"""Measures some documents of stored runs again and returns the comparison; writes nothing.
 
-rbpx measures in float32, and each window by itself, so that what was wrong in a batch is not repeated. A run of another
-engine is compared with that as well, and refused where it is further away than rounding explains. For a 16-bit run,
-rbpx measures the documents once more in that precision to know how much that is. With engine=, the engine is asked
-itself, in another order.
+rbpx measures in float32, one window at a time, so that an error of batching does not recur. A run of another engine is
+refused if it is further from float32 than rounding explains; for a 16-bit run, rbpx measures the documents in that
+precision too to know how much that is. With engine=, the engine itself measures them again, in another order.
 """
 
 import logging
@@ -33,17 +32,17 @@ from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record, Store
 
-_DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
+_DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change the outputs of a model
 _LOGGER = logging.getLogger(__name__)
 
 
 def remeasure(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
 ) -> tuple[list[Audit], MeasuredRuns]:
-    """Measure `limit` documents of each run again, and compare; a run that fails does not stop the others.
+    """Measures `limit` documents of each run again and compares them; a run that fails does not stop the others.
 
     Raises:
-        RbpxError: no run is meant, the device is not available, or the engine is not the one that measured.
+        RbpxError: no run matches, the device is not available, or the engine is not the one of the runs.
     """
     store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
     audits, failures = list[Audit](), list[Failure]()
@@ -61,7 +60,7 @@ def remeasure(
         return [], MeasuredRuns((), ())
     title = "audit in float32" if engine is None else f"audit by {engine.name}"
     with rescorer("audit", title, n_runs, request, store, processes) as again:
-        asked = {} if engine is None else _reached(again, engine, [run for group in groups for run in group.runs])
+        asked = {} if engine is None else _connect(again, engine, [run for group in groups for run in group.runs])
         for group in groups:
             drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
             doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
@@ -79,13 +78,13 @@ def _is_by(engine: EngineConfig, group: Group) -> bool:
 
 
 def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
-    """The groups without the runs that would give the same numbers here; logs how many those are."""
+    """Drops the runs that would give the same numbers on this machine; logs how many."""
     device = ", ".join(device_names([str(processes.device)]))
 
     def is_same(run: Run) -> bool:
         facts = store.manifest(run.run_id)
         same = all(facts["versions"].get(name) == versions()[name] for name in _DECISIVE)
-        in_file = "gguf" in facts["versions"]  # what its weights are rounded to, so they are again
+        in_file = "gguf" in facts["versions"]  # the file fixes the rounding of its weights
         dtype = (run.dtype or "").partition("-")[0] if in_file else run.dtype
         return dtype == Dtype.float32.value and same and facts["device"] == device
 
@@ -100,15 +99,15 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
     return [group for group in kept if group.runs]
 
 
-_Reached = Mapping[str, tuple[Asked, list[Document]]]
-"""The engine of each run, by its id, and the documents of the run."""
+_Engines = Mapping[str, tuple[Asked, list[Document]]]
+"""The engine and the documents of each run, by run id."""
 
 
-def _reached(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Reached:
-    """The engine, which is found to be the one of each run before it is asked anything.
+def _connect(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Engines:
+    """Connects to the engine and checks that it is the one of each run, before any measurement.
 
     Raises:
-        RbpxError: it is not there, serves another model, or is of another version.
+        RbpxError: it cannot be reached, serves another model, or has another version.
     """
     n_models = len({run.model for run in runs})
     if engine.model is not None and n_models > 1:
@@ -121,12 +120,12 @@ def _reached(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Rea
 def _measure(
     connection: duckdb.DuckDBPyConnection,
     again: Rescorer,
-    asked: _Reached,
+    asked: _Engines,
     group: Group,
     doc_ids: Sequence[int],
     run: Run,
 ) -> tuple[Remeasured, str]:
-    """The ranks of a run beside those of the same tokens in float32, or asked again; how far an engine may be off."""
+    """Measures a run again, in float32 or by its engine; returns the pairs of ranks and the allowance of an engine."""
 
     def choose(documents: list[Document]) -> list[Document]:
         return [document for document in documents if document.doc_id in doc_ids]
@@ -142,7 +141,7 @@ def _measure(
     pairs = _pairs(connection, exact, group, doc_ids, run)
     if asked or run.engine is None:
         return (pairs, None), told
-    # Two right implementations round independently in one precision, so both are about as far from float32.
+    # Two correct implementations round independently, so each is about as far from float32 as the other.
     own, tolerance = ROUNDING, again.request.tolerance
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
@@ -153,10 +152,10 @@ def _measure(
 def _pairs(
     connection: duckdb.DuckDBPyConnection, again: pa.Table, group: Group, doc_ids: Sequence[int], run: Run
 ) -> pa.Table:
-    """The ranks of a run beside those of the same tokens measured again.
+    """Joins the ranks of a run with those of the same tokens measured again.
 
     Raises:
-        MeasureError: only one of both measurements has a token.
+        MeasureError: a token is in one of both measurements only.
     """
     parameters = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
     pairs = ask_beside(connection, again, "rank_pairs", **parameters)
@@ -170,7 +169,7 @@ def _pairs(
 
 
 def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
-    """What a precision changes: the share of tokens of another rank, the largest move of a log-probability."""
+    """Effect of a precision: the share of tokens whose rank changes, and the largest logprob move."""
     ranks, exact_ranks = (table["greater"].to_numpy() + table["ties"].to_numpy() for table in (rounded, exact))
     nats = abs(rounded["logprob"].to_numpy().astype("float64") - exact["logprob"].to_numpy())
     share = float((ranks != exact_ranks).mean())
@@ -178,7 +177,6 @@ def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
 
 
 def _refused(run: Run, row: Record) -> Failure:
-    """Why another engine is refused."""
     by = "" if row["largest_move"] is None else f", by up to {row['largest_move']:,g}"
     error = (
         f"{run.engine} is refused: {row['n_changed'] / row['n_tokens']:.3%} of {row['n_tokens']:,} tokens have another "

@@ -1,7 +1,7 @@
 """Compares the ways in which one family was measured on one text, from the store alone.
 
-A way is a group of runs with the same family, text, protocol, window, BOS and dtype, under one tie rule. Ways differ in
-the tokens that they score and in how they rank these, never in the documents, so documents are resampled together.
+A way is the runs of one family, text, protocol, window, BOS and dtype under one tie rule. Ways score or rank tokens
+differently but use the same documents, so documents are resampled together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,41 +31,41 @@ COLUMNS: Final = tuple(
 )
 _PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # the reference
 
-_Side = tuple[Group, Sequence[Evidence]]
-"""The runs of a way, with its tie rule, and the curves of each."""
+_RankedWay = tuple[Group, Sequence[Evidence]]
+"""The runs of a way under its tie rule, and the curves of each run."""
 
 Way = tuple[dict[str, Any], list[Record]]
-"""The values in which a way differs from the reference, the tie rule among them, and its numbers, or their differences
-from the reference: RBP at each k (shares) and cross-entropy (nats) of the largest size that both have, then the
-exponents of the laws if there are 3 sizes. Of the reference, what it is."""
+"""The settings in which a way differs from the reference, with its tie rule, and its differences from the reference in
+RBP at each k (shares) and cross-entropy (nats) of the largest common size, then in the exponents of the laws from 3
+sizes on. For the reference: its own values."""
 
 
 def compare_ways(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
 ) -> Iterator[tuple[Group, list[Way]]]:
-    """Compare the ways of each family and text under every tie rule; the first is the reference, with the one asked."""
+    """Compares the ways of each family and text under every tie rule; the reference, under the rule asked, is first."""
 
     def text(group: Group) -> tuple[str, ...]:
         return tuple(str(getattr(group.first, name)) for name in ("family", "dataset", "text_hash", "revision"))
 
     for _, alike in groupby(sorted(groups, key=text), key=text):
         ways = [with_documents(connection, group, tests_order=False) for group in alike]
-        first = max(ways, key=_plainness)
-        others = sorted((way for way in ways if way is not first), key=lambda way: len(_apart(first, way)))
+        first = max(ways, key=_reference_key)
+        others = sorted((way for way in ways if way is not first), key=lambda way: len(_differing(first, way)))
         k_grid = request.k.grid(min(way.vocab_size for way in ways), DEFAULT_K)
         asked_for = request.ties or rule_of(first.first.protocol)
         rules = sorted(Ties, key=lambda rule: rule is not asked_for)
-        told = list[_Side]()
+        ranked = list[_RankedWay]()
         for way in (replace(of, ties=rule) for of in (first, *others) for rule in rules):
-            with suppress(UntoldRanksError):  # of an engine that has another rule
-                told.append((way, weigh_group(connection, way, request, k_grid, LAWS)))
-        if told:
-            found = (_way(told[0], side, request, k_grid) for side in told[1:])
-            yield told[0][0], [_reference(told[0], request, k_grid), *(way for way in found if way is not None)]
+            with suppress(UntoldRanksError):  # an engine with another rule
+                ranked.append((way, weigh_group(connection, way, request, k_grid, LAWS)))
+        if ranked:
+            found = (_way(ranked[0], way, request, k_grid) for way in ranked[1:])
+            yield ranked[0][0], [_reference(ranked[0], request, k_grid), *(way for way in found if way is not None)]
 
 
-def _plainness(group: Group) -> tuple[Any, ...]:
-    """The reference is the greatest: the paper's protocol, float32, the tokenizer's BOS, the longest window."""
+def _reference_key(group: Group) -> tuple[Any, ...]:
+    """Sort key, greatest for the reference: the paper's protocol, float32, the tokenizer's BOS, the longest window."""
     first = group.first
     return (*(getattr(first, name) == value for name, value in _PLAIN.items()), first.window or 0, len(group.runs))
 
@@ -74,14 +74,12 @@ def _values(group: Group) -> dict[str, Any]:
     return {name: getattr(group.first, name) for name in COLUMNS} | {"ties": group.ties.value}
 
 
-def _apart(reference: Group, group: Group) -> dict[str, Any]:
-    """The values of a group where it differs from the reference."""
+def _differing(reference: Group, group: Group) -> dict[str, Any]:
     known = _values(reference)
     return {name: value for name, value in _values(group).items() if value != known[name]}
 
 
-def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
-    """What the reference itself gives."""
+def _reference(side: _RankedWay, request: Request, k_grid: Sequence[int]) -> Way:
     (group, evidence), rows = side, list[Record]()
     for (law, k), at in places(k_grid).items():
         value, replicate_B = float(evidence[-1].measured[law][at]), evidence[-1].replicates[law].T[at].T
@@ -93,8 +91,8 @@ def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
     return _values(group), [{"kind": "reference"} | row for row in rows if row["k"] in (None, *k_grid)]
 
 
-def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int]) -> Way | None:
-    """One way against the reference; None where they have no size in common."""
+def _way(reference: _RankedWay, side: _RankedWay, request: Request, k_grid: Sequence[int]) -> Way | None:
+    """Differences of one way from the reference; None without a common size."""
     both = {run.training for run in reference[0].runs} & {run.training for run in side[0].runs}
     if not both:
         return None
@@ -111,11 +109,12 @@ def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int])
         rows.append(
             _of_all(group) | {"quantity": f"alpha_{law.law}", "k": law.k, **law.difference.alpha.record()} | of_law
         )
-    return _apart(reference[0], group), [{"kind": "difference"} | row for row in rows if row["k"] in (None, *k_grid)]
+    rows = [{"kind": "difference"} | row for row in rows if row["k"] in (None, *k_grid)]
+    return _differing(reference[0], group), rows
 
 
 def _of_one(group: Group) -> Record:
-    """What a row of the largest size is about; none is stored."""
+    """Columns about the largest size; none is stored."""
     largest, status = group.runs[-1], Status.ok.value
     about = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens, "run_ids": [*largest.run_ids]}
     return group.names() | about | {"status": status}

@@ -1,4 +1,4 @@
-"""Answers how two models differ on every text that both were measured on: its parts, hits, and single places."""
+"""Answers `compare`: how two models differ on each text that both were measured on, by part, hits and passage."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,8 +16,8 @@ from rbpx.display.view import Table, View, share, text, whole, with_ends, writte
 from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
-from rbpx.questions.compare.parts import KINDS, compared, kind_of, part_of, shares
+from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, most_different_spans
+from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run
@@ -28,7 +28,7 @@ from rbpx.store.store import Record
 from rbpx.ties import Ties
 
 _K: Final = (1, 10, 100)
-_NAMED: Final = 4  # texts of the first sentence
+_NAMED: Final = 4  # texts in the first sentence
 _LISTED: Final = 5  # documents and passages of each text in tables
 _PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes from the beginning of a document
 
@@ -37,10 +37,10 @@ _Words = Sequence[str | None]
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Compare the two sides on every text that both were measured on; no law is stored.
+    """Compares two models on every text that both were measured on; stores no law.
 
     Raises:
-        RbpxError: a side is not named, means several runs on one text, or no text was measured on both sides.
+        RbpxError: a side is missing or ambiguous on a text, or no text was measured on both sides.
     """
     sides = Side.read("a", request.a), Side.read("b", request.b)
     about, found = list[Group](), list[list[Record]]()
@@ -50,15 +50,14 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             about.append(next(group for group, run in members if run is a))
             found.append(_compare(connection, about[-1].ties, a, b, request))
     if not found:
-        raise RbpxError(_nothing(groups, sides))
+        raise RbpxError(_why_empty(groups, sides))
     tables = [*chain.from_iterable(_tables(rows, request.k.by_number) for rows in found)]
-    return [
-        Result(about, [*chain.from_iterable(found)], tables, [_said(found), *chain.from_iterable(map(_moves, found))])
-    ]
+    sentences = [_sentence(found), *chain.from_iterable(map(_moves, found))]
+    return [Result(about, [*chain.from_iterable(found)], tables, sentences)]
 
 
-def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
-    """Why there is nothing to compare: a side that was not measured, or no text in common."""
+def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
+    """Why there is nothing to compare: a side without runs, or no common text."""
     runs = [run for group in groups for run in group.runs]
     for side in sides:
         if not any(side.means(run) for run in runs):
@@ -70,11 +69,10 @@ def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
 def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: Request) -> list[Record]:
     """Rows of two runs on one text, told apart by `kind`: part, hits, moves, passage.
 
-    Of the parts the whole text is first, then kinds, places, slices and documents; the document that makes most of the
-    difference is the first of them.
+    The whole text is the first part, then kinds, places, slices, and documents by their share of the difference.
 
     Raises:
-        RbpxError: a run does not know its bytes.
+        RbpxError: a run lacks byte positions.
     """
     sides = [ask(connection, "compared_tokens", run_id=run.run_id, ties=ties.value) for run in (a, b)]
     for run, tokens in zip((a, b), sides, strict=True):
@@ -95,7 +93,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
     rows: list[Record] = [
         {"kind": "part", "by": by, "name": name, **row}
         for by, name, part_3D in parts
-        if (row := compared(part_3D, whole_3D)) is not None
+        if (row := compare_part(part_3D, whole_3D)) is not None
     ]
     if _is_one_tokenizer(sides):
         rows += _hits(sides, request, min(a.vocab_size or 0, b.vocab_size or 0))
@@ -111,7 +109,7 @@ def _is_one_tokenizer(sides: Sequence[pa.Table]) -> bool:
 
 
 def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
-    """The text of each stretch, from the first side that knows which bytes its token stands for."""
+    """The text of each stretch, from the first side that knows the bytes of its token."""
     known = []
     for rows, of_M in zip(sides, (met.a_M, met.b_M), strict=True):
         n_bytes, first = (rows[name].to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
@@ -122,7 +120,6 @@ def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
 
 
 def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:
-    """The sums over the stretches of each kind, and of each place."""
     kind_M = np.array([kind_of(word) for word in words])
     yield from (("kind", kind, met.sums(kind_M == kind)) for kind in KINDS)
     place_M = np.searchsorted(_PLACES, met.begin_M, side="right") - 1
@@ -133,10 +130,10 @@ def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:
 def _slices(
     connection: duckdb.DuckDBPyConnection, met: Stretches, words: _Words, sides: Sequence[pa.Table], request: Request
 ) -> Iterator[tuple[str, str, Floats]]:
-    """The sums over the stretches that meet each of the user's conditions.
+    """Sums over the stretches that meet each condition of the user.
 
     Raises:
-        RbpxError: a condition is wrong, or nothing meets it.
+        RbpxError: a condition is invalid, or nothing meets it.
     """
     limits, (a, b) = SqlLimits(request.sql_timeout_s, request.sql_memory_mib), sides
     columns: dict[str, Any] = {"doc_id": met.doc_M, "first_byte": met.begin_M, "n_bytes": met.length_M}
@@ -153,7 +150,7 @@ def _slices(
 
 
 def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Iterator[Record]:
-    """Of the tokens that both scored, hits of each at each k, gained (of b alone), lost and alike; how ranks move."""
+    """Shares of the common tokens at each k: hits of each side, gained (by b), lost and alike; and how ranks move."""
     a, b = (rows["doc_id"].to_numpy().astype(np.int64) << 32 | rows["position"].to_numpy() for rows in sides)
     key, *at = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     a_N, b_N = (rows["rank"].to_numpy()[at_N] for rows, at_N in zip(sides, at, strict=True))
@@ -164,9 +161,9 @@ def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Itera
 
 
 def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) -> Iterator[Record]:
-    """The `top` places where the two models are furthest apart; a repeated text is shown once."""
+    """The `top` passages where the models differ most; a repeated text appears once."""
     shown: set[str] = set()
-    for first, nats in telling_spans(met):
+    for first, nats in most_different_spans(met):
         text = "".join("\N{REPLACEMENT CHARACTER}" if word is None else word for word in words[first : first + SPAN])
         if text not in shown:
             shown.add(text)
@@ -178,7 +175,7 @@ def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) 
 
 
 def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
-    """The parts of a text, of which a terminal shows kinds and slices; hits where both cut it alike; and passages."""
+    """Tables of a text: parts, hits if both tokenize alike, passages. A terminal shows kinds and slices."""
     about = "{dataset}: a = {a}, b = {b}".format_map(rows[0])
     parts, hits, passages = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits", "passage"))
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
@@ -188,22 +185,20 @@ def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     yield PASSAGES.table("Where they differ most", passages[:_LISTED], about, brief=False)
 
 
-def _said(texts: Sequence[Sequence[Record]]) -> str:
-    """Which model predicts the texts better, and by how many bits a byte."""
-    wholes = [rows[0] for rows in texts]  # the whole text stands first
+def _sentence(texts: Sequence[Sequence[Record]]) -> str:
+    wholes = [rows[0] for rows in texts]  # the whole text is first
     a, b = (wholes[0][side] for side in "ab")
     ends = [[row["change"] if row[key] is None else row[key] for key in ("change_lo", "change_hi")] for row in wholes]
-    said = f"{b} against {a}, where below 0 is better"
+    verdict = f"{b} against {a}, where below 0 is better"
     if all(lo <= 0 <= hi for lo, hi in ends):
-        said = f"{a} and {b} cannot be told apart"
+        verdict = f"{a} and {b} cannot be told apart"
     elif all(hi < 0 for _, hi in ends) or all(lo > 0 for lo, _ in ends):
-        said = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
+        verdict = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
     changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes]
-    return f"{said}: bits a byte change by {listed(changes, _NAMED)}."
+    return f"{verdict}: bits a byte change by {listed(changes, _NAMED)}."
 
 
 def _moves(rows: Sequence[Record]) -> Iterator[str]:
-    """Which way ranks move on a text."""
     for row in rows:
         if row["kind"] == "moves":
             said = [f"{way} {interval_of(estimate_in(row, way))}" for way in ("better", "equal", "worse")]

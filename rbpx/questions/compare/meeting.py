@@ -1,7 +1,8 @@
-"""Cuts a text into the stretches that two models both scored, each with its nats under both.
+"""Cuts a text into the stretches that two models both scored, with the nats of each under both.
 
-The nats of a token are spread evenly over the bytes that it stands for. Under one tokenizer a stretch is a token.
-Some stretches in a row make a place; the places where the models are furthest apart are found too.
+The nats of a token are spread evenly over its bytes. Under one tokenizer a stretch is a token. Also finds the passages,
+runs of stretches, where the models differ most.
+
 Shapes: N tokens of one side, M stretches, D documents.
 """
 
@@ -15,18 +16,15 @@ from rbpx.laws.numeric import Floats
 
 Integers = npt.NDArray[np.int64]
 
-SPAN: Final = 8  # stretches of a place; a line of code or half of a sentence
-_DOCUMENT = np.int64(1) << 32  # places of a text; documents follow each other on one line
+SPAN: Final = 8  # stretches of a passage: a line of code or half a sentence
+_DOCUMENT = np.int64(1) << 32  # offset between documents that are laid end to end on one axis
 
 
 class Tokens(NamedTuple):
-    """The scored tokens of one run, in order of document and place.
+    """The scored tokens of one run, ordered by document and position, with the nats (-logprob) of each.
 
-    Attributes:
-        doc_N: document of each.
-        begin_N: first byte in the document.
-        length_N: bytes; 0 for all but the first token of a character that takes several, whose nats belong to it.
-        nats_N: -logprob.
+    `begin_N` is the first byte in the document, and `length_N` counts bytes. Of the tokens of one character, the first
+    has its bytes and the others length 0; their nats count for the first.
     """
 
     doc_N: Integers
@@ -38,14 +36,8 @@ class Tokens(NamedTuple):
 class Stretches(NamedTuple):
     """The text that both sides scored, cut where a token of either begins or ends.
 
-    Attributes:
-        doc_M: document of each.
-        begin_M: first byte in the document.
-        length_M: bytes.
-        a_M: which token of side a it lies in; where several make a character, the first.
-        nats_a_M: nats of the stretch under side a.
-        b_M: which token of side b.
-        nats_b_M: nats under side b.
+    `begin_M` is the first byte in the document. `a_M` and `b_M` are the indices of the tokens on each side, the first
+    where several make a character; `nats_a_M` and `nats_b_M` the nats of the stretch.
     """
 
     doc_M: Integers
@@ -57,14 +49,14 @@ class Stretches(NamedTuple):
     nats_b_M: Floats
 
     def sums(self, chosen_M: npt.NDArray[Any] | slice = np.s_[:]) -> Floats:
-        """Nats of a, nats of b and bytes by document, of all stretches or of the chosen ones: [3, D]."""
+        """Nats of a, nats of b, and bytes of the chosen stretches by document, [3, D]."""
         doc_ids, at_M = np.unique(self.doc_M, return_inverse=True)
         columns = (self.nats_a_M, self.nats_b_M, self.length_M)
         return np.stack([np.bincount(at_M[chosen_M], each[chosen_M], len(doc_ids)) for each in columns])
 
 
 def meet(*sides: Tokens) -> Stretches:
-    """The stretches that both sides scored; leaves out bytes that only one side scored (first tokens, cut ends)."""
+    """Returns the stretches that both sides scored; drops bytes that one side alone scored (first tokens, cut ends)."""
     spans = [_spans(side) for side in sides]
     edges = np.unique(np.concatenate([ends for begin, end, *_ in spans for ends in (begin, end)]))
     begin, length = edges[:-1], np.diff(edges)
@@ -73,13 +65,13 @@ def meet(*sides: Tokens) -> Stretches:
     both, of_sides = np.logical_and(*inside), list[npt.NDArray[Any]]()
     for (first, last, nats, token), place in zip(spans, places, strict=True):
         at = place[both]
-        # Exactly the nats of the token where the stretch is a whole one.
+        # Exactly the nats of the token where the stretch is a whole token.
         of_sides += [token[at], nats[at] * (length[both] / (last - first)[at])]
     return Stretches(begin[both] // _DOCUMENT, begin[both] % _DOCUMENT, length[both], *of_sides)
 
 
-def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
-    """Places that do not overlap, those with b - a furthest from 0 first: their first stretch, and b - a in nats."""
+def most_different_spans(text: Stretches) -> Iterator[tuple[int, float]]:
+    """Yields disjoint passages by falling |b - a|: the index of the first stretch, and b - a in nats."""
     change_M = text.nats_b_M - text.nats_a_M
     if len(change_M) < SPAN:
         return
@@ -93,9 +85,9 @@ def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
 
 
 def _spans(tokens: Tokens) -> tuple[Integers, Integers, Floats, Integers]:
-    """Begin, end, nats and index of each token on a line of all documents.
+    """Begin, end, nats and index of each token on the axis of all documents.
 
-    Nats of a token without bytes count for the token before it; it is dropped if that is missing.
+    A token without bytes adds its nats to the token before it, and is dropped if there is none.
     """
     begin, starts = tokens.doc_N * _DOCUMENT + tokens.begin_N, tokens.length_N > 0
     end, first, owner = begin + tokens.length_N, np.flatnonzero(starts), np.cumsum(starts) - 1

@@ -1,7 +1,7 @@
-"""Compares two models on a part of a text, with intervals over documents; tells the kind of a stretch of text.
+"""Computes bits per byte and shares of two models on a part of a text, with intervals over documents.
 
-Everything is computed alike for both sides and subtracted last, so that swapping the sides flips signs and changes no
-digit. Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes.
+The sides are treated alike and subtracted last, so that swapping them changes signs and no digit. Shapes: D documents,
+N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes.
 """
 
 import math
@@ -16,20 +16,19 @@ from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record
 
 KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
-"""The kinds of stretches, ignoring white space around them; `unknown` where the store does not have the text."""
+"""Kinds of stretches, white space around them ignored; `unknown` if the store lacks the text."""
 
 
-def compared(part_3D: Floats, whole_3D: Floats) -> Record | None:
-    """Two models on one part of a text; None without text.
+def compare_part(part_3D: Floats, whole_3D: Floats) -> Record | None:
+    """Compares two models on one part of a text; None without text.
 
     Args:
         part_3D: the sums of the part.
-        whole_3D: the sums of the whole text, for the share.
+        whole_3D: the sums of the whole text.
 
     Returns:
-        `bits_a` and `bits_b` a byte and `change` b - a, with intervals over documents (linearised); its `share` of the
-        whole difference in bits, where the parts of a text add up to 1, None without a difference; how many bytes it
-        has, and `documents` that have some of it.
+        `bits_a` and `bits_b` per byte and `change` b - a, with linearised intervals over documents; the part's `share`
+        of the whole difference, None without a difference; its bytes, and the `documents` that have some of it.
     """
     nats_a_D, nats_b_D, bytes_D = part_3D
     if not bytes_D.any():
@@ -42,14 +41,13 @@ def compared(part_3D: Floats, whole_3D: Floats) -> Record | None:
 
 
 def shares(doc_N: npt.NDArray[np.int64], **meets_N: npt.NDArray[np.bool_]) -> Record:
-    """The shares of the tokens that meet each named condition, with intervals over documents."""
+    """Shares of the tokens that meet each named condition, with intervals over documents."""
     _, doc_N, tokens_D = np.unique(doc_N, return_inverse=True, return_counts=True)
     hits = {name: np.bincount(doc_N, of_N, len(tokens_D)) for name, of_N in meets_N.items()}
     return by_name(**{name: _ratio(hits_D, tokens_D) for name, hits_D in hits.items()})
 
 
 def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
-    """A ratio of sums over documents, with its interval."""
     units = units_D.sum()
     value = float(sum_D.sum() / units)
     return from_influence(value, (sum_D - value * units_D) / units, effective_number(units_D))
@@ -57,9 +55,9 @@ def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
 
 @lru_cache(maxsize=65_536)
 def kind_of(text: str | None) -> str:
-    """The kind of a stretch: letters and _ make a word, digits a number; any character beyond ASCII makes it non-ASCII.
+    """Returns the kind of a stretch: letters and _ make a word, digits a number, any non-ASCII character non-ASCII.
 
-    That includes U+FFFD, as which a tokenizer writes a part of a character: only characters beyond ASCII have parts.
+    U+FFFD, a tokenizer's sign for part of a character, counts as non-ASCII: only non-ASCII characters have parts.
     """
     if not text:
         return "unknown"
@@ -76,11 +74,11 @@ def kind_of(text: str | None) -> str:
 
 
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
-    """The part of a token's text that is `length` bytes long and begins at byte `begin`; None where that is not known.
+    """Returns `length` bytes of a token's text from byte `begin`; None where unknown.
 
     Args:
         text: the token as its tokenizer writes it alone.
-        n_bytes: how many bytes of the document the token stands for; -1 where unknown, and then all of it is the part.
+        n_bytes: bytes of the document that the token covers; -1 where unknown, and then the part is the whole token.
         begin: first byte of the part within the token.
         length: bytes of the part.
     """

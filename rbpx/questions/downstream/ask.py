@@ -1,4 +1,4 @@
-"""Answers how tasks succeed in two steps: fits both to each task, predicts the models held out, judges the features.
+"""Answers `downstream`: fits both steps to each task, predicts the held-out models, and ranks the features.
 
 Source: arXiv 2412.04403 (OLMo ladder).
 """
@@ -15,7 +15,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
-from rbpx.questions.downstream.contest import contest, decisions, judged, overall
+from rbpx.questions.downstream.contest import decisions, feature_errors, mean_errors, rank_features
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
 from rbpx.questions.downstream.trainings import split
@@ -30,10 +30,10 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Fit both steps to every task of every family.
+    """Fits both steps to every task of every family.
 
     Raises:
-        RbpxError: no group has a feature that was asked for, or a chance is not known.
+        RbpxError: no group has a requested feature, or a chance is unknown.
     """
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
@@ -52,19 +52,19 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _of_family(tasks: Sequence[Task], request: Request) -> Result:
-    """A row for each prediction of a task, feature and model, then one for each feature that was judged."""
-    contests = [contest(task, request) for task in tasks]
+    """A row for each prediction of a task, feature and model, then one for each ranked feature."""
+    errors_of_tasks = [feature_errors(task, request) for task in tasks]
     by_task: list[list[Record]] = []
-    for task, errors in zip(tasks, contests, strict=True):
+    for task, errors in zip(tasks, errors_of_tasks, strict=True):
         right = decisions([each.steps for each in tasks if each.values.task == task.values.task])
         names = {"kind": "feature", "task": task.values.task, **task.values.group.names()}
-        rows = judged(errors, len(task.parts.held_out))
+        rows = rank_features(errors, len(task.parts.held_out))
         by_task.append([names | row | right.get((row["feature"], row["k"], row["way"]), {}) for row in rows])
     group, predictions = tasks[0].values.group, [row for task in tasks for each in task.steps for row in each.rows]
     names = {"kind": "feature", "task": None, **group.names(), "dataset": None, "text_hash": None}
-    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, contests, strict=True) if errors)
+    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, errors_of_tasks, strict=True) if errors)
     of_tasks = [row for rows in by_task for row in rows]
-    of_all = [names | row for row in judged(overall(contests), n_models)]
+    of_all = [names | row for row in rank_features(mean_errors(errors_of_tasks), n_models)]
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     shown = _shown(tasks, best)
@@ -81,7 +81,7 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
 
 
 def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
-    """Of each task the predictions of the feature that predicts best, the last of each size; where any has success."""
+    """For each task with known success, the predictions of its best feature, the last of each size."""
     shown: dict[tuple[Any, ...], Record] = {}
     for task, features in zip(tasks, best, strict=True):
         of = next((each for each in task.steps if each.name in features[:1]), task.steps[0])
@@ -89,8 +89,7 @@ def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]
     return [row for row in shown.values() if row["chained_predicted"] is not None] or [*shown.values()]
 
 
-def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
-    """What the largest model is predicted to solve, by which feature, and how far off that is; or why nothing is."""
+def _sentence(shown: Sequence[Record], ranked: Sequence[Record]) -> str:
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
     last = largest[-1]
     tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
@@ -99,8 +98,8 @@ def _sentence(shown: Sequence[Record], judged: Sequence[Record]) -> str:
         status = Status(last["status"])
         return f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
     solves = [f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}{_actual(row)}" for row in largest]
-    best, error = (judged or [last])[0], ""
-    if judged:
+    best, error = (ranked or [last])[0], ""
+    if ranked:
         models = number_of(best["n_models"], "held-out model")
         error = f", the best feature, with a mean error of {number(best['mean_error'], 3)} over {models}"
     said = f"{name} is predicted to solve {listed(solves, _NAMED, '; ')}"
@@ -113,7 +112,7 @@ def _actual(row: Record) -> str:
 
 _FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))
 _IN_3: Final = decimals(3)
-_NAMED: Final = 3  # tasks of a sentence
+_NAMED: Final = 3  # tasks in a sentence
 PREDICTIONS: Final = View[Record](
     "predictions",
     text("task", "task"),

@@ -1,9 +1,10 @@
-"""Judges which feature predicts success best: by the errors on held-out models, paired over the items.
+"""Ranks features by the errors of their predictions of held-out models, paired over items.
 
-Every feature is judged on the same models and the same resamples of the items, so that what they have in common cancels
-in their differences. Each resample moves both steps: step 2 is fitted again; step 1 is moved along its derivatives by
-ln x at each training, because refitting its mixture over forms takes seconds for a hundred resamples and the mixture is
-smooth. Shapes: B resamples, M models held out, R runs, T trainings, N points.
+All features use the same models and the same bootstrap replicates of the items, so that common noise cancels in their
+differences. Each replicate changes both steps: step 2 is refitted; step 1 is linearised in ln x at each training,
+because refitting a model average takes seconds for a hundred replicates.
+
+Shapes: B bootstrap replicates, M held-out models, R runs, T trainings, N points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,18 +26,18 @@ from rbpx.store.store import Record
 Name = tuple[str, int | None, str]
 
 TWO_STEPS: Final = "two steps"
-STRAIGHT: Final = "straight"  # from a share of hits to success, without a second step that is fitted
+STRAIGHT: Final = "straight"  # success straight from a share of hits, without a fitted second step
 _STEP: Final = 1e-3  # of ln x, for derivatives
 _REFERENCE: Final = ("cross_entropy", None, TWO_STEPS)
 
 Errors = Mapping[Name, Floats]
-"""By the name of a feature, its k (None where it has none) and the way (`two steps`, or `straight`: success is RBP_1 to
-the power of the tokens of each target, or exact match): mean of |chained - actual| over the held-out models, of all
-items, then of each resample of them."""
+"""Mean of |chained - actual| over the held-out models, of all items, then of each replicate. Keys: the name of a
+feature, its k (None without one) and the way: `two steps`, or `straight`, where success is RBP_1 to the power of the
+tokens of each target, or exact match."""
 
 
-def contest(task: Task, request: Request) -> Errors:
-    """The errors of the features of a task that predict every held-out model."""
+def feature_errors(task: Task, request: Request) -> Errors:
+    """Returns the errors of the features of a task that predict every held-out model."""
     values, held_out, found = task.values, task.parts.held_out, dict[Name, Floats]()
     if not held_out or not values.has_success:
         return found
@@ -44,14 +45,14 @@ def contest(task: Task, request: Request) -> Errors:
     for each, way in product(task.steps, (TWO_STEPS, STRAIGHT)):
         predicted_BM = _predictions(task, each, request, way)
         if predicted_BM is not None:
-            n = min(len(predicted_BM), len(actual_BM))  # all items alone where either has no resamples
+            n = min(len(predicted_BM), len(actual_BM))  # no replicates where either has none
             found[(*each.name, way)] = np.abs(predicted_BM[:n] - actual_BM[:n]).mean(axis=1)
     return found
 
 
-def overall(contests: Sequence[Errors]) -> Errors:
-    """The means over several tasks, of the features that all tasks with any have; empty for a single task."""
-    known, found = [errors for errors in contests if errors], dict[Name, Floats]()
+def mean_errors(errors_of_tasks: Sequence[Errors]) -> Errors:
+    """Returns mean errors over several tasks, for features known in all tasks with errors; empty for a single task."""
+    known, found = [errors for errors in errors_of_tasks if errors], dict[Name, Floats]()
     for name in known[0] if len(known) > 1 else ():
         of = [errors[name] for errors in known if name in errors]
         if len(of) == len(known):
@@ -59,8 +60,11 @@ def overall(contests: Sequence[Errors]) -> Errors:
     return found
 
 
-def judged(errors: Errors, n_models: int) -> list[Record]:
-    """A row of each, with its difference from cross-entropy, or from the first where that is not known; best first."""
+def rank_features(errors: Errors, n_models: int) -> list[Record]:
+    """Returns a row for each feature, smallest error first, with its difference from cross-entropy.
+
+    Differences are from the first feature where cross-entropy is not known.
+    """
     rows, reference = list[Record](), next((name for name in errors if name == _REFERENCE), next(iter(errors), None))
     for name, error_B in errors.items():
         apart = NO_ESTIMATE
@@ -73,10 +77,10 @@ def judged(errors: Errors, n_models: int) -> list[Record]:
 
 
 def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Record]:
-    """For each feature, the share of pairs of variants of one task whose order at the models held out it predicts.
+    """Returns, for each feature, the share of pairs of variants whose order at the held-out models it predicts.
 
     Args:
-        variants: the features of each variant, with both steps.
+        variants: for each variant of one task, its features with both steps.
     """
     found: dict[Name, list[bool]] = {}
     for one, other in combinations(variants, 2):
@@ -90,24 +94,23 @@ def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Record]:
 
 
 def _estimate(value_B: Floats) -> Estimate:
-    """An error with its interval over resamples, which is extended to the error where it would leave it out."""
+    """An error with its interval over replicates, extended to contain the error."""
     found = estimate(float(value_B[0]), value_B[1:], 2, Recipe.percentile)
-    # An error is an absolute value: all resamples of a small one may be larger.
+    # An error is an absolute value: all replicates of a small one may be larger.
     return found if found.ends is None else Estimate(found.value, *extended_to(float(value_B[0]), found.ends))
 
 
 def _all(of_R: Floats, of_BR: Floats | None) -> Floats:
-    """All items, then their resamples where there are any."""
     return of_R[None] if of_BR is None else np.vstack([of_R, of_BR])
 
 
 def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) -> Floats | None:
-    """Success of the held-out models, [B, M], of all items first; None where one of them has no prediction."""
+    """Success of the held-out models, [B, M], of all items first; None if one of them has no prediction."""
     values, parts = task.values, task.parts
     x_M = np.array([row["step1_predicted"] for row in steps.rows[: len(parts.held_out)]], np.float64)  # None is NaN
     if not np.isfinite(x_M).all():
         return None
-    x_BM = _all(x_M, None if steps.values.y_BN is None or steps.on_surface else _moved(parts, steps, x_M, request))
+    x_BM = _all(x_M, None if steps.values.y_BN is None or steps.on_surface else _linearised(parts, steps, x_M, request))
     if way == STRAIGHT:
         if values.lengths_I is None or steps.values.k != 1:
             return None
@@ -127,22 +130,22 @@ def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) ->
 
 
 def _power(x: Floats, lengths_I: Floats) -> Floats:
-    """The mean over items of RBP_1 to the power of an item's tokens, for x = -ln RBP_1; lengths are not resampled."""
+    """Mean over items of RBP_1^n, n the tokens of an item, for x = -ln RBP_1; lengths are not resampled."""
     n_L, items_L = np.unique(lengths_I, return_counts=True)
     return np.asarray(np.exp(-x[..., None] * n_L) @ (items_L / items_L.sum()))
 
 
-def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
-    """What step 1 predicts under each resample, [B, M]; None where a law has no derivative."""
+def _linearised(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
+    """Prediction of step 1 in each replicate, [B, M]; None where a law has no derivative."""
     assert steps.values.y_BN is not None
     of_T = ends(parts.fitted, request.n_averaged)
-    with np.errstate(divide="ignore"):  # a resample may have nothing but hits
+    with np.errstate(divide="ignore"):  # all tokens of a replicate may be hits
         ln_x_T, ln_x_BT = np.log(means(of_T, steps.values.y_N)), np.log(means(of_T, steps.values.y_BN))
     S = [each.S for each in parts.fitted]
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []
     for model, x in zip(parts.held_out, x_M, strict=True):
-        # A feature that rises with size may have no derivative, and then it has no interval.
+        # A feature that rises with size may have no derivative, and so no interval.
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
             slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)

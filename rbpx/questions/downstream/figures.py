@@ -1,4 +1,4 @@
-"""Figures of both steps by the best feature of each task: the forecast of success against size, and step 2.
+"""Draws both steps of the best feature of each task: predicted success against size, and step 2.
 
 Source: arXiv 2412.04403 (OLMo ladder).
 """
@@ -17,17 +17,17 @@ from rbpx.questions.downstream.steps import Task
 from rbpx.questions.downstream.trainings import ends, means
 from rbpx.runs.origin import spelled
 
-_STEPS = 40  # along a sigmoid
+_STEPS = 40  # points of a sigmoid
 
 
 def figures(tasks: Sequence[tuple[Task, Sequence[tuple[str, int | None]]]]) -> list[Figure | Undrawn]:
-    """Two figures for each task whose success is known, which is given with its features, the best one first."""
+    """Returns two figures for each task with known success; each task comes with its features, best first."""
     none = Undrawn("forecast", "Forecast of success", "No task has a known success.")
     return [figure for task, best in tasks if task.values.has_success for figure in _of_task(task, best)] or [none]
 
 
 def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Figure | Undrawn]:
-    """By the feature that predicted best, else the first that has both steps."""
+    """Draws the best feature, or without one the first that has both steps."""
     values, name = task.values, task.values.task
     forecast, usable = f"Forecast of success on {name}", {each.name: each for each in task.steps if each.rows}
     steps = next((usable[of] for of in [*best, *usable] if of in usable and usable[of].sigmoid is not None), None)

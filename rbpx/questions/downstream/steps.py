@@ -1,4 +1,4 @@
-"""Fits both steps of one feature of a task, and predicts the models that were held out.
+"""Fits both steps of one feature of a task and predicts the held-out models.
 
 Source: arXiv 2412.04403 (OLMo ladder). Shapes: R runs, T trainings, N points of step 2.
 """
@@ -40,8 +40,8 @@ from rbpx.runs.points.tasks import TaskValues
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-_FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve nearly goes through the points
-_REPLICATES: Final = 200  # of the trainings, for the interval of a surface
+_FEWEST_FREE: Final = 2  # fewest points of step 2 beyond its constants; with fewer the curve nearly interpolates
+_REPLICATES: Final = 200  # bootstrap replicates over trainings, for the interval of a surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class FeatureSteps:
         values: the feature.
         on_surface: whether step 1 is a surface in size and tokens.
         sigmoid: step 2; None without a fit.
-        rows: of kind prediction, of the models that were held out, then of those asked for.
+        rows: predictions of the held-out models, then of the requested ones.
     """
 
     values: Points
@@ -62,13 +62,13 @@ class FeatureSteps:
 
     @property
     def name(self) -> tuple[str, int | None]:
-        """The name of the feature, and its k."""
+        """Name of the feature, and its k."""
         return self.values.law, self.values.k
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A task: its features and success, the trainings that are fitted and held out, and both steps of each feature."""
+    """The values of a task, its fitted and held-out trainings, and both steps of each feature."""
 
     values: TaskValues
     parts: Split
@@ -76,17 +76,17 @@ class Task:
 
 
 def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) -> FeatureSteps:
-    """Fit both steps of a feature to the trainings that are not held out, and predict the others.
+    """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
-    A prediction is `step1_predicted`, the feature of a model by step 1; `step2_predicted`, its success by step 2 from
-    its measured feature, `step1_actual`; `chained_predicted`, its success by step 2 from step 1; and `actual`, its
-    measured success, with an interval over items. `error` is chained minus actual, in shares, and `held` says whether
-    the interval of the chain holds the actual success. A model that was not measured has no size but S.
+    A row has `step1_predicted`, the feature by step 1; `step1_actual`, the measured feature; `step2_predicted`, success
+    by step 2 from the measured feature; `chained_predicted`, success by step 2 from step 1; and `actual`, the measured
+    success, with an interval over items. `error` is chained minus actual, in shares; `held` says whether the interval
+    of the chained prediction contains the actual success. An unmeasured model is known by S alone.
     """
     x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
-    form, of_first, step1 = _first(fitted, x_T[~np.isnan(x_T)], request)
-    sigmoid, plausible_J6, of_second = _second(task, values, fitted, request)
+    form, of_first, step1 = _fit_step1(fitted, x_T[~np.isnan(x_T)], request)
+    sigmoid, plausible_J6, of_second = _fit_step2(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
     doubts = [*of_first, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
     shared: Record = {"form": form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
@@ -129,11 +129,11 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
 
 
 _Step = Callable[[float, float | None], Feature]
-"""The feature of a new model of some size, and tokens where step 1 is a surface."""
+"""Predicts the feature of a model of some size, and tokens where step 1 is a surface."""
 
 
-def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
-    """The form of step 1, doubts, and what it predicts: by surfaces where tokens are known, else by a law in size.
+def _fit_step1(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
+    """Fits step 1, a surface where tokens are known and else a law in size; returns form, warnings and prediction.
 
     Surfaces need tokens that are not collinear with size, and more than five trainings.
     """
@@ -171,14 +171,14 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
         reasons.append(Status.no_variation)
     fits = None
     if not reasons:
-        with suppress(np.linalg.LinAlgError):  # a form that bends away from features that rise with size
+        with suppress(np.linalg.LinAlgError):  # a form may have no fit to features that rise with size
             fits = fit_all_forms(S, x_T)
     if fits is None:
         return COMBINED, reasons or [Status.not_converged], nothing
 
     def in_size(S: float, D: float | None) -> Feature:
         mixture = fits.at(np.log([S]))
-        # A form that bends away from points that rise says nothing of other sizes: its scale has no float.
+        # A form that bends away from points that rise predicts nothing at other sizes: its scale overflows.
         mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
         ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
         return feature_from_mixture(mixture, Estimate(*ends), seed)
@@ -187,22 +187,22 @@ def _first(trainings: Sequence[Training], x_T: Floats, request: Request) -> tupl
 
 
 def is_on_surface(trainings: Sequence[Training]) -> bool:
-    """Whether step 1 of trainings is a surface in size and tokens."""
+    """Whether step 1 is a surface in size and tokens."""
     S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
     return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear
 
 
-def _second(
+def _fit_step2(
     task: TaskValues, values: Points, trainings: Sequence[Training], request: Request
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
-    """The sigmoid, the curves that its points allow, and doubts; no sigmoid of few points, of 0 or no success."""
+    """Fits step 2: the sigmoid, the curves that its points allow, and warnings; None for few points or no success."""
     if not task.has_success or task.chance is None:
         return None, None, []
     at_N, of_N = points(trainings, request.drop, request.smooth)
     x_N, y_N = means(at_N, values.y_N), means(at_N, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
     x_N, y_N, (_, group_N) = x_N[known_N], y_N[known_N], np.unique(np.array(of_N)[known_N], return_inverse=True)
-    if len(x_N) and not x_N.any():  # as where every token is a hit: a sigmoid of nothing but 0
+    if len(x_N) and not x_N.any():  # all tokens are hits at every point
         return None, None, [Status.no_variation]
     anchor, chance = request.anchor, task.chance
     fit = fit_sigmoid(x_N, y_N, chance, anchor, request.starts, request.bounds) if len(x_N) else None
@@ -212,7 +212,7 @@ def _second(
     reasons = [] if fit.converged else [Status.not_converged]
     reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
     noise, n_items = MINIMUM_SD, task.n_items
-    if n_items is not None:  # how far above chance a model that knows nothing may be, at a chance of 0 too
+    if n_items is not None:  # how far above chance a model without skill may be, even at a chance of 0
         noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
     reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
     n = independent_points(y_N - curves(fit.theta_P, x_N), group_N)

@@ -1,4 +1,4 @@
-"""Groups the runs of a task into trainings, holds some out, and says which checkpoints each step takes.
+"""Groups the runs of a task into trainings, holds some out, and selects the checkpoints of each step.
 
 Shapes: R runs, T trainings, N points.
 """
@@ -19,17 +19,15 @@ from rbpx.runs.points.tasks import TaskValues
 from rbpx.runs.select.sizes import tokens_of, training_of
 from rbpx.store.imports.observations import written
 
-_FAR_APART: Final = 1.5  # factor between the tokens of checkpoints beyond which their mean is not that of an end
+_FAR_APART: Final = 1.5  # ratio of tokens beyond which the mean of checkpoints is not that of the end of a training
 
 
 @dataclass(frozen=True)
 class Training:
-    """One training, its checkpoints in order of their tokens.
+    """One training, its checkpoints ordered by tokens.
 
-    Attributes:
-        at: places of its runs in the group.
-        last: its last run.
-        D: training tokens of the last run; None where they are not known.
+    `at` indexes its runs in the group; `last` is its last run, and D the training tokens of that run, None where
+    unknown.
     """
 
     at: tuple[int, ...]
@@ -38,29 +36,29 @@ class Training:
 
     @property
     def S(self) -> float:
-        """Its size."""
+        """Size of the model."""
         return self.last.non_embedding_params
 
 
 @dataclass(frozen=True)
 class Split:
-    """The trainings that both steps are fitted to, and those that are held out, each in order of S and D."""
+    """The fitted and the held-out trainings, each in order of S and D."""
 
     fitted: tuple[Training, ...]
     held_out: tuple[Training, ...]
 
 
 def split(values: TaskValues, request: Request) -> Split:
-    """Hold out the largest size, or the sizes that were asked for.
+    """Holds out the largest size, or the requested sizes.
 
     Raises:
-        RbpxError: a size that is to be held out does not exist.
+        RbpxError: a size to be held out does not exist.
     """
     trainings = _trainings(values.group.runs)
     asked = request.held_out
     if asked is None:
         largest = max(training.S for training in trainings)
-        # Where models still to be trained are predicted, all the others may be fitted.
+        # When models yet to be trained are predicted, all measured ones may be fitted.
         held_out = [each for each in trainings if each.S == largest and not request.S]
     else:
         sizes = list(dict.fromkeys(training.last.size for training in trainings))
@@ -83,7 +81,7 @@ def _trainings(runs: Sequence[Run]) -> list[Training]:
 
 
 def _key(run: Run) -> tuple[Any, ...]:
-    """What the checkpoints of a training share. A size with a name of its own tells trainings apart if nothing else."""
+    """What the checkpoints of a training share, at least the name of the size."""
     is_told = run.source == "measured" or run.model is not None or run.training_step is not None
     if is_told or run.size == written(run.non_embedding_params):
         return training_of(run)
@@ -91,25 +89,25 @@ def _key(run: Run) -> tuple[Any, ...]:
 
 
 def averaged(training: Training, value_R: Floats, last: int) -> float:
-    """The mean over the last checkpoints of a training at which the value is known; NaN without any."""
+    """Mean over the last checkpoints of a training that have the value; NaN without any."""
     known = [value_R[at] for at in training.at if not math.isnan(value_R[at])][-last:]
     return float(np.mean(known)) if known else math.nan
 
 
 def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
-    """Whether the last checkpoints of a training, whose mean is taken, are far apart in tokens."""
+    """Whether the averaged last checkpoints of a training are far apart in tokens."""
     tokens = [tokens_of(runs[at]) for at in training.at[-last:]]
     known = [D for D in tokens if D]
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
 def ends(trainings: Sequence[Training], last: int) -> list[tuple[int, ...]]:
-    """The last checkpoints of each training."""
+    """Indices of the last checkpoints of each training."""
     return [training.at[-last:] for training in trainings]
 
 
 def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
-    """The means of values [R] or [B, R] over sets of runs, [N] or [B, N]; NaN where one is not finite."""
+    """Means of values [R] or [B, R] over sets of runs, [N] or [B, N]; NaN where one is not finite."""
     finite, mean = np.where(np.isfinite(value), value, np.nan), np.empty((*value.shape[:-1], len(of_N)))
     for n, at in enumerate(of_N):
         mean[..., n] = finite[..., list(at)].mean(axis=-1)
@@ -117,10 +115,10 @@ def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
 
 
 def points(trainings: Sequence[Training], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The runs whose means are the points of step 2, and the training of each point.
+    """Returns the sets of runs whose means are the points of step 2, and the training of each point.
 
-    Drops the share `drop` of the checkpoints of each training from its beginning, but never the last one, and takes
-    trailing means over `smooth` of the rest (over fewer at the start).
+    Drops the first `drop` (a share) of the checkpoints of each training, never the last one, and takes trailing means
+    over `smooth` of the rest, fewer at the start.
     """
     averaged, of = list[tuple[int, ...]](), list[int]()
     for number, training in enumerate(trainings):

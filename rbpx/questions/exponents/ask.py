@@ -1,8 +1,8 @@
-"""Answers whether the exponents of the laws in S agree, for each family and text, and averages over all.
+"""Answers `exponents`: compares the exponents of laws in S for each family and text, and averages them.
 
-The means have intervals for other families, other texts and other models.
-Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
-Shapes: N sizes, B resamples, K ranks.
+The means have intervals over families, texts and models. Source: RBP paper (arXiv 2510.20387), table 2 and section 5,
+which finds equal exponents of cross-entropy and -ln RBP_1.
+Shapes: N sizes, B bootstrap replicates, K ranks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 _K: Final = (1, 10, 100)
-_UP_TO: Final = 100  # k: beyond it published laws bend towards the vocabulary
-_COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
+_UP_TO: Final = 100  # largest k: beyond it published laws bend towards the vocabulary
+_COLUMNS: Final = ("dataset", "family", "k", "slope")  # columns of a file of published slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,12 @@ class Pair:
     """One family on one text.
 
     Attributes:
-        title: the text, with what tells its runs from others of that family and text.
-        ks: at which exponents are known.
-        rows: its exponents: of all tokens, with `difference`, the exponent of -ln RBP_1 minus that of cross-entropy,
-            and `drift`, the change of alpha per unit of ln k up to k = 100; of the tokens that improve and of others.
-        points: the quantities whose exponents are the difference and the drift, by these names; none of a file.
-        groups: its runs; none of a file.
+        title: the text, with what distinguishes its runs from others of the family on that text.
+        ks: k with a known exponent.
+        rows: exponents of all tokens, with `difference`, that of -ln RBP_1 minus that of cross-entropy, and `drift`,
+            the change of alpha per unit of ln k up to k = 100; then of the tokens that improve and of the others.
+        points: the quantities whose exponents are the difference and the drift, by these names; empty for a file.
+        groups: its runs; empty for a file.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Pair:
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Compare the exponents of each group, average over the groups that know both, and pool families on one text."""
+    """Compares the exponents of each group, averages over the groups with both, and pools families on one text."""
     known = [(group, _points(connection, group, request)) for group in groups]
     pairs = [pair for each in known if (pair := _pair(connection, *each, request)) is not None]
     laws = pooled.pool(known)
@@ -70,7 +70,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
-    """The points of the laws that can be fitted."""
     points = known_points(connection, group, request, ("rbp", "cross_entropy"), _K)
     points = [each for each in points if each.doubt in (None, Status.one_document) and len(set(each.S_N)) >= 3]
     return [each for each in points if np.all(np.isfinite(each.y_N) & (each.y_N > 0))]
@@ -101,35 +100,34 @@ def _row(names: Record, of_loss: float, alphas: Mapping[int, float], estimates: 
 
 
 def _slope(points: Points) -> float:
-    """The exponent of the line through the logarithms."""
     return float(line(np.log(points.S_N), np.log(points.y_N))[1])
 
 
 def _in_k(points: Mapping[int, Points]) -> Points | None:
-    """The quantity whose exponent in S is the change of alpha per unit of ln k: exp of the slope of ln y in ln k."""
+    """Exp of the slope of ln y in ln k, whose exponent in S is the change of alpha per unit of ln k."""
     if len(points) < 2:
         return None
     of_K, (first, *_) = _slope_in_k(list(points)), points.values()
     drawn = [p.y_BN for p in points.values() if p.y_BN is not None]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample with a share of 0 or 1 is left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # a replicate with a share of 0 or 1 is left out
         y_BN = np.exp(np.log(np.stack(drawn, axis=-1)) @ of_K) if len(drawn) == len(points) else None
     return replace(first, y_N=np.exp(np.log(np.column_stack([p.y_N for p in points.values()])) @ of_K), y_BN=y_BN)
 
 
 def _slope_in_k(ks: Sequence[int]) -> Floats:
-    """What each k adds to the slope of the line in ln k."""
+    """Weights of the K ranks in a least-squares slope in ln k."""
     return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(ks)), np.log(ks)]))[1])
 
 
 def of_file(path: Path, request: Request) -> Result:
-    """Compare published slopes: rows of dataset, family, k (a number, or CE) and slope, which is -alpha.
+    """Compares published slopes: rows of dataset, family, k (a number, or CE) and slope, which is -alpha.
 
     Raises:
-        RbpxError: the file lacks a column, a row is invalid, or no pair has both k = 1 and CE.
+        RbpxError: a column is missing, a row is invalid, or no pair has both k = 1 and CE.
     """
     table = read_table(path)
     missing = [name for name in _COLUMNS if name not in table.columns]
-    alphas: dict[tuple[str, str], dict[int | None, float]] = {}  # by k; of CE by None
+    alphas: dict[tuple[str, str], dict[int | None, float]] = {}  # None is cross-entropy
     for row in () if missing else table.rows:
         dataset, family, k, slope = (str(row.values.get(name)) for name in _COLUMNS)
         try:
@@ -154,10 +152,7 @@ def _published(dataset: str, family: str, of_k: Mapping[int | None, float]) -> P
 
 
 def _result(pairs: Sequence[Pair], laws: Sequence[pooled.PooledLaw] = (), of_all: Group | None = None) -> Result:
-    """The pairs, each followed by its tokens that improve and the others, and their means; then families on one text.
-
-    Of these alone are rows kept.
-    """
+    """Result of the pairs with their classes of tokens, of the means, and of families on one text."""
     rows, tables, said = [row for pair in pairs for row in pair.rows], [], []
     if pairs:
         view = _view(sorted({k for pair in pairs for k in pair.ks}))
@@ -190,7 +185,7 @@ def _result(pairs: Sequence[Pair], laws: Sequence[pooled.PooledLaw] = (), of_all
 
 
 def _mean(pairs: Sequence[Pair], name: str) -> Estimate:
-    """The mean of an estimate over families and texts; a single pair keeps its own interval."""
+    """Mean of an estimate over families and texts; a single pair keeps its own interval."""
     of = [(pair.rows[0], pair.points.get(name)) for pair in pairs]
     if len(of) == 1:
         return estimate_in(of[0][0], name)

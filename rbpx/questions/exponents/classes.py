@@ -1,4 +1,4 @@
-"""The exponents among the tokens whose ids get better with size, and among all others."""
+"""Computes exponents of the tokens whose ids improve with size, and of all others."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,10 +21,10 @@ LOSSES = ("rbp", "cross_entropy")
 
 
 def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Record]:
-    """The tokens whose ids `learning` finds to get better, and all others; none where there are not both.
+    """Yields a row for the tokens whose ids `learning` finds to improve and one for all others, if both exist.
 
-    `share` is theirs of all tokens; `difference` the exponent of their -ln RBP_1 minus that of their cross-entropy,
-    with an interval over documents and models.
+    `share` is their share of all tokens; `difference` the exponent of their -ln RBP_1 minus that of their
+    cross-entropy, with an interval over documents and models.
     """
     tokens = tokens_of(connection, group, group.runs, request)
     named, n_ids = improving(tokens) if len(tokens.key_M) else ([], 0)
@@ -47,7 +47,7 @@ def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
 
 
 def _counts(of_run: dict[str, NDArray[Any]], is_M: NDArray[np.bool_]) -> pa.Table:
-    """The tokens of a class as `weigh` takes counts, each by itself."""
+    """Tokens of a class in the format of `weigh`, one a row."""
     key, nats, rank = (of_run[name][is_M] for name in ("key", "nats", "rank"))
     ones = np.ones(len(key), np.int64)
     return pa.table(

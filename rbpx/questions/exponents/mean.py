@@ -1,6 +1,6 @@
-"""The mean exponent of families and texts, with an interval for others of both and for other models.
+"""Averages exponents over families and texts, with an interval over both and over models.
 
-Shapes: P pairs of a family and a text, B resamples, M points of all pairs, G clusters.
+Shapes: P pairs of a family and a text, B bootstrap replicates, M points of all pairs, G clusters.
 """
 
 from collections.abc import Hashable, Sequence
@@ -23,25 +23,21 @@ def mean_over(
     texts: Sequence[Hashable],
     points: Sequence[Points | None] = (),
 ) -> Estimate:
-    """The mean over P pairs of a family and a text, with a 95 % interval over families, texts and models.
+    """Returns the mean over P pairs of a family and a text, with a 95 % interval over families, texts and models.
 
-    Pairs of one family are off alike, and so are pairs of one text: two-way clusters. The variance between them is
-    V_family + V_text - V_pair, each times G / (G - 1) for its G clusters, and not below either of the first two;
-    Student's t has one degree of freedom fewer than the smaller number of clusters. A way with a single cluster says
-    nothing of others and is left out. What all pairs have in common does not show between them; `_in_common` adds it.
+    Errors are correlated within a family and within a text: two-way clusters. The variance is V_family + V_text -
+    V_pair, each times G / (G - 1) for its G clusters, and at least the larger of the first two. Student's t has the
+    smaller number of clusters minus 1 degrees of freedom. A dimension with one cluster is left out, so one family and
+    one text give no interval. `_in_common` adds what all pairs have in common.
+
+    Source: A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
 
     Args:
         value_P: the exponents.
         families: of each.
         texts: of each.
-        points: whose exponents they are, None where only slopes are known. Then one family has no interval over texts,
-            since what its models have in common on them is not known.
-
-    Returns:
-        The mean; without an interval for one family and one text.
-
-    Source:
-        A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
+        points: with the exponents; None for published slopes, for which a single family has no interval, since the
+            error that its models share over texts is unknown.
     """
     value = np.asarray(value_P, dtype=np.float64)
     mean, known = float(value.mean()), [each for each in points if each is not None]
@@ -60,12 +56,12 @@ def mean_over(
 
 
 def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) -> float:
-    """Square of the half width that the mean exponent has by what all pairs have in common.
+    """Squared half width of the mean exponent by errors that all pairs share.
 
-    A model that is better than its law on one text is so on the others, and so are trainings of its size in other
-    families. Its variance tau^2 is that of residuals at one size in pairs that differ in every way, r'Ar over its mean
-    at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
-    documents of a text are common too where it is the only one.
+    A model's deviation from its law recurs on other texts, and in other families at its size. Its variance tau^2 is
+    r'Ar over the expectation of r'Ar at tau^2 = 1, for residuals at one size in pairs that differ in both dimensions;
+    Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. A single text adds
+    its documents.
     """
     n_effective = points[0].n_effective
     sizes, values, drawn = ([getattr(each, name) for each in points] for name in ("S_N", "y_N", "y_BN"))
@@ -86,6 +82,6 @@ def _in_common(points: Sequence[Points], ways: Sequence[Whole], one_text: bool) 
 
 
 def _clustered(off_P: Floats, number_P: Whole) -> float:
-    """Variance of the mean where the members of a cluster are off alike, the number of which is given."""
+    """Variance of the mean with errors correlated within clusters, given the cluster of each."""
     sums_G = np.bincount(number_P, off_P)
     return float(sums_G @ sums_G) * len(sums_G) / (len(sums_G) - 1) / len(off_P) ** 2

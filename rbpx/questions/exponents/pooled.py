@@ -1,4 +1,4 @@
-"""One exponent for the families on one text: fitted, beside their own, in sentences, and the residuals against S."""
+"""Fits one exponent to all families on a text; gives rows, sentences, the table and the figure of residuals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +27,11 @@ _FORMS: Final = {Method.ols: ("pooled", "y = C · S^−α"), Method.offset: ("po
 
 @dataclass(frozen=True, eq=False)
 class PooledLaw:
-    """One quantity of several families on one text.
+    """One quantity of several families on one text: each family's points and its own power law.
 
     Attributes:
         groups: the runs of all families on the text.
-        points: the points of each family.
-        own: the power law of each family by itself.
-        fits: the laws with one exponent, without an offset and with one.
+        fits: the laws with one exponent, without and with an offset.
     """
 
     groups: Sequence[Group]
@@ -43,23 +41,23 @@ class PooledLaw:
 
     @property
     def families(self) -> list[str]:
-        """Names, in the order of the points."""
+        """Names in the order of the points."""
         return [points.runs[0].family for points in self.points]
 
     @property
     def title(self) -> str:
-        """The law on its text."""
+        """The law and its text."""
         return f"{law_title(self.points[0].law, self.points[0].k)} on {self.groups[0].first.dataset}"
 
 
 def families(groups: Sequence[Group]) -> Group:
-    """The runs of several groups as one, which are named together."""
+    """Merges groups into one, named by all of them."""
     name = " + ".join(dict.fromkeys(run.family for group in groups for run in group.runs))
     return Group(tuple(replace(run, family=name) for group in groups for run in group.runs), groups[0].ties)
 
 
 def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[PooledLaw]:
-    """The laws of each text: pools the groups that differ in their family alone, each with the points of its laws."""
+    """Returns the laws of each text, pooling the groups that differ in family alone."""
 
     def alike(of: tuple[Group, Sequence[Points]]) -> tuple[str, ...]:
         return (of[0].ties.value, *(str(getattr(of[0].first, name)) for name in _SHARED))
@@ -74,7 +72,7 @@ def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[PooledLaw]:
 
 def _law(groups: Sequence[Group], points: Sequence[Points]) -> PooledLaw:
     lone = any(each.doubt is Status.one_document for each in points)
-    # The documents of one text are drawn alike for all families, so their resamples belong together.
+    # The documents of a text are drawn alike for all families, so replicates correspond.
     replicates = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
     fits = [fit_pooled(sizes, values, replicates, method, points[0].n_effective) for method in _FORMS]
@@ -85,7 +83,7 @@ def _law(groups: Sequence[Group], points: Sequence[Points]) -> PooledLaw:
 
 
 def fit_records(law: PooledLaw) -> Iterator[Record]:
-    """Rows of `fits`, one for each form."""
+    """Yields rows of `fits`, one for each form."""
     run_ids = sorted({run_id for points in law.points for run in points.runs for run_id in run.run_ids})
     (name, k), n = (law.points[0].law, law.points[0].k), sum(len(points.S_N) for points in law.points)
     shared: Record = {"loss": name, "families": law.families}
@@ -94,12 +92,12 @@ def fit_records(law: PooledLaw) -> Iterator[Record]:
     for fit in law.fits:
         more: Record = {"k": k, "n": name, "family": " + ".join(law.families), "params": fit | shared}
         alpha = replace(estimate_in(fit, "alpha"), stderr=fit.get("alpha_stderr"))
-        as_law = LawFit(alpha=alpha, n_points=n, status=fit["status"])  # constants are in params
+        as_law = LawFit(alpha=alpha, n_points=n, status=fit["status"])  # the constants are in params
         yield record_of(law.groups[0], "pooled", as_law, run_ids, fit["method"], **more)
 
 
 def sentence(law: PooledLaw) -> str:
-    """The shared exponent, what the families are worth, and what the residuals show."""
+    """States the shared exponent, the ratios between families, and what the residuals show."""
     fit, n = law.fits[0], len(law.families)
     if "alpha" not in fit:
         return f"{law.title}: {fit['status'].remedy}"
@@ -112,7 +110,7 @@ def sentence(law: PooledLaw) -> str:
 
 
 def table(laws: Sequence[PooledLaw], brief: bool) -> Table:
-    """Every law of every text, of the families and with one exponent; a terminal shows the latter, if any."""
+    """Table of every law of every text, per family and with one exponent; a terminal shows only the latter, if any."""
     rows, about = chain.from_iterable(map(_rows, laws)), families(laws[0].groups).title_of_family
     return LAWS.table("one exponent", rows, about, brief=brief and (lambda row: row["family"] == _FORMS[Method.ols][0]))
 
@@ -143,7 +141,7 @@ LAWS: Final = View[Record](
 
 
 def figures(laws: Sequence[PooledLaw], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """Draw the residuals of each law on each text."""
+    """Draws the residuals of each law on each text."""
     for n, law in enumerate(laws):
         fit, title = law.fits[0], f"{law.title}: residuals about the shared law"
         if "alpha" not in fit:

@@ -1,6 +1,6 @@
-"""Answers how registered predictions turned out: each beside what its model has shown since, and how often they held.
+"""Answers `forecasts`: joins registered predictions with later measurements, and counts the intervals that held.
 
-A row is a prediction and one model that it is about, as there is one for each such model that was measured.
+There is a row for each prediction and measured model that it is about.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,87 +30,90 @@ _SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.predictio
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Put every forecast beside the models that it is about; nothing is stored.
+    """Compares every registered prediction with the models that it is about; stores nothing.
 
     Raises:
         RbpxError: there is no forecast.
     """
     families = request.family or (None if request.model is None else [family_name(request)])
     datasets = None if request.dataset is None else [request.dataset.name]
-    said = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
-    if not said:
+    predictions = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
+    if not predictions:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
     runs = [run for group in groups for run in group.runs]
-    run_ids = [*(run_id for run in runs for run_id in run.run_ids), *(of for each in said for of in _rested_on(each))]
+    run_ids = [
+        *(run_id for run in runs for run_id in run.run_ids),
+        *(of for each in predictions for of in _rested_on(each)),
+    ]
     times = {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
-    shown = [_shown(connection, run, said, request) for run in runs]
+    shown = [_measured_values(connection, run, predictions, request) for run in runs]
     rows, scored = list[Record](), list[tuple[Record, Run]]()
-    for at, each in enumerate(said):
+    for at, each in enumerate(predictions):
         came = [(run, values[at]) for run, values in zip(runs, shown, strict=True) if at in values]
         of_models = [(_scored(each, run, measured, times), run) for run, measured in came]
         rows += [row for row, _ in of_models] or [_row(each, "waiting")]
         scored += [(row, run) for row, run in of_models if row["error"] is not None]
-    whole, told = _overall(scored, len(rows))
-    return [Result(groups[:1], [*rows, whole], _tables(rows), [told])]
+    whole, sentence = _overall(scored, len(rows))
+    return [Result(groups[:1], [*rows, whole], _tables(rows), [sentence])]
 
 
 def _overall(scored: Sequence[tuple[Record, Run]], n_rows: int) -> tuple[Record, str]:
-    """How often the intervals of the predictions held that are scored, as a row and in words."""
+    """How often the intervals of scored predictions held, as a row and as a sentence."""
     held = [row["outcome"] == "inside" for row, _ in scored]
     models = [(run.family, run.training, run.revision) for _, run in scored]
     share, n = coverage(held, models), len(set(models))
     mean = sum(row["interval_score"] for row, _ in scored) / len(scored) if scored else None
     row = {"kind": "coverage", **by_name(coverage=share), "n_scored": len(scored), "n_models": n}
-    told = f"No model that was forecast has been measured yet: {number_of(n_rows, 'prediction')} wait for theirs."
+    sentence = f"No model that was forecast has been measured yet: {number_of(n_rows, 'prediction')} wait for theirs."
     if scored:
-        told = (
+        sentence = (
             f"{sum(held)} of {number_of(len(held), '95 % interval')} of forecasts held what {number_of(n, 'model')} "
             f"showed: {interval_of(share, 2)}, where 0.95 is meant and each model counts once."
         )
-    return row | {"interval_score": mean}, told
+    return row | {"interval_score": mean}, sentence
 
 
-def _rested_on(said: Record) -> Sequence[str]:
-    return said["run_ids"] or ()
+def _rested_on(prediction: Record) -> Sequence[str]:
+    return prediction["run_ids"] or ()
 
 
-def _shown(
-    connection: duckdb.DuckDBPyConnection, run: Run, said: Sequence[Record], request: Request
+def _measured_values(
+    connection: duckdb.DuckDBPyConnection, run: Run, predictions: Sequence[Record], request: Request
 ) -> dict[int, float | None]:
-    """What a model shows of each prediction that is about it, by its place; None where that is not known."""
-    about = {at: each for at, each in enumerate(said) if is_of(each, each["S"], each["D"], run)}
+    """Measured value of a model for each prediction about it, by index; None where unknown."""
+    about = {at: each for at, each in enumerate(predictions) if is_of(each, each["S"], each["D"], run)}
     known: dict[tuple[str, str, int | None], float] = {}
     for ties in {each["ties"] for each in about.values()}:
         asked = [each for each in about.values() if each["ties"] == ties]
         laws, ks = sorted({each["law"] for each in asked}), sorted({each["k"] for each in asked} - {None})
-        of = request.but(laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
+        of = request.but(laws=laws, k=ks or None, resamples=1)  # values only, so no intervals are needed
         group = Group((run,), Ties(ties))
         points = size_points(group, weigh_group(connection, group, of, ks, laws), of, ks, laws)
         known |= {(ties, each.law, each.k): float(each.y_N[0]) for each in points}
     return {at: known.get((each["ties"], each["law"], each["k"])) for at, each in about.items()}
 
 
-def _scored(said: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
-    """How one prediction did for one model: too_late where that was measured before the registration."""
-    # The time that a record gives for itself proves little, but it cannot be earlier than the runs that it rests on.
-    known = [times[run_id] for run_id in _rested_on(said) if run_id in times]
-    known += [] if said["registered_at"] is None else [said["registered_at"]]
+def _scored(prediction: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
+    """Scores one prediction on one model; too_late if the model was measured before the registration."""
+    # A record's own time proves little, but it cannot be earlier than the runs that it rests on.
+    known = [times[run_id] for run_id in _rested_on(prediction) if run_id in times]
+    known += [] if prediction["registered_at"] is None else [prediction["registered_at"]]
     if known and any(run_id in times and times[run_id] < max(known) for run_id in run.run_ids):
-        return _row(said, "too_late", run, measured)
-    found = None if measured is None else score(said["y"], said["lo"], said["hi"], measured)
+        return _row(prediction, "too_late", run, measured)
+    found = None if measured is None else score(prediction["y"], prediction["lo"], prediction["hi"], measured)
     if found is None:
-        return _row(said, "not_known", run)
+        return _row(prediction, "not_known", run)
     scores = {name: getattr(found, name) for name in _SCORES}
-    return _row(said, "inside" if found.is_inside else "outside", run, measured) | scores
+    return _row(prediction, "inside" if found.is_inside else "outside", run, measured) | scores
 
 
-def _row(said: Record, outcome: str, run: Run | None = None, measured: float | None = None) -> Record:
+def _row(prediction: Record, outcome: str, run: Run | None = None, measured: float | None = None) -> Record:
     model = {"run_id": run and " ".join(run.run_ids), "size": run and run.size, "measured": measured}
-    return {"kind": "forecast", **said, "outcome": outcome, **model, **dict.fromkeys(_SCORES)}
+    return {"kind": "forecast", **prediction, "outcome": outcome, **model, **dict.fromkeys(_SCORES)}
 
 
 def _tables(rows: Sequence[Record]) -> list[Table]:
-    """The forecasts, a table for each registration; those of early versions do not say when that was."""
+    """A table for each registration; early versions did not record its time."""
     registered: dict[str, list[Record]] = {}
     for row in rows:
         at = row["registered_at"]

@@ -1,4 +1,4 @@
-"""Answers how the gap between two texts, or two slices of one, changes with size."""
+"""Answers `gaps`: how the ratio of losses on two texts, or two slices of one, changes with size."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Fit the gaps of all pairs, a result for each family."""
+    """Fits the gaps of all pairs and returns a result for each family."""
     pairs = [pair for pair in pairs_of(connection, groups, request) if pair]
     tested = sum(each.gap.p is not None for pair in pairs for each in pair)
     return [_result(of, tested) for of in grouped(pairs, lambda pair: pair[0].a.group.title_of_family).values()]
@@ -46,13 +46,13 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
 
 
 def _main(losses: Sequence[LossGap]) -> list[LossGap]:
-    """Those of cross-entropy and of -ln RBP at the smallest k."""
+    """The gaps of cross-entropy and of -ln RBP at the smallest k."""
     k = min((each.k for each in losses if each.k is not None), default=None)
     return sorted((each for each in losses if each.k in (None, k)), key=lambda each: headline(each.law, each.k))
 
 
 def _named(loss: LossGap) -> Record:
-    """What tables say of a gap beside its row; a closing too far outside the sizes is none."""
+    """Columns of tables beside the row; a closing too far outside the sizes is omitted."""
     gap, (a, b) = loss.gap, (loss.a, loss.b)
     lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
     closed = NO_ESTIMATE if gap.is_beyond else gap.ln_S_closed.through(lambda at: at if lo <= at <= hi else None)
@@ -61,7 +61,7 @@ def _named(loss: LossGap) -> Record:
 
 
 def _row(loss: LossGap) -> Record:
-    """The gap as the store keeps it, `dataset` the text with the higher loss."""
+    """The stored row; `dataset` is the text with the higher loss."""
     a, b, gap = loss.a, loss.b, loss.gap
     params = gap.fit.record() | gap.record() | {"loss": loss.law, "equation": EQUATION}
     params["text_hash_b"] = b.group.first.text_hash
@@ -75,7 +75,6 @@ def _row(loss: LossGap) -> Record:
 
 
 def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
-    """How many gaps of several pairs open or close, and the clearest of them."""
     judged = [each for each in losses if each.gap.p_adjusted is not None]
     if len({frozenset((each.a.name, each.b.name)) for each in judged}) > 1:
         opens, closes = (sum(each.gap.verdict == verdict for each in judged) for verdict in ("opens", "closes"))
@@ -87,7 +86,6 @@ def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
 
 
 def _sentence(losses: Sequence[LossGap]) -> str:
-    """How many times higher losses are on the harder text, and what becomes of that."""
     said, named = list[str](), ""
     for each in losses:
         gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "

@@ -1,4 +1,4 @@
-"""Draws gaps: the exponent of each pair of texts, and its ratio of losses against S. Source: arXiv 2510.24626."""
+"""Draws the exponent of each pair of texts, and its ratio of losses against S. Source: arXiv 2510.24626."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,11 +12,11 @@ from rbpx.questions.gaps.pairs import LossGap
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
 
-MOST_PAIRS: Final = 6  # with sentences and figures of their own: the 15 pairs of 6 texts would fill a page
+MOST_PAIRS: Final = 6  # with sentences and figures of their own; 6 texts have 15 pairs, which would fill a page
 
 
 def figures(pairs: Sequence[Sequence[LossGap]], rows: Sequence[Record], table: Table) -> Iterator[Figure | Undrawn]:
-    """Draw the exponents of all pairs, of which the rows are, then the ratios of each of the first six."""
+    """Draws the exponents of all pairs (the rows), then the ratios of each of the first six."""
     group, fit_ids, title = pairs[0][0].a.group, [row["fit_id"] for row in rows], "Do the gaps close?"
     shown, words = [row for row in rows if row["delta"] is not None], AXES[group.axis]
     if not shown:

@@ -1,11 +1,11 @@
-"""Fits how the ratio of the losses on two texts changes with size, and finds where it reaches 1.
+"""Fits how the ratio of the losses on two texts changes with size, and finds the size where it reaches 1.
 
 L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
-the higher loss at S_ref, so G > 1. With delta < 0 the gap closes until the ratio is 1, and opens the other way beyond.
-This holds where both losses are power laws: then ln(L_A / L_B) is a straight line in ln S. If a loss has an irreducible
-part, L = E + C S^(-alpha), the ratio bends, and tends to E_A / E_B.
+the higher loss at S_ref, so G > 1. With delta < 0 the gap closes at ratio 1, and opens the other way beyond. The law
+holds where both losses are power laws. With irreducible losses, L = E + C S^(-alpha), the ratio bends and tends to E_A
+/ E_B.
 
-Shapes: N sizes, B resamples, G sizes at which the laws are evaluated.
+Shapes: N sizes, B bootstrap replicates, G sizes at which the laws are evaluated.
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
 
@@ -39,32 +39,32 @@ from rbpx.laws.prediction.verdict import SupportedForm, form_of, with_reasons
 from rbpx.status import Status
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
-REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
+REACH: Final = 10.0  # factor outside the measured sizes up to which a closing is searched
 _GRID: Final = 400
 
 
 @dataclass(frozen=True)
 class Gap:
-    """How the ratio of two losses changes with size; numbers are None where there is no fit.
+    """Law of the ratio of two losses; numbers are None without a fit.
 
     Attributes:
-        swapped: the second text given is A, the one with the higher loss at S_ref.
-        fit: of the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
+        swapped: whether the second text given is A, with the higher loss at S_ref.
+        fit: the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
         S_ref: geometric mean of the sizes.
-        ratio: G, L_A / L_B at S_ref by the law.
+        ratio: G, the fitted L_A / L_B at S_ref.
         delta: exponent of the ratio; below 0 the gap closes.
         p: two-sided p value of delta = 0.
-        p_adjusted: the same, adjusted for all gaps of the request (Holm); p itself until `settle`.
-        ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close, an end None where the
-            interval has none on that side.
+        p_adjusted: p adjusted for all gaps of the request (Holm); p until `settle`.
+        ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close; an unbounded end is
+            None.
         curvature: coefficient of ln(S / S_ref)^2 in a parabola through ln(L_A / L_B); None below 4 sizes.
-        curvature_p: two-sided p value of no curvature.
-        curvature_turns: whether the parabola turns round within the sizes: its slopes at the smallest and the largest
-            size have opposite signs, each significantly.
-        form: what the two losses call for: `offset` where the 95 % interval of an E leaves out 0, `power` where both
-            contain negligible offsets only, else `either`; None where laws with offsets cannot be fitted.
-        E_a: irreducible part of A, in the unit of the loss; an end None where the data set none.
-        E_b: of B.
+        curvature_p: two-sided p value of zero curvature.
+        curvature_turns: whether the parabola has significant slopes of opposite sign at the smallest and the largest
+            size.
+        form: form that the losses support: `offset` if the 95 % interval of an E excludes 0, `power` if both contain
+            only negligible E, else `either`; None where laws with offsets cannot be fitted.
+        E_a: irreducible loss of A, in the unit of the loss; an unbounded end is None.
+        E_b: irreducible loss of B.
     """
 
     swapped: bool
@@ -84,15 +84,15 @@ class Gap:
 
     @property
     def bends(self) -> bool:
-        """Whether the ratio is significantly no power law."""
+        """Whether the ratio deviates significantly from a power law."""
         return self.curvature_p is not None and self.curvature_p < ALPHA
 
     @property
     def verdict(self) -> str | None:
-        """What the gap does, as far as all tests of the request together show; None without a fit.
+        """What the gap does, by all tests of the request; None without a fit.
 
         "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own p is;
-        "turns" where the ratio bends and turns round within the sizes, "bends" where it bends without a trend, else
+        "turns" where the ratio bends and turns within the sizes, "bends" where it bends without a trend, else
         "parallel": the interval of delta contains 0.
         """
         if self.p is None or self.p_adjusted is None or self.delta.value is None:
@@ -107,7 +107,7 @@ class Gap:
 
     @property
     def closed_beyond(self) -> float | None:
-        """The factor by which the size of the closing lies outside the sizes; 1 within them."""
+        """Factor by which the size of closing lies outside the measured sizes; 1 within them."""
         if (ln_S := self.ln_S_closed.value) is None:
             return None
         least, most = math.log(min(self.fit.S)), math.log(max(self.fit.S))
@@ -115,22 +115,22 @@ class Gap:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it would close at more than 10 times outside the sizes, if at all."""
+        """Whether the gap closes, if at all, at more than 10 times outside the measured sizes."""
         return self.verdict == "closes" and (self.closed_beyond or math.inf) > REACH
 
     def record(self) -> dict[str, Any]:
-        """What it says beside its fit, as plain values for JSON."""
+        """Plain values for JSON, without the fit."""
         known = {name: value for name, value in vars(self).items() if name != "fit"}
         return flat(known | {"closed_beyond": self.closed_beyond, "verdict": self.verdict})
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
-    """Give a gap its adjusted p value, and so its verdict, its size of closing and its status.
+    """Sets the adjusted p value of a gap, which decides its verdict, size of closing and status.
 
     Args:
         gap: as fitted.
         p_adjusted: by `holm`, over all gaps of a request.
-        doubts: statuses that are known beside those of the fit.
+        doubts: statuses in addition to those of the fit.
     """
     gap = replace(gap, p_adjusted=p_adjusted)
     if gap.delta.value is None:
@@ -155,20 +155,20 @@ def fit_gap(
     b_replicates: ArrayLike | None = None,
     n_effective: float | None = None,
 ) -> Gap:
-    """Fit the ratio of two losses by least squares of its logarithm on ln S.
+    """Fits the ratio of two losses by least squares of its logarithm on ln S.
 
-    The ratio is formed at each model, so an effect of the model that is the same on both texts cancels.
+    The ratio is formed at each model, so effects of the model that both texts share cancel.
 
     Args:
         S: non-embedding parameters, shape [N].
         loss_a: cross-entropy or -ln RBP_k on the first text, shape [N], positive.
         loss_b: on the second.
-        a_replicates: of the first, under resampled documents, shape [B, N]; of too few there is no interval.
-        b_replicates: of the second; its documents are drawn independently of the first's.
-        n_effective: of those resampled, of the text with fewer; None where they are not counted.
+        a_replicates: bootstrap replicates over documents of the first, shape [B, N]; too few give no interval.
+        b_replicates: of the second, drawn independently.
+        n_effective: effective number of documents, of the text with fewer; None where unknown.
     """
     sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
+    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit reports it
         swapped = -math.inf < float(np.log(sides[0] / sides[1]).mean()) < 0
         sides, drawn = (pair[:: -1 if swapped else 1] for pair in (sides, drawn))
         replicates = Replicates.of(drawn[0] / drawn[1], n_effective) if drawn.ndim == 3 else None
@@ -181,17 +181,17 @@ def fit_gap(
         return gap
     ratio = Estimate(math.exp(ln_G), *map(math.exp, about.interval(ln_G, np.array([1.0, 0.0]))))
     p = p_of_zero(alpha, np.array([0.0, 1.0]), about)
-    gap = _bent(replace(gap, ratio=ratio, p=p), replicates)
+    gap = _with_curvature(replace(gap, ratio=ratio, p=p), replicates)
     straight = NO_ESTIMATE
-    if alpha > 0:  # where ln G - alpha ln(S / S_ref) is 0, by inverting the confidence band (Fieller)
+    if alpha > 0:  # zero of ln G - alpha ln(S / S_ref), with the interval by inverting the confidence band (Fieller)
         ln_S_ref = math.log(fit.S_ref)
         ends = [None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP())]
         straight = Estimate(ln_S_ref + ln_G / alpha, *ends)
-    return settle(_closing(gap, straight, sides, drawn, n_effective), p)
+    return settle(_with_closing(gap, straight, sides, drawn, n_effective), p)
 
 
-def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
-    """With the test whether ln(L_A / L_B) is a straight line in ln S, against a parabola; from 4 sizes on."""
+def _with_curvature(gap: Gap, replicates: Replicates | None) -> Gap:
+    """Adds the test of ln(L_A / L_B) linear in ln S against a parabola, from 4 sizes on."""
     ln_S_N, ln_ratio_N = np.log(gap.fit.S), np.log(gap.fit.y)
     if len(np.unique(ln_S_N)) < 4:
         return gap
@@ -213,30 +213,30 @@ def _bent(gap: Gap, replicates: Replicates | None) -> Gap:
     return replace(gap, curvature=Estimate(*number(0, 0, 1)), curvature_p=p, curvature_turns=turns)
 
 
-def _closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effective: float | None) -> Gap:
-    """With the form that both losses call for, and where the gap closes by that.
+def _with_closing(gap: Gap, straight: Estimate, sides: Floats, drawn: Floats, n_effective: float | None) -> Gap:
+    """Adds the form that both losses support, and the size of closing.
 
-    Each loss with an irreducible part is fitted by itself. Where the power law is in doubt the gap closes where these
-    laws meet; where nothing tells the two apart, the interval is that of both together.
+    Each loss is fitted with an irreducible part. If the power law is rejected, the gap closes where these laws meet; if
+    the forms cannot be told apart, the interval covers both.
 
     Args:
-        gap: without them.
-        straight: where it closes by the power law.
+        gap: without these.
+        straight: ln of the size of closing by the power law.
         sides: losses on A and B.
-        drawn: both under resampled documents, if any; one in which a loss is not positive and finite is left out.
-        n_effective: of those resampled, of the text with fewer; None where they are not counted.
+        drawn: replicates of both, if any; one with a loss that is not positive and finite is dropped.
+        n_effective: effective number of documents, of the text with fewer; None where unknown.
     """
     S, replicates = gap.fit.S, list[Replicates]()
     if drawn.ndim == 3:
         usable_B = np.all((drawn > 0) & np.isfinite(drawn), axis=(0, 2))
         replicates = [Replicates.of(y_BN[usable_B], n_effective) for y_BN in drawn]
     laws = [fit_power_law(S, y, of, Method.offset, backtests=False) for y, of in zip(sides, replicates, strict=False)]
-    laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # a text is in many pairs
+    laws = laws or [_law(tuple(S), tuple(y.tolist())) for y in sides]  # cached, since a text is in many pairs
     if any(law.regression is None for law in laws):
         return replace(gap, ln_S_closed=NO_ESTIMATE if gap.bends else straight)
     gap, closed = replace(gap, form=form_of(laws), E_a=laws[0].E, E_b=laws[1].E), straight
     changes = [of.ln_y_BN - np.log(y) for y, of in zip(sides, replicates, strict=False)]
-    curved = _meeting(laws, changes, n_effective)
+    curved = _crossing(laws, changes, n_effective)
     if gap.form is SupportedForm.offset or gap.bends:
         closed = curved
     elif gap.form is SupportedForm.either and straight.value is not None:
@@ -251,13 +251,12 @@ def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLaw:
     return fit_power_law(S, y, None, Method.offset, backtests=False)
 
 
-def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: float | None) -> Estimate:
-    """The ln of the size at which two laws with offsets meet, and the ends of the range in which they may.
+def _crossing(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: float | None) -> Estimate:
+    """Ln of the size at which two laws with offsets meet, with its interval.
 
-    What a model does to both losses alike drops out of their ratio: its interval comes from the residuals of both with
-    their correlation, by Student's t of N - 3 degrees of freedom, and from the documents that were drawn for both. They
-    may meet at a size where the 95 % band of ln(L_A / L_B) contains 0; such sizes are looked for up to 10 times outside
-    those measured.
+    Effects of a model on both losses cancel in the ratio: the variance comes from the residuals of both with their
+    correlation (Student's t of N - 3 degrees of freedom) and from the documents. The interval is where the 95 % band of
+    ln(L_A / L_B) contains 0, searched up to 10 times outside the measured sizes.
     """
     ln_S_N, n = np.log(laws[0].S), len(laws[0].S)
     ln_S_G = np.linspace(ln_S_N.min() - math.log(REACH), ln_S_N.max() + math.log(REACH), _GRID)
@@ -288,7 +287,7 @@ def _meeting(laws: Sequence[PowerLaw], changes: Sequence[Floats], n_effective: f
 
 
 def _root(x_2: Floats, y_2: Floats) -> float:
-    """Where the line through two points is 0; their middle where it does not cross 0 between them."""
+    """Zero of the line through two points; their middle if it does not cross 0 between them."""
     if y_2[0] * y_2[1] > 0:
         return float(x_2.mean())
     return float(x_2[0] - y_2[0] * (x_2[1] - x_2[0]) / (y_2[1] - y_2[0]))

@@ -1,4 +1,4 @@
-"""Finds how the ratio of losses on two texts, or on two slices of one, changes with size, for all pairs of a request.
+"""Fits the gaps of losses between two texts, or two slices of one, for all pairs of a request.
 
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
@@ -15,7 +15,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.laws.names import Axis
 from rbpx.laws.power.intervals import holm
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
-from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, Side, slices_of
+from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, TextLosses, slices_of
 from rbpx.runs.fits import document_doubts
 from rbpx.runs.group import ALIKE, Group
 from rbpx.runs.points.sizes import known_points
@@ -23,24 +23,18 @@ from rbpx.runs.select.axis import best_in_both
 from rbpx.status import Status
 
 _SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))
-_KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # doubts about points that have numbers
+_KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # warnings about points that have numbers
 
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss, `law` "rbp" or "cross_entropy", at k where it has one, between two texts or slices of one.
+    """The gap of one loss, `law` "rbp" (at k) or "cross_entropy", between two texts or slices of one.
 
-    Attributes:
-        a: the harder side.
-        b: the other.
-        law: the loss.
-        k: None where it has none.
-        gap: between them, at the sizes that both were measured at.
-        doubts: about its points.
+    `a` is the harder side. `gap` is at the sizes that both have; `doubts` are about its points.
     """
 
-    a: Side
-    b: Side
+    a: TextLosses
+    b: TextLosses
     law: str
     k: int | None
     gap: Gap
@@ -48,14 +42,14 @@ class LossGap:
 
     @property
     def name(self) -> str:
-        """The name of the loss."""
+        """Name of the loss."""
         return law_title(self.law, self.k)
 
 
 def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[list[LossGap]]:
-    """The gaps of every two groups that differ only in their text and share 3 sizes, or of the first slice and each.
+    """Returns the gaps of all groups that differ only in text and share 3 sizes, or of the first slice and each.
 
-    The p values are adjusted for all of them (Holm), which decides each verdict.
+    p values are adjusted over all of them (Holm), which decides the verdicts.
     """
     if request.slices is None:
         both = list(_texts(connection, groups, request))
@@ -72,8 +66,8 @@ def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
 
 def _texts(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
-) -> Iterator[tuple[Side, Side]]:
-    """Every two groups that differ only in their text, at the sizes that they share."""
+) -> Iterator[tuple[TextLosses, TextLosses]]:
+    """Every two groups that differ only in text, at their common sizes."""
     for one, other in combinations(groups, 2):
         apart = [name for name in _SHARED if getattr(one.first, name) != getattr(other.first, name)]
         both = {run.training for run in one.runs} & {run.training for run in other.runs}
@@ -83,15 +77,15 @@ def _texts(
         if pair[0].axis is Axis.C:
             pair = list(best_in_both(*pair))
         if pair[0].n_sizes >= 3:
-            # The documents of two texts are drawn independently of each other.
+            # The documents of two texts are drawn independently.
             asked = [request.but(seed=request.seed + n) for n in (0, 1)]
             points = [known_points(connection, *each, LOSSES, DEFAULT_K) for each in zip(pair, asked, strict=True)]
-            a, b = (Side(group, group.first.dataset, of) for group, of in zip(pair, points, strict=True))
+            a, b = (TextLosses(group, group.first.dataset, of) for group, of in zip(pair, points, strict=True))
             yield a, b
 
 
-def _fits(one: Side, other: Side) -> Iterator[LossGap]:
-    """The gap of each loss that both sides have numbers for; in one document, which says nothing of others, no test."""
+def _fits(one: TextLosses, other: TextLosses) -> Iterator[LossGap]:
+    """The gap of each loss that both sides have; a single document gives no test."""
     of_other = {(each.law, each.k): each for each in other.points if each.doubt in _KNOWN}
     for a in one.points:
         b = of_other.get((a.law, a.k))

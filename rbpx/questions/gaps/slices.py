@@ -1,8 +1,8 @@
-"""Measures the losses of slices of the tokens of a text, at every size of a group.
+"""Computes the losses of slices of the tokens of a text, at every size of a group.
 
-Slices of one text come from the same documents, so these are resampled once for all slices and sizes.
+Slices share their documents, so one bootstrap over documents serves all slices and sizes.
 
-Shapes: N sizes, B resamples, D documents.
+Shapes: N sizes, B bootstrap replicates, D documents.
 """
 
 from collections.abc import Sequence
@@ -28,19 +28,19 @@ from rbpx.store.sql import SqlLimits, ask, ask_where
 
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")
-POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
+POSITIONS: Final = (1, 16, 64, 256)  # first positions of the built-in buckets
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class TextLosses:
     """A text, or a slice of it.
 
     Attributes:
         group: the runs on it.
-        name: of the text, or of the slice.
-        points: by law and k; of a slice their doubt is one_document where all tokens are from one document,
-            different_tokens where the condition chose different tokens at different sizes.
-        where: the SQL condition on the columns of `scored_tokens` that chooses the slice; empty for a text.
+        name: of the text or slice.
+        points: by law and k; a slice has the doubt one_document if all its tokens are from one document,
+            different_tokens if the condition selects different tokens at different sizes.
+        where: SQL condition on the columns of `scored_tokens`; empty for a text.
         n_tokens: of the slice at the largest size.
     """
 
@@ -51,11 +51,11 @@ class Side:
     n_tokens: int = 0
 
 
-def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Side]:
-    """The losses of every requested slice, at every size of a measured group.
+def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[TextLosses]:
+    """Returns the losses of every requested slice, at every size of a measured group.
 
     Raises:
-        RbpxError: a condition is wrong, or there are not two slices with a token at every size.
+        RbpxError: a condition is invalid, or fewer than two slices have tokens at every size.
     """
     limits, wheres = SqlLimits(request.sql_timeout_s, request.sql_memory_mib), dict[str, str]()
     counts: dict[str, list[pa.Table]] = {}
@@ -78,7 +78,7 @@ def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
 
 
 def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
-    """The slices in the order of the request; a single condition gets the remaining tokens as the other slice."""
+    """The slices in the order of the request; a single condition is joined by its complement."""
     by, given = request.slices, request.conditions
     if by in ITEM_SLICES:
         names = sorted(str(name) for name in scored[by].unique().to_pylist() if name is not None)
@@ -88,18 +88,20 @@ def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
         return ends | {f"{POSITIONS[-1]}+": f"position >= {POSITIONS[-1]}"}
     if by == "frequency":
         return {f"decile {n}": f"decile = {n}" for n in range(1, 11)}
-    # Where a condition is unknown (NULL) it is not true, so the token belongs to the rest.
+    # A condition that is NULL is not true, so its token belongs to the complement.
     rest = {f"not {name}": f"({where}\n) IS NOT TRUE" for name, where in given.items()}
     return given | rest if len(given) == 1 else given
 
 
-def _slice(group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats) -> Side:
+def _slice(
+    group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats
+) -> TextLosses:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     runs = zip(tables, group.runs, strict=True)
     evidence = [weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES) for table, run in runs]
     doc_N, tokens_N = (tables[-1][name].to_numpy() for name in ("doc_id", "n_tokens"))
     tokens_U = (group.documents or Documents.alone(group.n_documents)).tokens_of_units(doc_N, tokens_N)
-    # The number of tokens and their combined bits tell sets apart.
+    # The number of tokens and their combined bits identify a set.
     chosen = [
         (int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())))
         for table in tables
@@ -109,4 +111,4 @@ def _slice(group: Group, request: Request, name: str, where: str, tables: list[p
     points = size_points(group, evidence, request, k_grid, LOSSES)
     effective = effective_number(tokens_U)
     points = [replace(each, doubt=each.doubt or doubt, n_effective=effective) for each in points]
-    return Side(group, name, points, where, chosen[-1][0])
+    return TextLosses(group, name, points, where, chosen[-1][0])

@@ -1,4 +1,4 @@
-"""Answers what each run scores on the items of tasks: accuracy, exact match at k and its law, and single items."""
+"""Answers `items`: what each run scores on tasks, by accuracy, exact match at k and its law, and single items."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,8 +31,8 @@ from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000)
 _SHOWN: Final = 12  # items in a report
-_NAMED: Final = 4  # tasks of the first sentence
-_MANY: Final = 3  # tasks from which a terminal shows the largest model alone
+_NAMED: Final = 4  # tasks in the first sentence
+_MANY: Final = 3  # number of tasks from which a terminal shows the largest model alone
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
 
 
@@ -41,10 +41,10 @@ _Task = tuple[Group, list[Record], Sequence[Record]]
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Score the items of every group that has any, those of one family together.
+    """Scores the items of every group that has any; groups of one family share a result.
 
     Raises:
-        RbpxError: no group has items, or they have no categories to be sliced by.
+        RbpxError: no group has items, or items lack the categories to slice by.
     """
     tasks = [_task(connection, group, request) for group in groups if group.first.protocol == HARNESS]
     if groups and not tasks:
@@ -58,20 +58,20 @@ def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
     return Result(
         groups,
         rows,
-        [*_tables(groups, rows, asks_k), *(_one_by_one(group, shown) for group, _, shown in tasks)],
+        [*_tables(groups, rows, asks_k), *(_items_table(group, shown) for group, _, shown in tasks)],
         [*_sentences([rows for _, rows, _ in tasks])],
         partial(figures, [(group, rows) for group, rows, _ in tasks]),
     )
 
 
 def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _Task:
-    """Score each run and each of its slices, in order of S, with exact match at each k; then fit the laws of all."""
+    """Scores each run and each of its slices, in order of S, with exact match at each k; then fits the laws of all."""
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
     of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
     rows, k_grid = list[Record](), list[int]()
     for run, answers in zip(group.runs, of_runs, strict=True):
         scored_BI = weights_BI[:, answers.item_I]
-        # A text of thousands of tokens is never matched as a whole.
+        # Thousands of tokens never match as a whole.
         k_grid = request.k.grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
         for part, chosen_I in _parts(answers, group, request):
             about = {**group.names(), **run.names(), "run_id": run.run_id, "slice": part}
@@ -80,7 +80,7 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
             rows += [about | exact_match(answers.ranks, scored_BI, chosen_I, k) for k in k_grid]
     if not of_runs[0].of_items:
         return group, rows, ()
-    # Items are cut alike at every size of a family unless its tokenizers differ.
+    # All sizes of a family tokenize items alike unless their tokenizers differ.
     tokens_of_items = [[*zip(each.item_I, map(len, each.ranks), strict=True)] for each in of_runs]
     alike = all(each == tokens_of_items[0] for each in tokens_of_items)
     if group.n_sizes > 1 and alike and request.slices is None:
@@ -91,7 +91,6 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
-    """All items, then those of each category or domain that was asked for."""
     parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
     if request.slices is None:
         return parts
@@ -153,7 +152,6 @@ LAWS: Final = View[Record](
 
 
 def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
-    """The tables of all tasks of one family."""
     about, largest = groups[0].title_of_family, {group.runs[-1].run_id for group in groups}
 
     def is_brief(row: Record) -> bool:
@@ -167,8 +165,7 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
         yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
 
 
-def _one_by_one(group: Group, shown: Sequence[Record]) -> Table:
-    """The items that the largest model gains and loses most over the smallest."""
+def _items_table(group: Group, shown: Sequence[Record]) -> Table:
     view = View[Record](
         f"explorer-{group.first.dataset}",
         whole("item", "item"),
@@ -190,7 +187,7 @@ def _reading(row: Record, at: int) -> str:
 
 
 def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
-    """What the largest model scores on several tasks, then on each beside guessing and the smallest model."""
+    """States what the largest model scores on all tasks, then on each against guessing and the smallest model."""
     wholes = [[row for row in rows if row["kind"] == "items" and row["slice"] is None] for rows in of_tasks]
     keys = ["bits_per_byte" if rows[0]["acc"] is None else "acc" for rows in wholes]
     if len(wholes) > 1:

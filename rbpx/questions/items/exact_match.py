@@ -1,11 +1,11 @@
-"""Counts exact matches at k, the items whose target tokens are all hits, and fits their law.
+"""Counts exact matches at k, the items whose target tokens all have a rank of at most k, and fits their law.
 
-An item's target is a window of its own length, so what the emergence law says of windows (arXiv 2510.20387, eqs. 6 to
-8), p_{n,k} = RBP_k^n, is tested on items: the mean over items of RBP_k^n, n the tokens of each. Over all sizes an item
-succeeds with p_n(S): exp(-n C S^-alpha) if its tokens are independent, or beta-binomial with a correlation of hits,
-which is the measured one of each size, or one that is fitted to the successes.
+A target is a window of its own length, so the emergence law of windows (arXiv 2510.20387, eqs. 6 to 8), p_{n,k} =
+RBP_k^n, predicts the mean over items of RBP_k^n, n the tokens of each. Over all sizes an item succeeds with p_n(S):
+exp(-n C S^-alpha) for independent tokens, or beta-binomial with a correlation of hits that is measured at each size or
+fitted to the successes.
 
-Shapes: I items, B resamples of them, L lengths of an item, C cells, each one size and one length.
+Shapes: I items, B bootstrap replicates over them, L lengths of an item, C cells, each one size and one length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,27 +25,26 @@ from rbpx.store.store import Record
 def exact_match(
     ranks: Sequence[Floats], weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_], k: int
 ) -> Record:
-    """Exact match of chosen items of one run at one k, by name, with the ends of intervals over items.
+    """Returns the exact match of chosen items of one run at one k, with intervals over items.
 
-    `k` is the rank up to which a token is a hit, and `rbp` RBP_k of the tokens of the targets. `measured` is the share
-    of items of which all tokens are hits, `independent` the mean over items of RBP_k^n. `rho` is the correlation of two
-    hits of one item, over all pairs, None where it is not defined; `correlated` is the mean over items of the share
-    that beta-binomial hits with that rho would give, None where there is no such distribution. Both predictions are
-    made anew from each resample.
+    `rbp` is RBP_k of the tokens of the targets. `measured` is the share of items whose tokens are all hits,
+    `independent` the mean over items of RBP_k^n. `rho` is the correlation of two hits of one item, over all pairs, None
+    where undefined; `correlated` is the mean over items of the beta-binomial success with that rho, None where there is
+    no such distribution. Both predictions are recomputed in each replicate.
 
     Args:
-        ranks: the ranks of the tokens of each item's target.
-        weights_BI: how often each item is drawn in each resample, shape [B, I].
+        ranks: of the tokens of each item's target.
+        weights_BI: how often each replicate draws each item.
         chosen_I: which items count.
-        k: from 1.
+        k: highest rank of a hit.
     """
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])
     lengths_L = np.unique(n_I)
-    with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
+    with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may draw none of them
         share_BL = weights_B @ (n_I[:, None] == lengths_L) / weights_B.sum(axis=1)[:, None]
         rbp_B, rho_B = _hits(weights_B, n_I, hits_I)
-        # Where all tokens are hits, none is, or each item is one token, no correlation is needed.
+        # If all tokens are hits, none is, or each item is one token, no correlation is needed.
         r_B = np.where((rbp_B == 0) | (rbp_B == 1) | (lengths_L[-1] == 1), 0.0, np.where(rho_B > 1, np.nan, rho_B))
         mu_BL = np.repeat(np.log(-np.log(rbp_B))[:, None], len(lengths_L), axis=1)
     independent_B, correlated_B = (
@@ -65,7 +64,7 @@ def exact_match(
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
 ) -> Iterator[Record]:
-    """The laws of the exact matches of all items at all sizes, with the same resamples of items at every size."""
+    """Yields the laws of the exact matches of all items over all sizes, with the same replicates at every size."""
     weights, counts = _with_all(weights_BI), [_counts(each.ranks, k) for each in answers]
     n_I = counts[0][0]
     lengths_L = np.unique(n_I)
@@ -87,20 +86,19 @@ def laws_of_items(
 
 
 def _counts(ranks: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
-    """The number of tokens of each item, and of its hits."""
     n_hits = [(len(each), np.count_nonzero(each <= k)) for each in ranks]
     n_I, hits_I = np.array(n_hits, np.float64).reshape(-1, 2).T
     return n_I, hits_I
 
 
 def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
-    """A row with each item once, then the resamples."""
+    """Prepends a row with each item once to the replicates."""
     return np.vstack([np.ones(weights_BI.shape[1]), weights_BI])
 
 
 def _hits(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
-    """RBP of the tokens, and the correlation of two hits of one item over all pairs, [B]; NaN where not defined."""
+    """RBP of the tokens, and the correlation of two hits of one item over all pairs, [B]; NaN where undefined."""
     terms = n_I, hits_I, n_I * (n_I - 1), hits_I * (hits_I - 1), hits_I * (n_I - 1)
     sums = [weights_BI @ each for each in terms]
-    with np.errstate(invalid="ignore"):  # a resample may draw none of them
+    with np.errstate(invalid="ignore"):  # a replicate may draw none of them
         return sums[1] / sums[0], correlation(*sums)

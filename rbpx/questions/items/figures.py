@@ -1,4 +1,4 @@
-"""Draws items: accuracy, or what greedy decoding gives, and exact match at each k against S, with chance."""
+"""Draws accuracy, or greedy success, and exact match at each k against S, with chance."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,12 @@ from rbpx.store.store import Record
 
 
 def figures(tasks: Sequence[tuple[Group, Sequence[Record]]]) -> list[Figure | Undrawn]:
-    """Draw a figure for each task of which the rows are given; texts have none."""
+    """Draws each task whose rows are given; texts have no figure."""
     none = Undrawn("success", "Success against size", "Texts that are read whole have no items.")
     return [_figure(group, rows) for group, rows in tasks if rows[0]["acc"] is not None] or [none]
 
 
 def _figure(group: Group, rows: Sequence[Record]) -> Figure:
-    """The shares of success over all items and in each slice, and of exact matches of all items."""
     chance, shares = rows[0]["chance"], dict[str, list[tuple[str, float, Estimate]]]()
     kind = "greedy" if chance is None else "accuracy"
     for row in rows:

@@ -1,6 +1,6 @@
-"""Scores the items of a task as lm-evaluation-harness does, each score with its interval over items.
+"""Scores the items of a task as lm-evaluation-harness does, with intervals over items.
 
-Shapes: I items, B resamples of them.
+Shapes: I items, B bootstrap replicates over them.
 """
 
 import math
@@ -15,18 +15,18 @@ from rbpx.store.store import Record
 
 
 def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_]) -> Record:
-    """The scores of chosen items of one run, by name, with the ends of intervals; None where items have no such thing.
+    """Returns the scores of chosen items of one run, with intervals; None where items lack what a score needs.
 
-    `n_items` counts them, and `n_tied` those that a tie decides, between the right choice and another or in greedy
-    decoding. `chance` is the accuracy of guessing, and `p_chance` the probability that guessing is right at least as
-    often. `acc` is the share of items that are right by log-likelihood, or greedily where there are no choices,
-    `acc_stderr` its standard error from the n - 1 variance of the items, as lm-evaluation-harness gives it; `acc_norm`
-    is by log-likelihood over characters, `acc_bytes` over bytes. `perplexity` is exp of the mean nats of a target;
-    `word_perplexity` and `byte_perplexity` are exp of the nats of a word and of a byte of a text.
+    `n_tied` counts the items that a tie decides, between the right choice and another or in greedy decoding. `chance`
+    is the accuracy of guessing, and `p_chance` the probability that guessing is right at least as often. `acc` is the
+    share of items right by log-likelihood, or greedily without choices, `acc_stderr` its standard error from the n - 1
+    variance over items, as in lm-evaluation-harness; `acc_norm` is by log-likelihood per character, `acc_bytes` per
+    byte. `perplexity` is exp of the mean nats of a target; `word_perplexity` and `byte_perplexity` are exp of the nats
+    per word and per byte of a text.
 
     Args:
         answers: of the run.
-        weights_BI: how often each item is drawn in each resample, shape [B, I].
+        weights_BI: how often each replicate draws each item.
         chosen_I: which items count.
     """
     drawn_BI, n_items = weights_BI[:, chosen_I].astype(np.float64), int(chosen_I.sum())
@@ -39,7 +39,7 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     def ratio(above_I: Floats, below_I: Floats, exponentiated: bool = True) -> Estimate:
         if not (np.isfinite(above_I).all() and np.isfinite(below_I).all()):
             return NO_ESTIMATE
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a resample may draw none of them
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a replicate may draw none of them
             value, replicate_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
             if exponentiated:
                 value, replicate_B = np.exp(value), np.exp(replicate_B)
@@ -64,10 +64,10 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
 
 
 def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
-    """The probability that guessing gets at least so many right; items may differ in how many choices they have."""
+    """Probability that guessing gets at least so many right; items may differ in their number of choices."""
     from scipy.stats import binom  # takes half a second, which only groups with items need
 
-    share_N = np.ones(1)  # the probability of each number of right ones
+    share_N = np.ones(1)  # probability of each number right
     for chance, n in zip(*np.unique(chance_I, return_counts=True), strict=True):
         share_N = np.convolve(share_N, binom.pmf(np.arange(n + 1), n, chance))
     return float(share_N[n_right:].sum())

@@ -1,4 +1,4 @@
-"""Answers what two families need for the same loss on one text, under every choice of E or over whole surfaces."""
+"""Answers `multiplier`: what two families need for the same loss on one text, along an axis or over surfaces."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,12 +31,13 @@ _OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none":
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Compare the two families on every text that both were measured on; no law is stored.
+    """Compares the two families on every text that both were measured on; stores no law.
 
-    Over all sizes and tokens where both families have runs that vary in either, along the axis elsewhere.
+    Compares over size and tokens where the runs of both families vary in both, else along the axis, under every choice
+    of E.
 
     Raises:
-        RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
+        RbpxError: a side is missing or ambiguous on a text, or the sides share no text.
     """
     sides, results, done = sides_of(groups, request), list[Result](), set()
     for bases, variants in on_each_text([group for group in groups if type(group) is TrainingGroup], sides):
@@ -60,7 +61,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 def _along(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
 ) -> tuple[list[Record], list[str]]:
-    """Two groups along an axis, under every choice of E: overall, then model by model."""
+    """Compares two groups along an axis under every choice of E: overall, then for each model."""
     pairs, notes = points_of(connection, base, variant, request)
     names, rows = names_of(base, variant, base.axis) | {"revision": variant.first.revision}, list[Record]()
     for of_base, of_variant in pairs:
@@ -80,17 +81,17 @@ def _along(
 
 
 def _model(run: Run) -> str:
-    """The name of a model of the variant: its size; along D and step its checkpoint or place on the axis."""
+    """Name of a model of the variant: its size, or along D and step its checkpoint or place on the axis."""
     return run.size if run.axis in (Axis.S, Axis.C) else run.revision or f"{run.x:.3g}"
 
 
 def _over_surface(
     connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: Request
 ) -> tuple[list[Record], list[str]]:
-    """Two families over a surface, in the quantities that both have: overall, then at each place.
+    """Compares two families over a surface in their common quantities: overall, then at each place.
 
-    There are none where either family does not vary in both size and tokens, tokens were repeated, or S counts experts
-    that a token does not use, so that C is not 6 S D.
+    Empty where a family does not vary in both size and tokens, tokens were repeated, or S counts experts that a token
+    does not use, so that C is not 6 S D.
     """
     pairs, notes = points_of(connection, base, variant, request)
     names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
@@ -114,7 +115,7 @@ def _over_surface(
 
 
 def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axis) -> Result:
-    """The tables of what was compared; of several choices of E the first has one of its models."""
+    """Tables of the comparison; of several choices of E, only the first has a table of its models."""
     overall = [row for row in rows if row["kind"] == "overall"]
     if not overall:
         return Result([base], sentences=["There is no quantity that both have."], notes=notes)
@@ -125,12 +126,11 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
     tables = [OVERALL.table("Multipliers overall", overall, about, axis, brief=lambda row: row in main)]
     tables += [MODELS.table("Multipliers one by one", at, about, axis, brief=False)] if at else []
-    said = map(_said, sorted(main, key=lambda row: headline(row["law"], row["k"])))
+    said = map(_sentence, sorted(main, key=lambda row: headline(row["law"], row["k"])))
     return Result([base], rows, tables, [*said], notes=notes)
 
 
-def _said(row: Record) -> str:
-    """What a variant is worth, and over a surface whether that changes with scale, and whether one number says it."""
+def _sentence(row: Record) -> str:
     base, variant, title = row["base"], row["variant"], law_title(row["law"], row["k"])
     m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:

@@ -1,4 +1,4 @@
-"""Chooses what is compared: the groups of base and variant on each text, and the quantities that both have."""
+"""Selects what is compared: the groups of base and variant on each text, and their common quantities."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accu
 
 
 @dataclass(frozen=True)
-class Side:
-    """The models that a key of the request names: a family, or those of it that were trained in one way."""
+class ModelSelector:
+    """The models named by a key of the request: a family, or one variant of it."""
 
     key: str
     family: str
@@ -36,10 +36,10 @@ class Side:
         """Whether a group belongs to it."""
         return group.first.family == self.family and self.trained in (None, group.first.variant)
 
-    def standing(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
-        """Its groups on one text: finished models, where there are any, rather than checkpoints.
+    def select(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
+        """Selects its groups on one text: finished models if there are any, else checkpoints.
 
-        The family's name alone means its models without a variant, where it has any.
+        The bare name of a family means its models without a variant, if it has any.
         """
         own = [group for group in members if self.has(group)]
         own = [group for group in own if group.first.revision is None] or own
@@ -47,11 +47,11 @@ class Side:
         return plain or own
 
 
-def sides_of(groups: Sequence[Group], request: Request) -> list[Side]:
-    """Both sides.
+def sides_of(groups: Sequence[Group], request: Request) -> list[ModelSelector]:
+    """Returns base and variant.
 
     Raises:
-        RbpxError: one is not named, or names several, or is not there.
+        RbpxError: one is missing, ambiguous, or has no runs.
     """
     variants = request.variant or []
     if request.base is None or len(variants) != 1:
@@ -59,16 +59,16 @@ def sides_of(groups: Sequence[Group], request: Request) -> list[Side]:
         raise RbpxError(f"multiplier compares one family with one other, or ways of training; name them, as in {names}")
     families, sides = dict.fromkeys(group.first.family for group in groups), []
     for key, name in (("base", request.base), ("variant", variants[0])):
-        # A family may have a colon in its own name.
+        # the name of a family may contain a colon
         family, _, trained = (name, "", "") if name in families else name.partition(":")
-        sides.append(Side(key, family, trained or None))
+        sides.append(ModelSelector(key, family, trained or None))
         if not any(map(sides[-1].has, groups)):
             raise RbpxError(f"{key}={name} is not in the store; families: {', '.join(families)}")
     return sides
 
 
 def names_of(base: Group, variant: Group, axis: Axis) -> Record:
-    """What all rows about two groups say of them."""
+    """Columns that all rows about two groups share."""
     both = {"base": base.first, "variant": variant.first}
     named = {key: run.family if run.variant is None else f"{run.family}:{run.variant}" for key, run in both.items()}
     shared = {name: base.names()[name] for name in ("source", *READ_ALIKE, "ties")}
@@ -80,23 +80,25 @@ def text_of(group: Group) -> tuple[Any, ...]:
     return tuple(getattr(group.first, name) for name in READ_ALIKE)
 
 
-def on_each_text(groups: Sequence[AnyGroup], sides: Sequence[Side]) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
-    """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S."""
+def on_each_text(
+    groups: Sequence[AnyGroup], sides: Sequence[ModelSelector]
+) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
+    """Yields the groups of both sides on each text; along D and step, groups of one size are matched by S."""
 
     def text(group: AnyGroup) -> tuple[Any, ...]:
         return (*text_of(group), None if group.fixed_size is None else group.first.non_embedding_params)
 
     for members in grouped(groups, text).values():
-        bases, variants = (side.standing(members) for side in sides)
+        bases, variants = (side.select(members) for side in sides)
         if bases and variants:
             yield bases, variants
 
 
 def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Group, Group]]:
-    """Pair the groups of both sides on a text: of several those of one source and revision, as after equal tokens.
+    """Pairs the groups of both sides on a text; of several, those of one source and revision, as after equal tokens.
 
     Raises:
-        RbpxError: nothing says which is to be compared with which.
+        RbpxError: the pairs are ambiguous.
     """
     if len(bases) == len(variants) == 1:
         return [(bases[0], variants[0])]
@@ -115,7 +117,7 @@ def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Grou
 def points_of(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
 ) -> tuple[list[tuple[Points, Points]], list[str]]:
-    """Every quantity that both have; where tokenizers differ, losses in bits per byte alone, with a note."""
+    """Returns every common quantity; if tokenizers differ, only losses in bits per byte, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     both, notes, is_measured = (base, variant), list[str](), base.is_measured and variant.is_measured
     sides, tokenizers, lengths = [], list[set[str]](), list[Mapping[str, float | None]]()
@@ -137,11 +139,11 @@ def points_of(
 
 
 def _in_bits(side: Mapping[Any, Points], bytes_per_token: Mapping[str, float | None]) -> dict[Any, Points]:
-    """Bits per byte, the one quantity that remains: that of the items of a task, else of cross-entropy."""
+    """Bits per byte of the items of a task, else of the cross-entropy."""
     bits, points = ("bits_per_byte", None), side.get(("cross_entropy", None))
     if bits in side or points is None:
         return {bits: side[bits]} if bits in side else {}
     per_token = np.array([bytes_per_token[run.run_id] for run in points.runs], np.float64)
-    scale_N = 1 / (math.log(2) * per_token)  # NaN of a run that was measured before they counted
+    scale_N = 1 / (math.log(2) * per_token)  # NaN of a run that was measured before bytes were counted
     y_BN = None if points.y_BN is None else points.y_BN * scale_N
     return {bits: replace(points, law="bits_per_byte", y_N=points.y_N * scale_N, y_BN=y_BN)}

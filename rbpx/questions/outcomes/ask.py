@@ -1,4 +1,4 @@
-"""Answers what outcomes say of tokens: what passed, the laws and RBP_k recovered from it, and the hits learned."""
+"""Answers `outcomes`: passes of sequences, the laws and RBP_k recovered from them, and the hits learned."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measu
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Cut the documents of a measured group into sequences, fit laws to those that pass at each k, and learn hits."""
+    """Cuts the documents of a measured group into sequences, fits laws to their passes at each k, and learns hits."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
     sizes = {run.non_embedding_params: run.size for run in group.runs}
     rows, of_tokens = list[Record](), list[Record]()
@@ -54,7 +54,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def of_file(path: Path, request: Request) -> Result:
-    """Fit the rows of a file, separately for each k; groups, where the file names them, are resampled whole.
+    """Fits the rows of a file, separately for each k; groups, if the file names them, are resampled as blocks.
 
     Raises:
         RbpxError: the file or a row is invalid.
@@ -125,7 +125,7 @@ LEARNERS: Final = View[Record](
 
 
 def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> Iterator[Table]:
-    """The laws beside those of the tokens, and the sequences with the share of hits that each law implies."""
+    """Tables of the laws with those of the tokens, and of the sequences with the RBP_k that each law implies."""
     laws = [row for row in rows if row["kind"] == "law"]
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
     lengths = {row["n"] for row in laws}
@@ -139,12 +139,11 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
 
 
 def _is_of_all(row: Record, lengths: Collection[int | None]) -> bool:
-    """Whether a law is that of the tokens, or of all lengths, or of the only one, and asks nothing of the tokens."""
+    """Whether a law is of the tokens, of all lengths or of the only one, and needs no tokens."""
     return row.get("correction") != Correction.measured and (row.get("n") is None or len(lengths) == 1)
 
 
 def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, float | None]) -> Iterator[str]:
-    """The exponent that outcomes give at each k, hits correlated where that can be fitted, and that of the tokens."""
     N = sorted({row["n"] for row in rows if row["kind"] == "outcomes"})
     laws = [row for row in rows if row["kind"] == "law" and _is_of_all(row, N)]
     of = f"sequences of {N[0]:,} to {N[-1]:,} tokens" if len(N) > 1 else f"sequences of {number_of(N[0], 'token')}"

@@ -1,11 +1,11 @@
-"""Counts how many sequences pass, of the runs in a store or as the rows of a user's benchmark say, and recovers laws.
+"""Counts the sequences that pass, from the runs of a store or a benchmark file, and recovers laws from the counts.
 
-Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
-discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
-measured. The rows of a user's benchmark say how many sequences of N tokens passed for each model.
+Each document of a run is cut into sequences of N scored tokens; a sequence passes if all are hits. The fit sees passes
+alone, as in the results of a benchmark; the tokens of the store then give the bias of the recovered law. A benchmark
+file gives the passes of each model among sequences of N tokens.
 
-Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences; C cells,
-each one size and one length, ordered by size.
+Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B bootstrap replicates over them, Q
+sequences; C cells, each one size and one length, ordered by size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,17 +36,14 @@ Sizes = Mapping[float, str]
 """Names of the models by their S, rising."""
 
 _COLUMNS: Final = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status", "n_points")
-"""Those of a law of which no runs are known."""
+"""Columns of a law without runs."""
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
-    """The true values, counted from the tokens.
+class TrueValues:
+    """The true values, counted from the tokens: `rbp`, the share of hits of all tokens by S, and its law.
 
-    Attributes:
-        rbp: share of hits of all tokens, by S.
-        law: the law fitted to that share, by least squares.
-        alpha_B: exponent of the law under resampled documents.
+    `law` is by least squares; `alpha_B` is its exponent in each replicate.
     """
 
     rbp: Mapping[float, float]
@@ -56,30 +53,30 @@ class Tokens:
 
 def counts_of(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], request: Request
-) -> Iterator[tuple[int, Outcomes, Tokens]]:
-    """The sequences of a measured group at each k, and its tokens, which are the sequences of length 1."""
+) -> Iterator[tuple[int, Outcomes, TrueValues]]:
+    """Yields the sequences of a measured group at each k, and its tokens, which are sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})
     for run in group.runs:
         doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
         of_runs.append(cut_sequences(doc_T, rank_T, k_grid, with_1, group.n_documents))
     weights_BD = np.zeros((0, group.n_documents)) if group.n_resampled == 1 else group.weights(request)
-    weights_BD = np.vstack([np.ones(group.n_documents), weights_BD])  # all documents once, then the resamples
+    weights_BD = np.vstack([np.ones(group.n_documents), weights_BD])  # all documents once, then the replicates
     S = [run.non_embedding_params for run in group.runs]
     for k, counts_4MLD in zip(k_grid, np.stack(of_runs, axis=2).swapaxes(0, 1), strict=True):
         total_4BML = np.moveaxis(counts_4MLD @ weights_BD.T, -1, 1)
-        with np.errstate(invalid="ignore", divide="ignore"):  # a resample without a token has no share: left out
+        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate without a token is left out
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
             alpha_B = np.asarray(line(np.log(S), np.log(y_BM[1:]))[:, 1])
         replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_effective)
         law = with_exponent_statuses(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
         rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
-        tokens = Tokens(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
+        tokens = TrueValues(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
         at = [with_1.index(length) for length in lengths]
         yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_effective), tokens
 
 
 def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_effective: float) -> Outcomes:
-    """The cells of all sizes and lengths: sequences, passes and, where they are known, hits and pairs of hits."""
+    """The cells of all sizes and lengths: sequences, passes and, where known, hits and pairs of hits."""
     N_C = np.tile(np.asarray(lengths, np.float64), len(S))
     trials_BC, passed_BC, *of_hits = total_4BML.reshape((*total_4BML.shape[:2], -1))
     cells = Outcomes(np.repeat(np.asarray(S, np.float64), len(lengths)), N_C, passed_BC[0], trials_BC[0])
@@ -96,17 +93,16 @@ def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_
 def cut_sequences(
     doc_T: npt.NDArray[np.int64], rank_T: Floats, k_grid: Sequence[int], lengths: Sequence[int], n_documents: int
 ) -> Floats:
-    """Count the sequences, passes (all ranks at most k), hits and ordered pairs of hits of each document: [4, K, L, D].
+    """Counts sequences, passes (all ranks at most k), hits and ordered pairs of hits by document: [4, K, L, D].
 
-    Each document is cut from its first scored token on. What is left at its end is dropped; positions that were not
-    scored are skipped.
+    A document is cut from its first scored token on; its remainder is dropped, and unscored positions are skipped.
 
     Args:
-        doc_T: the document of each scored token, from 0, tokens in the order of the text.
+        doc_T: document of each scored token, from 0, in the order of the text.
         rank_T: their ranks.
-        k_grid: a hit is a rank of at most k.
+        k_grid: highest ranks of a hit.
         lengths: tokens of a sequence.
-        n_documents: number of documents, including those without a token.
+        n_documents: including documents without a token.
     """
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
     np.cumsum(rank_T <= np.asarray(k_grid)[:, None], axis=1, out=hits_upto_KT[:, 1:])
@@ -123,7 +119,7 @@ def cut_sequences(
 
 
 def counts_of_trials(trials: Sequence[Trial], request: Request) -> tuple[Sizes, Outcomes]:
-    """The sequences of a file at one k; groups, where it names them, are resampled whole."""
+    """Returns the sequences of a file at one k; groups, if it names them, are resampled as blocks."""
     sizes = {float(one.S): one.size for one in sorted(trials, key=lambda one: one.S)}
     S, lengths = [*sizes], sorted({one.N for one in trials} & set(request.n.listed([one.N for one in trials])))
     groups = sorted({one.group or "" for one in trials})
@@ -138,16 +134,16 @@ def counts_of_trials(trials: Sequence[Trial], request: Request) -> tuple[Sizes, 
 
 
 def recover(
-    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: Tokens | None = None
+    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: TrueValues | None = None
 ) -> Iterator[Record]:
-    """Rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
+    """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
 
     Args:
-        k: a hit is a rank of at most k; None where it is unknown.
-        sizes: the models.
+        k: highest rank of a hit; None where unknown.
+        sizes: names of the models.
         cells: their sequences at that k.
-        group: the runs; None where rows of a file were given.
-        tokens: the true values; None where only outcomes are known.
+        group: the runs; None for a file.
+        tokens: the true values; None for a file.
     """
     about: Record = ({} if group is None else group.names()) | {"k": k}
     named = {S: {"size": size, "non_embedding_params": int(S) if group is None else S} for S, size in sizes.items()}
@@ -166,7 +162,7 @@ def recover(
             if group is None:
                 law = about | {name: fit.columns()[name] for name in _COLUMNS} | {"params": params}
             else:
-                params |= {"cells": own.record(), "n": n}  # to which it can be fitted again
+                params |= {"cells": own.record(), "n": n}  # allows refitting
                 apart = [n, fit.correction.value, *([] if n is not None else lengths)]
                 law = record_of(group, "rbp", fit, group.run_ids, MLE, k=k, n=apart, params=params)
             of = {"n": n, "correction": fit.correction.value}
@@ -177,7 +173,6 @@ def recover(
 
 
 def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
-    """Without intervals, which one document cannot give."""
     if fit.alpha.value is None:
         return fit
     alpha, r = Estimate(fit.alpha.value), Estimate(fit.r.value)
@@ -185,7 +180,7 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
     return replace(fit, alpha=alpha, r=r, interval=None, status=reasons[0], reasons=reasons)
 
 
-def _bias(fit: OutcomeFit, tokens: Tokens, n_effective: float | None) -> Estimate | None:
+def _bias(fit: OutcomeFit, tokens: TrueValues, n_effective: float | None) -> Estimate | None:
     """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
     if fit.alpha.value is None or tokens.law.alpha.value is None:
         return None

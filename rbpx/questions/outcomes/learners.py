@@ -1,9 +1,8 @@
-"""Learns which tokens are hits from the outcomes of their sequences alone, and judges what was learned.
+"""Learns which tokens are hits from the outcomes of their sequences alone, and scores the learners.
 
-Of the largest model of a group only outcomes are used; the next smaller one, measured on the same tokens, supplies the
-features. Learners see some documents and are judged on the others (cross-fitting).
-
-Source: arXiv 2306.11343, for the learner.
+Only outcomes of the largest model of a group are used; the next smaller one, measured on the same tokens, supplies the
+features. Learners are cross-fitted: trained on some documents and scored on the others. Source of the learner: arXiv
+2306.11343.
 
 Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """
@@ -41,7 +40,7 @@ FEATURES: Final = (
 
 
 def sequences(document_T: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """Where each sequence of n tokens begins: documents are cut from their first token on, their ends dropped, [Q]."""
+    """Start index of each sequence of n tokens, [Q]; documents are cut from their first token, remainders dropped."""
     begin_d = np.flatnonzero(np.diff(document_T, prepend=-1))
     n_d = np.diff(begin_d, append=len(document_T)) // n
     nth_Q = np.arange(n_d.sum()) - np.repeat(np.cumsum(n_d) - n_d, n_d)
@@ -51,15 +50,15 @@ def sequences(document_T: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64
 def learners(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], seed: int
 ) -> list[Record]:
-    """Learn and judge at each k and from sequences of each length, in a measured group; a row for each learner.
+    """Trains and scores at each k and sequence length in a measured group; returns a row for each learner.
 
     learner: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
-        "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
+        "constant" (one chance for all, from the share of passes) or "tokens" (trained on the true hits, the ceiling).
     n: tokens of a sequence; None for "tokens".
-    rbp: the share of hits of the tokens that are judged; n_tokens: how many these are.
-    status: the status of the first fold that has no model; ok if all have one.
-    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.score_chances` finds them, unknown unless the status is ok.
-    told_nats: its log loss, estimated from the outcomes of the unseen documents; None where it was not estimated.
+    rbp: share of hits of the scored tokens; n_tokens: their number.
+    status: of the first fold without a model; ok if all have one.
+    auc, log_loss_nats, excess: see `rbpx.laws.counts.chances.score_chances`; None unless the status is ok.
+    told_nats: its log loss as estimated from the outcomes of the unseen documents; None where not estimated.
     coefficients: mean over the folds, per standard deviation of each feature; None without a model.
     """
     smaller, run = group.runs[-2:]
@@ -69,22 +68,24 @@ def learners(
         return []
     x_TF = np.column_stack([table[name].to_numpy() for name in FEATURES])
     spread_F = x_TF.std(axis=0)
-    # A feature that does not vary would repeat the constant.
+    # A constant feature would repeat the intercept.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
     x_TF = np.column_stack([np.ones(len(x_TF)), (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]])
     rank_T, document_T = table["rank"].to_numpy(), table["doc_id"].to_numpy()
     fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
-    _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # those with tokens
+    _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # documents with tokens
 
-    def learned(about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]) -> tuple[Record, Floats]:
-        """A learner, and the logit of each token by what was learned from the other folds; NaN without a model."""
+    def cross_fit(
+        about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
+    ) -> tuple[Record, Floats]:
+        """A learner, with the cross-fitted logit of each token; NaN without a model."""
         z_T, thetas, status = np.full(len(hit_T), np.nan), list[Floats](), Status.one_document
         for fold in range(len(folds)):
             seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
-            if not seen:  # no document is left to learn from
+            if not seen:  # no document is left to train on
                 return about | {"status": status}, z_T
-            found = learn(seen, thetas[-1] if thetas else None)  # from where the fold before ended
+            found = learn(seen, thetas[-1] if thetas else None)  # starts at the solution of the fold before
             if found.status is not Status.ok:
                 return about | {"status": found.status}, z_T
             thetas.append(found.theta_F)
@@ -92,8 +93,8 @@ def learners(
         coefficients = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=False))
         return about | {"status": Status.ok, "coefficients": coefficients, **score_chances(z_T, hit_T, document_T)}, z_T
 
-    def of(k: int, n: int | None) -> list[Record]:
-        """The three learners that see the outcomes of sequences of n tokens, or (None) the one that sees the hits."""
+    def learners_at(k: int, n: int | None) -> list[Record]:
+        """The three learners from outcomes of sequences of n tokens, or for n = None the one from hits."""
         hit_T = rank_T <= k
         about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
         about |= {"n_tokens": len(hit_T), "status": Status.too_short, **NO_SCORES, "told_nats": None}
@@ -104,10 +105,10 @@ def learners(
         passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), fold_T[at_QN[:, 0]]
         of_folds = [at_QN[fold_Q == fold] for fold in range(int(fold_T.max()) + 1)]
         folds = [blocks_of(x_TF[at], passed_Q[fold_Q == fold]) for fold, at in enumerate(of_folds)]
-        found = [learned(about, hit_T, folds)]
+        found = [cross_fit(about, hit_T, folds)]
         for name, blocks_as in (("naive", Block.of_tokens), ("constant", Block.of_constant)) if n is not None else ():
             own = [[blocks_as(block) for block in blocks] for blocks in folds]
-            found.append(learned(about | {"learner": name}, hit_T, own))
+            found.append(cross_fit(about | {"learner": name}, hit_T, own))
         first, z_T = found[0]
         for row, each_T in found if n is not None and first["status"] is Status.ok else ():
             if row["status"] is Status.ok:
@@ -116,5 +117,5 @@ def learners(
         return [row for row, _ in found]
 
     with side_by_side() as pool:
-        found = pool.map(lambda each: of(*each), product(k_grid, (*lengths, None)))
+        found = pool.map(lambda each: learners_at(*each), product(k_grid, (*lengths, None)))
     return [flat(row) for row in chain.from_iterable(found)]

@@ -1,4 +1,4 @@
-"""Reads the rows of a benchmark: how many sequences of N tokens passed for each model."""
+"""Reads and checks the rows of a benchmark file: sequences of N tokens that each model passed."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,14 +18,8 @@ _LONGEST: Final = 1_000_000  # tokens of a sequence
 class Trial:
     """One row of a benchmark: how many of the sequences of N tokens passed.
 
-    Attributes:
-        size: name of the model; S where it has no name.
-        S: non-embedding parameters.
-        N: tokens of a sequence.
-        passed: sequences that passed.
-        trials: all sequences.
-        group: the document or task that they come from; None where the file has no such column.
-        k: a hit is a rank of at most k; None where it is not given.
+    `size` names the model (S where it has no name), S counts non-embedding parameters, and `group` is the document or
+    task of the sequences. A hit is a rank of at most k. `group` and `k` are None without such a column.
     """
 
     size: str
@@ -38,7 +32,7 @@ class Trial:
 
 
 def read_trials(table: Rows) -> list[Trial]:
-    """Read each row of a file, and check it.
+    """Returns the checked rows of a file.
 
     Raises:
         RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.

@@ -1,4 +1,4 @@
-"""Shows one document of each text, token by token, under every model that was asked for."""
+"""Answers `view`: one document of each text, token by token, under every selected model."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.questions.view.document import Reading, Viewed, shown, view
+from rbpx.questions.view.document import DocumentTokens, DocumentView, read_document, token_text
 from rbpx.questions.view.page import page
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.select.selections import in_size
@@ -33,19 +33,19 @@ _GAP: Final = Piece("…", None, "not scored")
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
-    """Read one document of each text that the request selects, under its models; no law is stored.
+    """Reads one document of each selected text under its models; stores no law.
 
     Raises:
         RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
     """
     sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
-    views = list[Viewed]()
+    views = list[DocumentView]()
     for members in runs_by_text(groups):
         if sides:
             named = [side.one_of(run for _, run in members) for side in sides]
             members = [member for run in named for member in members if member[1] is run]
         if members:
-            views.append(view(connection, members, request))
+            views.append(read_document(connection, members, request))
     if sides and not views:
         named_so = " and ".join(f"{side.key}={side.name}" for side in sides)
         raise RbpxError(f"{named_so}: no such model was measured on the texts asked about")
@@ -63,8 +63,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     ]
 
 
-def _tables(view: Viewed) -> Iterator[Table]:
-    """The most surprising places with what a model thought best there, if kept; and an item under every model."""
+def _tables(view: DocumentView) -> Iterator[Table]:
+    """Tables of the most surprising places, with the best tokens there if kept, and of an item under every model."""
     for reading in view.asked:
         rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
         title = f"The most surprising places, and what {reading.name} thought best there"
@@ -73,8 +73,7 @@ def _tables(view: Viewed) -> Iterator[Table]:
         yield ITEM.table(f"Item {view.doc_id}", view.item, view.dataset)
 
 
-def _sentence(view: Viewed) -> str:
-    """How well the last model and the first one read a document, or answer an item."""
+def _sentence(view: DocumentView) -> str:
     few = view.readings[:: -max(1, len(view.readings) - 1)]
     if view.item:
         p = {row["model"]: f"{row['model']} with probability {short(row['probability'])}" for row in view.item}
@@ -84,13 +83,13 @@ def _sentence(view: Viewed) -> str:
     return f"{view.title}: {few[0].name} gives rank 1 to {_first(few[0]):.0%} of {n_tokens}{others}"
 
 
-def _ends(view: Viewed) -> Sequence[Reading]:
-    """The smallest model and the largest, or the only one."""
+def _ends(view: DocumentView) -> Sequence[DocumentTokens]:
+    """The smallest and the largest model, or the only one."""
     ordered = sorted(view.readings, key=lambda reading: reading.run.non_embedding_params)
     return ordered if len(ordered) == 1 else [ordered[0], ordered[-1]]
 
 
-def _passage(view: Viewed, readings: Sequence[Reading]) -> Passage:
+def _passage(view: DocumentView, readings: Sequence[DocumentTokens]) -> Passage:
     return Passage(
         f"{view.dataset}-{view.doc_id}",
         view.title,
@@ -100,7 +99,7 @@ def _passage(view: Viewed, readings: Sequence[Reading]) -> Passage:
     )
 
 
-def _read(view: Viewed, reading: Reading) -> Read:
+def _read(view: DocumentView, reading: DocumentTokens) -> Read:
     tokens, n = reading.tokens, max(len(reading.tokens), 1)
     about = (
         f"{number_of(len(tokens), 'scored token')}, {sum(token['nats'] for token in tokens) / n:.3f} nats per token, "
@@ -113,19 +112,18 @@ def _read(view: Viewed, reading: Reading) -> Read:
         pieces.append(_GAP)
     for at, token in enumerate(tokens, 1):
         tip = f"rank {token['rank']:,g}, probability {short(exp(-token['nats']))}"
-        pieces.append(Piece(shown(token["text"]), grade(token["rank"]), tip))
+        pieces.append(Piece(token_text(token["text"]), grade(token["rank"]), tip))
         if at < len(tokens) and tokens[at]["position"] - token["position"] > 1:
             pieces.append(_GAP)
     return Read(reading.name, about, tuple(pieces))
 
 
-def _first(reading: Reading) -> float:
-    """The share of the tokens with rank 1."""
+def _first(reading: DocumentTokens) -> float:
     return float(sum(token["rank"] == 1 for token in reading.tokens) / max(len(reading.tokens), 1))
 
 
 def _quoted(text: str | None) -> str:
-    return shown(None) if text is None else json.dumps(visible(text), ensure_ascii=False)
+    return token_text(None) if text is None else json.dumps(visible(text), ensure_ascii=False)
 
 
 def _best(token: Record) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads one document of a text, token by token, under some models; chooses it where none was asked for."""
+"""Reads one document of a text, token by token, under some models; selects it if the request names none."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -16,15 +16,14 @@ from rbpx.runs.select.side import name_of
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
-_SHORTEST: Final = 32  # scored tokens that a document has, to be chosen
+_SHORTEST: Final = 32  # fewest scored tokens of a document that is selected automatically
 
 
-class Reading(NamedTuple):
-    """One document under one model: a row for each scored token.
+class DocumentTokens(NamedTuple):
+    """One document under one model, a row for each scored token.
 
-    `position` is the index of the token in the document; `text` is None where it is not in the store, `rank` under the
-    tie rule, `nats` -logprob. `best` are the texts and nats of the best tokens there, None where they were not kept
-    (`measure best=5`).
+    `position` is the index in the document, `text` None where the store lacks it, `rank` by the tie rule, `nats`
+    -logprob. `best` holds texts and nats of the best tokens, None unless kept (`measure best=5`).
     """
 
     run: Run
@@ -32,18 +31,15 @@ class Reading(NamedTuple):
     tokens: Sequence[Record]
 
 
-class Viewed(NamedTuple):
-    """One document under all models that were asked for; the last one is shown first.
+class DocumentView(NamedTuple):
+    """One document under all requested models, of which the last is shown first.
 
     Attributes:
-        group: the group of the last reading.
-        dataset: the text that the document is of.
-        doc_id: the document.
-        title: its name.
-        rule: why this document was chosen.
+        group: of the last reading.
+        rule: why this document was selected.
         readings: by family and S; at least one.
-        item: a row for each reading, of the item whose target, or right choice, the document is; none for texts.
-        context: what models read before it; None for texts, and where its source is not here any more.
+        item: for each reading, the item whose target or right choice the document is; None for texts.
+        context: what the models read before it; None for texts, or if its source is gone.
     """
 
     group: Group
@@ -51,30 +47,32 @@ class Viewed(NamedTuple):
     doc_id: int
     title: str
     rule: str
-    readings: Sequence[Reading]
+    readings: Sequence[DocumentTokens]
     item: Sequence[Record] = ()
     context: str | None = None
 
     @property
-    def asked(self) -> Sequence[Reading]:
+    def asked(self) -> Sequence[DocumentTokens]:
         """The last model, or the two that were named."""
         return self.readings if len(self.readings) == 2 else self.readings[-1:]
 
 
-def shown(text: str | None) -> str:
-    """The text of a token; a sign where it is not known."""
+def token_text(text: str | None) -> str:
+    """The text of a token, or a sign where unknown."""
     return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
 
 
-def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request) -> Viewed:
-    """Read the document that a request asks for, or one that tells most, under every model.
+def read_document(
+    connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request
+) -> DocumentView:
+    """Reads the requested document, or an informative one, under every model.
 
     Raises:
         RbpxError: the document does not exist or has no scored token.
     """
     (group, last), runs = members[-1], [run for _, run in members]
     ends = tuple(of(runs, key=attrgetter("non_embedding_params")) for of in (min, max))
-    read = ends if request.doc is None else runs  # two models suffice to choose a document
+    read = ends if request.doc is None else runs  # two models suffice to select a document
     rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
     answers = [item_answers(connection, run.run_id, of.ties) for of, run in members if of.first.protocol == HARNESS]
@@ -84,14 +82,16 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
     elif answers:
         (doc_id, *_), rule = telling_items(answers, 1), "the item that gains most from the first model to the last"
     else:
-        doc_id, rule = _telling(rows, *ends)
+        doc_id, rule = _choose_document(rows, *ends)
     if doc_id not in names:
         raise RbpxError(
             f"doc={doc_id} has no scored token of {last.dataset}; {len(names)} documents have, from {min(names)} to "
             f"{max(names)}"
         )
     readings = [_reading(connection, *member, doc_id, names[doc_id]) for member in members]
-    viewed = Viewed(group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings)
+    viewed = DocumentView(
+        group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings
+    )
     if not answers or doc_id not in answers[0].item_I:
         return viewed
     (item,) = item_views(runs, answers, [doc_id], documents_of_items(connection, request.store, last.run_id))
@@ -102,8 +102,7 @@ def view(connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, R
     return viewed._replace(item=of_models, context=item["context"])
 
 
-def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
-    """The document to show where none was asked for, and the rule by which it was chosen."""
+def _choose_document(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
     rate = {
         (row["run_id"], row["doc_id"]): row["nats"] / row["n_tokens"] for row in rows if row["n_tokens"] >= _SHORTEST
     }
@@ -117,7 +116,9 @@ def _telling(rows: Sequence[Record], first: Run, last: Run) -> tuple[int, str]:
     return chosen, f"it gains most nats per token from {name_of(first)} to {name_of(last)}"
 
 
-def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int, source_id: str) -> Reading:
+def _reading(
+    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int, source_id: str
+) -> DocumentTokens:
     best = {
         row["position"]: [{"text": text, "nats": nats} for text, nats in zip(row["texts"], row["nats"], strict=True)]
         for row in ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
@@ -125,4 +126,6 @@ def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_
     tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value).to_pylist()
     names: Record = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
     names |= {"run_id": run.run_id, "ties": group.ties.value}
-    return Reading(run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens])
+    return DocumentTokens(
+        run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens]
+    )
