@@ -111,7 +111,9 @@ def check(store: Store) -> None:
     Raises:
         SystemExit: a number differs.
     """
-    rows = json.loads(command("fit", *GROUP, ON_K, LAWS, "--store", str(store.root), "--format", "json", "--details").output)
+    rows = json.loads(
+        command("fit", *GROUP, ON_K, LAWS, "--store", str(store.root), "--format", "json", "--details").output
+    )
     fitted = {row["k"]: row["params"]["y"] for row in rows if row["law"] == "rbp"}
     for size in range(8):
         folder = store.run_folder(f"{FAMILIES[2]}-{size}-{DATASETS[0]}")

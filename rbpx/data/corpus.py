@@ -126,7 +126,8 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     """
     if not path.is_file():
         raise AbsentTextError(
-            f"dataset.path={path.absolute()} is not a file; give the path of a text, JSONL, CSV or Parquet file"
+            f"dataset.path={path.absolute()} is not a file; give the path of a text, JSONL, CSV or Parquet file, of a "
+            "folder of them, or a glob"
         )
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:

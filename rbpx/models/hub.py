@@ -179,7 +179,8 @@ def _undelivered(
     from huggingface_hub import constants
 
     missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))  # huggingface_hub's, for an interrupted download
-    lacks = "is not in the hub's cache here" if missing is None else f"is incomplete, {missing[1]} is missing"
+    absent = "is no folder here and not in the hub's cache"
+    lacks = absent if missing is None else f"is incomplete, {missing[1]} is missing"
     what = f"{model}{f' at revision {revision}' if revision else ''} {lacks}"
     if constants.HF_HUB_OFFLINE:
         keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled}

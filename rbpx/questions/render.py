@@ -208,8 +208,11 @@ def with_status_label(row: Record) -> Record:
 
 
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    for key, each in value.items() if isinstance(value, dict) else ():
-        yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list | tuple) else [(key, each)]
+    """The values that are no collections, each with its key; outer ones last, so that they stand for inner ones."""
+    items = value.items() if isinstance(value, dict) else ()
+    for _, each in items:
+        yield from _leaves(each)
+    yield from ((key, each) for key, each in items if not isinstance(each, dict | list | tuple))
 
 
 def print_results(name: str, results: Sequence[Result], request: Request) -> None:

@@ -159,6 +159,6 @@ def test_without_a_hub_a_size_ends_in_one_line(cwd: Path, tmp_path: Path) -> Non
     lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
     assert answer.returncode == 1
     assert len(lines) == 1
-    assert "openai-community/gpt2 is not in the hub's cache here" in lines[0]
+    assert "openai-community/gpt2 is no folder here and not in the hub's cache" in lines[0]
     assert "python -m rbpx download model=gpt2 size=gpt2 dataset=pydoc limit=2" in lines[0]
     assert "Traceback" not in answer.stderr

@@ -166,7 +166,7 @@ def test_a_dead_hub_is_one_clear_failure_within_ten_seconds(
     began = time.monotonic()
     line = line_of(MeasureError, "org/tiny", None)
     assert time.monotonic() - began < 10
-    assert "org/tiny is not in the hub's cache here, and the hub did not deliver it" in line
+    assert "org/tiny is no folder here and not in the hub's cache, and the hub did not deliver it" in line
 
 
 @pytest.mark.parametrize("mood", ["nobody listens", "503", "hangs up", "log in first", "login elsewhere", "offline"])
@@ -182,11 +182,11 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     assert fetch("org/tiny", "step1") == before
     assert mood not in ("nobody listens", "offline") or len(tiny.asked) == n_requests
     if mood == "offline":
-        says = "org/tiny at revision step2 is not in the hub's cache here, and HF_HUB_OFFLINE is set; "
+        says = "org/tiny at revision step2 is no folder here and not in the hub's cache, and HF_HUB_OFFLINE is set; "
         says += 'fetch it where there is a network: .download(model="hub", **{"model.id": "org/tiny", '
         assert line_of(NotHereError, "org/tiny", "step2") == says + '"model.revision": "step2"})'
     else:
-        says = "org/tiny at revision step2 is not in the hub's cache here, and the hub did not deliver it"
+        says = "org/tiny at revision step2 is no folder here and not in the hub's cache, and the hub did not deliver it"
         assert says in line_of(MeasureError, "org/tiny", "step2")
 
 
@@ -365,5 +365,5 @@ def test_a_pickle_of_another_name_is_not_what_was_asked_for(
 
 
 def test_without_the_hub_a_model_that_was_never_fetched_is_a_failure_to_measure() -> None:
-    with pytest.raises(NotHereError, match="someorg/nosuch at revision step3 is not in the hub's cache here"):
+    with pytest.raises(NotHereError, match="someorg/nosuch at revision step3 is no folder here and not in"):
         fetch("someorg/nosuch", "step3")

@@ -87,6 +87,8 @@ def test_a_preview_counts_and_writes_nothing(store: Path, cwd: Path, tmp_path: P
 
 WRONG = {
     "no unit": ("S,dataset,loss", "10M,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
+    "validation": ("S,dataset,val loss", "10M,c,3", [], ["column 'val loss' does not say its unit"]),
+    "perplexity of validation": ("S,dataset,val_ppl", "10M,c,30", [], ["add a column loss_nats = ln(val_ppl)"]),
     "perplexity": ("S,dataset,ppl", "10M,c,30", [], ["add a column loss_nats = ln(ppl)"]),
     "perplexity as nats": ("S,dataset,ppl", "10M,c,3", ["columns={loss_nats: ppl}"], ["'ppl' is no loss_nats"]),
     "a character": ("S,dataset,loss_per_char", "10M,c,1", [], ["columns='{vary_loss_per_char: loss_per_char}'"]),

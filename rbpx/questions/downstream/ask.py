@@ -96,6 +96,8 @@ def _sentence(shown: Sequence[Record], ranked: Sequence[Record]) -> str:
     name = last["size"] or f"A model of S = {short(last['S'])}{tokens}"
     if last["chained_predicted"] is None:
         status = Status(last["status"])
+        if status is Status.ok:  # as of a table of losses, which has no tasks
+            return f"What {name} solves of {last['task']} is not predicted: no model tells success there."
         return f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
     solves = [f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}{_actual(row)}" for row in largest]
     best, error = (ranked or [last])[0], ""

@@ -139,14 +139,16 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
     if row["y"] is None:
         yield f"{what} cannot be predicted ({word})."
         return
-    trust = "no check objects" if status is Status.ok else f"not to be relied on ({word})"
+    trust = "" if status is Status.ok else f"; not to be relied on ({word})"
+    if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
+        trust = "; no check objects"
     if status is Status.beyond:
-        trust = f"too far out to rely on, {short(row['beyond'])} times beyond what was measured"
+        trust = f"; too far out to rely on, {short(row['beyond'])} times beyond what was measured"
     tests = "too few runs for a backtest"
     if row["mean_error"] is not None:
         held = f", {row['n_inside']} of {of} intervals held" if of else ""
         tests = f"backtests were off by {row['mean_error']:.1%} on average{held}"
-    yield f"{what} will be {_between(row)}; {trust}; {tests}."
+    yield f"{what} will be {_between(row)}{trust}; {tests}."
 
 
 def without_largest_clause(rows: Iterable[Record], n: int) -> str:

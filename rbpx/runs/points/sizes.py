@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from rbpx.config.keys.laws import DEFAULT_K, USUAL_K
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
+from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.numeric import Floats, neg_ln
@@ -168,7 +169,13 @@ def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
     replicates = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
     filled = {law: np.full(len(says_B), np.nan) for law in more}
     for law, definition in more.items():
-        filled[law][says_B] = definition.value(replicates)
+        value_B = np.asarray(definition.value(replicates))
+        if value_B.shape != (says_B.sum(),):
+            raise RbpxError(
+                f"law {law}: value returned shape {value_B.shape} for {says_B.sum()} rows of tokens_BR; return a number "
+                "for each row"
+            )
+        filled[law][says_B] = value_B
     return filled
 
 

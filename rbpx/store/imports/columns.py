@@ -72,12 +72,12 @@ _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
 _DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
-_OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
+_OF_NO_UNIT = re.compile(r"((train|val|valid|validation|test|eval|final)[ _/.-])?(loss|losses|nll|perplexity|ppl)")
 _SHOWN: Final = {
     **{"non_embedding_params": "S", "training_tokens": "D", "training_flops": "C"},
     "cross_entropy_nats": "loss_nats",
 }
-_PERPLEXITIES = {"perplexity", "ppl"}
+_PERPLEXITIES = re.compile(r"(.*[ _/.-])?(perplexity|ppl)")
 _OTHERWISE = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 
@@ -252,7 +252,7 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
             named[meant] = by_name[_plain(column)]
         elif meant is not None:
             raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
-        elif _plain(name) in _OF_NO_UNIT:
+        elif _OF_NO_UNIT.fullmatch(_plain(name)):
             raise RbpxError(f"{where}: {name} has no unit; {_units(column)}")
         else:
             known = ", ".join(shown_field(known) for known in fields)
@@ -276,7 +276,7 @@ def shown_field(field: str) -> str:
 
 def _units(column: str) -> str:
     """What to do about a loss whose unit is not known."""
-    if _plain(column) in _PERPLEXITIES:
+    if _PERPLEXITIES.fullmatch(_plain(column)):
         return f"a perplexity is exp of a loss per token: add a column loss_nats = ln({column})"
     named = typed(columns={"loss_nats": column})
     return f"say which: {named} for nats per token, loss_bits for bits per token, bits_per_byte for bits per byte"
@@ -288,7 +288,7 @@ def _problem(
     """What is wrong with the quantities of a file, the first that is."""
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
-        if _plain(named.get(quantity, "")) in _PERPLEXITIES:
+        if _PERPLEXITIES.fullmatch(_plain(named.get(quantity, ""))):
             return f"{file}: column {named[quantity]!r} is no {shown_field(quantity)}; {_units(named[quantity])}"
     if not says and "rbp" not in named and not wide:
         normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
@@ -297,7 +297,7 @@ def _problem(
             return (
                 f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
             )
-        unit = next((column for name, column in free.items() if name in _OF_NO_UNIT), None)
+        unit = next((column for name, column in free.items() if _OF_NO_UNIT.fullmatch(name)), None)
         if unit is not None:
             return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
         return (

@@ -72,7 +72,7 @@ def test_a_named_grid_tells_done_failed_and_missing(family: Family, cwd: Path, t
     words = ("-m", "model=gpt2", "size=gpt2,medium", *family.words()[3:], "--store", store)
     shown = here("status", *words, cwd=cwd, check=0).stdout
     assert "2 cells: 1 failed, 1 missing" in shown
-    assert "failed: gpt2 gpt2 on file: openai-community/gpt2 is not in the hub's cache here" in shown
+    assert "failed: gpt2 gpt2 on file: openai-community/gpt2 is no folder here and not in the hub's cache" in shown
     assert "python -m rbpx download model=gpt2 size=gpt2 dataset=file" in shown
     mine = json.loads(here("status", *family.words("xs", "s"), "--store", store, "--format", "json", cwd=cwd).stdout)
     assert [(row["size"], row["state"]) for row in mine] == [("xs", "done"), ("s", "missing")]
