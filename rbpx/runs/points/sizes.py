@@ -172,8 +172,8 @@ def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
         value_B = np.asarray(definition.value(replicates))
         if value_B.shape != (says_B.sum(),):
             raise RbpxError(
-                f"law {law}: value returned shape {value_B.shape} for {says_B.sum()} rows of tokens_BR; return a number "
-                "for each row"
+                f"law {law}: value returned shape {value_B.shape} for {says_B.sum()} rows of tokens_BR; return one "
+                "number for each"
             )
         filled[law][says_B] = value_B
     return filled
