@@ -51,9 +51,7 @@ def not_measured(request: Request, problem: Exception) -> Measured:
 
 
 def note_failure(store: Store, key: str, names: Record, cell: str, problem: RbpxError, said: str) -> Failure:
-    """Write why a cell failed to `failures` of a store, unless it is read-only; with the traceback of an unexpected
-    error.
-    """
+    """Write why a cell failed to `failures` of its store, unless read-only; adds the traceback if unexpected."""
     traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
     where = "" if traceback is None else "; its traceback is in the store's relation failures"
     try:
