@@ -87,7 +87,7 @@ def read_pydoc() -> Sequence[Text]:
 
 @cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    """(module:line, row) of each item of a kind made of the standard library, from files outside any ladder."""
+    """(module:line, row) of each item of a kind made of the standard library, from files that no ladder read."""
     return items_of(kind.removeprefix(_ITEMS), read_stdlib())
 
 
