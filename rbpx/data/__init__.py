@@ -1,1 +1,1 @@
-"""Data: reads sources of text, draws documents from them and cuts these into windows of token ids."""
+"""Reads text sources, draws documents from them and cuts these into windows of token ids."""

@@ -1,16 +1,15 @@
-"""Where a text may be cut so that the tokens before the cut are those of the whole text, for tokenizers that prove it.
+"""Finds where a text can be cut without changing the tokens before the cut, for tokenizers that guarantee it.
 
 A tokenizer.json splits a text at its added tokens, normalises each part, splits that into pre-tokens by a rule, and
-turns each pre-token into tokens by itself. A text is cut between a letter or digit and the space (or line end) behind
-it, where
-- no added token has such a place inside, or reaches over it by taking in white space (`rstrip`);
-- every normaliser is of a kind that changes no character because of one beyond a space;
-- one of the rules that make pre-tokens always ends one there, and none before it looks further than the next character
-  that is not white space; or there is no such rule, and no token of the vocabulary has such a place inside, so that no
-  merge and no path reaches over it (as of SentencePiece, whose tokens have a space at their beginning only).
+tokenises each pre-token by itself. A text is cut between a letter or digit and the following space (or line end), where
+- no added token contains such a place, or reaches over it by absorbing white space (`rstrip`);
+- no normaliser changes a character because of one beyond a space;
+- one of the pre-token rules always ends a pre-token there, and none before it looks further than the next character
+that is not white space; or there is no such rule, and no token of the vocabulary contains such a place, so no merge and
+no path reaches over it (SentencePiece tokens have a space only at their beginning).
 
-Whatever is not known to be so is not cut: `break_rule` is None, and the whole text is tokenised. Longer and longer
-beginnings whose tokens agree would prove nothing.
+For any other tokenizer `break_rule` is None and the whole text is tokenised. Agreeing tokens of longer and longer
+beginnings would prove nothing.
 """
 
 import json
@@ -18,7 +17,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-# Letters and digits on which all versions of Unicode agree: ASCII, Latin, Greek, Cyrillic, kana, Chinese, Hangul.
+# Letters and digits of all Unicode versions: ASCII, Latin, Greek, Cyrillic, kana, Chinese, Hangul.
 _WORD: Final = (
     "0-9A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0391-\u03a1\u03b1-\u03c9\u0410-\u044f\u3042-\u3093\u30a2-\u30f3"
     "\u4e00-\u9fa5\uac00-\ud7a3"
@@ -40,11 +39,7 @@ _PLAIN: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def break_rule(tokenizer: Any) -> re.Pattern[str] | None:
-    """Where a text may be cut for a tokenizer: a pattern that matches the empty text there; None: nowhere.
-
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-    """
+    """A pattern with an empty match at each place where a text may be cut for a fast tokenizer; None for nowhere."""
     backend = tokenizer.backend_tokenizer
     added = list(backend.get_added_tokens_decoder().values())
     if any(_reaches_over(token) for token in added) or backend.encode_special_tokens:
@@ -66,7 +61,7 @@ def _reaches_over(token: Any) -> bool:
 
 
 def _parts(component: Any, inner: str) -> list[dict[str, Any]] | None:
-    """A component of a tokenizer as a list of its parts, as tokenizer.json has them; None if it cannot be written."""
+    """A component of a tokenizer as a list of its parts in tokenizer.json; None if it cannot be serialised."""
     if component is None:
         return []
     try:
@@ -81,7 +76,7 @@ def _flat(state: dict[str, Any], inner: str) -> list[dict[str, Any]]:
 
 
 def _is_local(normalizer: dict[str, Any]) -> bool:
-    """Whether it changes no character because of one beyond a space, and leaves letters and spaces what they are."""
+    """Whether it changes no character because of one beyond a space, and keeps letters and spaces."""
     match normalizer:
         case {"type": "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase" | "Prepend"}:
             return True
@@ -97,7 +92,7 @@ def _replaces_spaces(normalizer: dict[str, Any]) -> bool:
 
 
 def _first_rule(splitters: Iterable[dict[str, Any]], space: str) -> re.Pattern[str] | None:
-    """The rule of the first part that ends a pre-token at every break; those before it may only split further."""
+    """The rule of the first part that ends a pre-token at every break; earlier parts may only split further."""
     for part in splitters:
         match part:
             case {"type": "ByteLevel", "use_regex": True} if space == " ":
@@ -111,16 +106,16 @@ def _first_rule(splitters: Iterable[dict[str, Any]], space: str) -> re.Pattern[s
             case {"type": "Metaspace", "split": True, "replacement": "\u2581"}:
                 return _BEFORE_SPACE
             case {"type": "Digits" | "Punctuation"}:
-                continue  # each character is looked at by itself, and neither is white space
+                continue  # acts on single characters, none of them white space
         return None
     return None
 
 
 def _joins_nothing(model: Any, vocabulary: Iterable[str], space: str) -> bool:
-    """Whether a model that reads a text undivided has no token with a break inside, and knows what is before one.
+    """Whether an undivided model has no token with a break inside, and knows the characters before breaks.
 
-    Merges and paths then treat both sides by themselves. A word that is looked up whole, or marked at its end, is not
-    the same word where a text is cut.
+    Merges and paths then treat both sides independently. A word that is looked up whole, or marked at its end, changes
+    where a text is cut.
     """
     from tokenizers.models import BPE, Unigram
 

@@ -1,4 +1,4 @@
-"""Reads the texts of a dataset on this machine, built in or from files, and draws `Document`s from it reproducibly."""
+"""Reads a local dataset, built-in or from files, and draws `Document`s from it reproducibly."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ from rbpx.errors import AbsentTextError, RbpxError, reason
 from rbpx.files.folders import files_of
 from rbpx.files.rows import format_of, read_rows, unpacked
 
-_ITEMS = "python_"  # kinds of items made of the standard library
+_ITEMS = "python_"  # prefix of item kinds made of the standard library
 
-# Tests, IDLE, the 2to3 converter, build machinery and the data of pydoc are not library code.
+# No library code: tests, IDLE, 2to3, build machinery, pydoc's data.
 _NOT_STDLIB = {
     "test", "tests", "idlelib", "lib2to3", "distutils", "pydoc_data", "site-packages", "dist-packages", "__pycache__"
 }  # fmt: skip
@@ -33,12 +33,12 @@ _OF_THIS_MACHINE = ("config-", "_sysconfigdata", "sitecustomize", "usercustomize
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a dataset, or a context and a target of one of its items.
+    """A text of a dataset, or a context and a target of an item.
 
     Attributes:
-        doc_id: its index in the drawn sample; that of its item, for the target or the right choice of one.
+        doc_id: its index in the drawn sample; for the target or right choice of an item, the item's.
         source_id: its name in the source.
-        text: all of it, the context of an item too.
+        text: all of it, including an item's context.
         part: which part of an item it is; None for a text.
     """
 
@@ -49,7 +49,7 @@ class Document:
 
     @property
     def is_true(self) -> bool:
-        """Whether it is what the model is asked for: a text, a target or a right choice; wrong choices are not."""
+        """Whether it is a text, a target or a right choice, not a wrong choice."""
         return self.part is None or self.part.is_true
 
 
@@ -60,7 +60,7 @@ def read_stdlib() -> Sequence[Text]:
 
 @cache
 def _read_modules(root: Path) -> Sequence[Text]:
-    """(path, source) of each module of library code below a folder, read once for all jobs of a sweep."""
+    """(path, source) of each module of library code below a folder, cached for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
         if name.parts[0].startswith(_OF_THIS_MACHINE):
@@ -71,7 +71,7 @@ def _read_modules(root: Path) -> Sequence[Text]:
 
 
 def _modules(root: Path) -> Iterator[PurePath]:
-    """The .py files of library code below a folder, relative to it; other folders are not even listed."""
+    """The .py files of library code below a folder, relative to it; other folders are skipped."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in _NOT_STDLIB]
         within = PurePath(folder).relative_to(root)
@@ -87,14 +87,14 @@ def read_pydoc() -> Sequence[Text]:
 
 @cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    """(module:line, row) of each item of a kind that is made of the standard library, whose files no ladder read."""
+    """(module:line, row) of each item of a kind made of the standard library, from files that no ladder read."""
     return items_of(kind.removeprefix(_ITEMS), read_stdlib())
 
 
 def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
-    """The texts of a file; or those of each file of a folder or a glob, with the name of their file in it.
+    """The texts of a file, or of each file of a folder or glob, with its name in there.
 
-    A text that is a file has that name (letters/a.txt), and its chunks NAME:LINE; rows and articles have NAME/ROW and
+    A file that is one text has that name (letters/a.txt), its chunks NAME:LINE; rows and articles have NAME/ROW and
     NAME/TITLE.
 
     Raises:
@@ -154,7 +154,7 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
 
 
 def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
-    """All texts of a dataset on this machine: of files where a path is given, else the built-in text of that kind."""
+    """All texts of a local dataset: of files where a path is given, else the built-in text of that kind."""
     if path is not None:
         return read_path(path, fields, wanted)
     if kind == "file":
@@ -188,16 +188,16 @@ def documents_of(drawn: Sequence[tuple[str, Content]]) -> list[Document]:
 
 
 def drawn_rows(n: int, limit: int, seed: int | None) -> list[int]:
-    """Which of n rows are drawn, in their order in the sample; without a seed the first ones."""
+    """The drawn row numbers of n, in sample order; without a seed the first ones."""
     if seed is None:
         return list(range(min(n, limit)))
     return [int(row) for row in np.random.default_rng(seed).permutation(n)[:limit]]
 
 
 def text_hash(documents: Iterable[Document], with_names: bool = False) -> str:
-    """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer.
+    """Hash of the drawn texts in their order: equal hashes mean equal tokens for the same tokenizer.
 
-    That of items includes what is context in each text, and which choice is right; that of several files their names.
+    For items it includes context lengths and right choices; for several files, their names.
 
     Raises:
         RbpxError: a text holds half of a surrogate pair, as JSON can.

@@ -1,13 +1,13 @@
-"""Cuts documents into windows as lm-evaluation-harness 0.4 does, so that its numbers and ours agree.
+"""Cuts documents into windows as lm-evaluation-harness 0.4 does, so that results agree with it.
 
-An item: the white space at the end of its context belongs to its target; the target's tokens are those of context and
-target together, less as many as the context alone has; where both exceed the window, tokens are cut off at the left.
-Where the tokenizer joins a target to its context, so that none is left, the harness stops; here the item is left out
-with all of its choices, or refused.
-The model reads all tokens but the last, so a window of W tokens predicts W and has W + 1 ids.
+An item: white space at the end of its context belongs to its target. The target's tokens are those of context and
+target together, without as many as the context alone has. Tokens beyond the window are cut off at the left. Where the
+tokenizer joins a target to its context, so that no token is left, the harness stops; here the item is left out with all
+of its choices, or refused. The model reads all tokens but the last, so a window of W tokens predicts W and has W + 1
+ids.
 
-A text: every token is scored, the first one predicted from the prefix (the BOS, else the EOS); each later window reads
-the last token of the one before it, and the last window reads as many as it can.
+A text: every token is scored, the first one predicted from the prefix (the BOS, else the EOS). Each later window begins
+with the last token of the one before it, and the last window extends back to its full length.
 """
 
 from collections.abc import Sequence
@@ -30,26 +30,26 @@ def cut_as_harness(
     bos: Bos = Bos.tokenizer,
     joined: Joined = Joined.skip,
 ) -> list[Window]:
-    """The windows of documents, in their order: one of each target or choice, as many as it takes of a text.
+    """The windows of documents, in their order: one per target or choice, as many as needed per text.
 
-    Nothing is scored in those of an item of which a target joins its context.
+    An item whose target is joined to its context has no scored token.
 
     Args:
         documents: texts, or the contexts and targets of items.
         tokenizer: of the model.
         window: tokens that the model reads at once.
-        bos: which special tokens begin a context or a text, if that does not begin with the prefix itself.
+        bos: which special tokens begin a context or text that does not begin with the prefix itself.
         joined: whether such an item is left out or refused.
 
     Raises:
-        RbpxError: a target has no token of its own and is refused, or has more than the window; or the tokenizer has no
-            BOS or EOS, and a text or a target without a context needs one.
+        RbpxError: a target has no token of its own and is refused, or exceeds the window; or the tokenizer has no BOS
+            or EOS, and a text or a target without a context needs one.
     """
     encoder = _Encoder(tokenizer, bos)
     borders = [_border(document) for document in documents]
     contexts = dict.fromkeys(d.text[:at] for d, at in zip(documents, borders, strict=True) if at)
     encoded_contexts = dict(zip(contexts, encoder.encode(list(contexts)), strict=True))
-    # A target without a context is encoded without special tokens, since the prefix stands in their place.
+    # A target without a context is encoded without special tokens; the prefix replaces them.
     bare = [document.part is not None and not at for document, at in zip(documents, borders, strict=True)]
     whole = encoder.encode([document.text for document in documents], bare)
     windows = []
@@ -88,7 +88,7 @@ def _which(document: Document) -> str:
 
 
 def _border(document: Document) -> int:
-    """Where the target of an item begins, the white space before it included; 0 for a text."""
+    """Where an item's target begins, including white space before it; 0 for a text."""
     return 0 if document.part is None else len(document.text[: document.part.n_context].rstrip())
 
 
@@ -159,7 +159,7 @@ class _Encoder:
         self._begin = None if prefix is None else str(tokenizer.decode(prefix))
 
     def prefix(self, document: Document) -> int:
-        """The id from which the first token of a text is predicted, or of a target without a context."""
+        """The id from which the first token of a text, or of a target without a context, is predicted."""
         if self._prefix is None:
             what = f"document {document.doc_id}" if document.part is None else f"item {document.source_id}"
             raise RbpxError(
@@ -171,9 +171,9 @@ class _Encoder:
     def encode(
         self, texts: Sequence[str], bare: Sequence[bool] | None = None
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Ids and offsets of each text; those that are bare or begin with the prefix get no special tokens.
+        """Ids and offsets of each text; bare texts and those that begin with the prefix get no special tokens.
 
-        What the tokenizer puts behind a text is left out: it would be context of a target, or its last token.
+        Special tokens appended by the tokenizer are dropped: they would become context of a target, or its last token.
         """
         plain = [
             (bare is not None and bare[i]) or (self._begin is not None and text.startswith(self._begin))

@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub with their sizes, fetched by huggingface_hub, and one line for what the hub refuses."""
+"""Downloads files of the Hugging Face hub, lists their sizes, and explains refusals in one line."""
 
 import logging
 import os
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, reason
 
-TIMEOUT_S: Final = 5  # of a request for metadata; a hub that is slower counts as unreachable
-_LISTED_AT_ONCE: Final = 100  # paths that the hub is asked about in one request
-_RETRIES: Final = 3  # of a read while streaming; `datasets` itself would go on for minutes in silence
+TIMEOUT_S: Final = 5  # of a metadata request; a slower hub counts as unreachable
+_LISTED_AT_ONCE: Final = 100  # paths per request
+_RETRIES: Final = 3  # of a streaming read; `datasets` would retry for minutes
 
 
 @contextmanager
 def explained(key: str, name: object, revision: str | None) -> Iterator[None]:
-    """Turn what the hub refuses into one line; failures of the network go through.
+    """Turn a refusal of the hub into one line; network failures pass through.
 
     Args:
         key: that names the repository, `model.id` or `dataset.hub`.
@@ -76,7 +76,7 @@ class HubFile:
 
     @property
     def content(self) -> tuple[str, str, str]:
-        """What it has in common with files of the same content in its repository, which come together."""
+        """Key that files of the same content in a repository share; they are downloaded together."""
         return self.kind, self.repository, self.blob
 
     @property
@@ -89,7 +89,7 @@ class HubFile:
         """Download it into the hub's cache; other processes that want it wait.
 
         Args:
-            advance: called with the number of bytes that came, or, negative, that have to come again.
+            advance: called with the number of bytes received, or, negative, to be received again.
 
         Raises:
             RbpxError: this user may not read it.
@@ -101,7 +101,7 @@ class HubFile:
         class Counted(tqdm):
             def __init__(self, *args: Any, desc: str = "", **kwargs: Any) -> None:
                 super().__init__(disable=True)  # type: ignore[no-untyped-call]
-                self._is_whole = "downloading bytes" not in desc  # of two bars for one file of Xet, the other one
+                self._is_whole = "downloading bytes" not in desc  # the other of Xet's two bars per file
 
             def update(self, n: float | None = 1) -> bool | None:
                 if self._is_whole:
@@ -115,7 +115,7 @@ class HubFile:
                 )
         except RbpxError:
             raise
-        except Exception as problem:  # whatever a network or a disk does
+        except Exception as problem:  # any network or disk failure
             raise MeasureError(
                 f"{self.path} of {self.repository} did not come ({type(problem).__name__}: {reason(problem, 160)}); "
                 "type the same again"
@@ -123,20 +123,16 @@ class HubFile:
 
 
 def cache_folder() -> Path:
-    """Where the hub's cache is: $HF_HUB_CACHE, else a folder of $HF_HOME."""
+    """The hub's cache: $HF_HUB_CACHE, else a folder of $HF_HOME."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def files_of(kind: str, repository: str, commit: str, paths: Sequence[str]) -> list[HubFile]:
-    """What the hub says of some files of a repository, in the order of their paths.
+    """Sizes and content names of some files of a repository, in the order of their paths; absent files are left out.
 
-    Args:
-        kind: `model` or `dataset`.
-        repository: ORG/NAME.
-        commit: of the repository.
-        paths: of the files; those that are not there are left out.
+    `kind` is `model` or `dataset`.
     """
     from huggingface_hub import HfApi, RepoFile
 
@@ -152,10 +148,9 @@ def files_of(kind: str, repository: str, commit: str, paths: Sequence[str]) -> l
 
 @contextmanager
 def quiet(bars: bool = True) -> Iterator[None]:
-    """Silence the warnings of huggingface_hub and `datasets`, and their bars unless someone watches a terminal.
+    """Silence the warnings of huggingface_hub and `datasets`, and their progress bars unless on a terminal.
 
-    Args:
-        bars: whether they may show bars at all.
+    `bars` is whether they may show bars at all.
     """
     os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # saves a request, which hangs on a dead network
     import datasets

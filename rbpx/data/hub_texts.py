@@ -1,4 +1,4 @@
-"""Draws the sample of a dataset of the hub, and finds the commit that its documents come from."""
+"""Draws the sample of a hub's dataset, and finds the commit that its documents come from."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +26,8 @@ class Sample:
 
     Attributes:
         documents: in their order.
-        commit: of the hub that they come from; None for texts on this machine.
-        of_files: whether they are of a folder or a glob, so that a file of another name makes another text.
+        commit: of the hub; None for texts on this machine.
+        of_files: whether they come from a folder or glob, where file names are part of the text's identity.
     """
 
     documents: list[Document]
@@ -36,14 +36,14 @@ class Sample:
 
     @property
     def text_hash(self) -> str:
-        """By which the text is looked up; raises what `corpus.text_hash` raises."""
+        """The hash that identifies the text; raises what `corpus.text_hash` raises."""
         return text_hash(self.documents, self.of_files)
 
 
 def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -> Sample:
     """Draw the sample of a hub's dataset, from the hub or from its caches on this machine.
 
-    No code of a dataset is run: repositories that are scripts are refused by `datasets`.
+    No code of a dataset is run: `datasets` refuses repositories that are scripts.
 
     Args:
         dataset: with `hub` and `split`.
@@ -52,7 +52,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
         tell: called with the progress.
 
     Raises:
-        RbpxError: there is no such dataset, subset, split, revision or field, or it may not be read by this user.
+        RbpxError: there is no such dataset, subset, split, revision or field, or this user may not read it.
         MeasureError: the hub fails, and the dataset is not in the caches here.
     """
     hub = _named_hub(dataset)
@@ -65,12 +65,12 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
 
 @dataclass(frozen=True)
 class NeededRows:
-    """What drawing a sample takes of the hub.
+    """What drawing a sample reads from the hub.
 
     Attributes:
         commit: that it is drawn from.
-        files: those that are downloaded whole, into the hub's cache.
-        n_read_bytes: what is read besides, of which the sample alone is kept; of a stream at most that.
+        files: downloaded whole, into the hub's cache.
+        n_read_bytes: further bytes that are read, of which only the sample is stored; for a stream an upper bound.
     """
 
     commit: str
@@ -79,12 +79,7 @@ class NeededRows:
 
 
 def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> NeededRows:
-    """What `read_hub` would download and read.
-
-    Args:
-        dataset: as for `read_hub`.
-        limit: as for `read_hub`.
-        seed: as for `read_hub`.
+    """What `read_hub` would download and read, for the same arguments.
 
     Raises:
         RbpxError: as `read_hub`.
@@ -121,7 +116,7 @@ def _named_hub(dataset: DatasetConfig) -> str:
 
 
 def _current_commit(hub: str, revision: str | None) -> str | Exception:
-    """The commit of a revision now; or why the hub does not say, then the caches may still have the dataset."""
+    """The current commit of a revision; or the error of the hub, in which case the caches may have the dataset."""
     from datasets import config
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
@@ -134,7 +129,7 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
     if config.HF_HUB_OFFLINE:
         return OfflineModeIsEnabled("HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set")
     try:
-        # This request comes first because it takes a timeout: a hub that accepts and never answers would hang the rest.
+        # First because it takes a timeout: a hub that accepts but never answers would hang the rest.
         info = HfApi().dataset_info(hub, revision=revision or "main", timeout=TIMEOUT_S)
     except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError):  # gated is a kind of not found
         raise
@@ -144,7 +139,7 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
 
 
 def _opened(dataset: DatasetConfig, commit: str) -> tuple[Any, list[tuple[str, str]]]:
-    """How `datasets` loads it; and split and `hf://` address of each file of the splits that are wanted."""
+    """The dataset as `datasets` loads it; and split and `hf://` address of each file of the requested splits."""
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(dataset.hub, dataset.subset, revision=commit)
@@ -164,7 +159,7 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
         return _draw_loaded(builder.as_dataset(split=dataset.split), dataset, limit, seed)
     if dataset.draw is Draw.parts:
         return read_parts(parts, dataset.row_choice(), place_of(dataset), limit, seed, tell)
-    # `datasets` infers the features of rows from the first file, which should be one that is needed anyway.
+    # `datasets` infers features from the first file, which should be a needed one.
     splits = dataset.split.split("+")
     builder.config.data_files = type(builder.config.data_files)(
         {split: builder.config.data_files[split] for split in splits}
@@ -177,19 +172,19 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
 
 
 def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
-    """Draw the same documents from a dataset that `datasets` has loaded before."""
+    """Draw the same documents from the local cache of `datasets`."""
     from datasets import config, load_dataset_builder
 
     before, config.HF_HUB_OFFLINE = config.HF_HUB_OFFLINE, True  # do not contact the hub a second time
     try:
         builder = load_dataset_builder(dataset.hub, dataset.subset)
         rows = builder.as_dataset(split=dataset.split)
-    except Exception:  # whatever `datasets` raises if it is not in the cache; the hub's failure is the reason to give
+    except Exception:  # not in the cache: report the hub's failure
         raise _undelivered(dataset, why) from None
     finally:
         config.HF_HUB_OFFLINE = before
     commit = str(builder.hash)
-    if dataset.revision not in (None, "main", commit):  # whether that is the one here, only the hub knows
+    if dataset.revision not in (None, "main", commit):  # only the hub knows whether that is the cached one
         raise _undelivered(dataset, why)
     if dataset.draw is not Draw.first:
         return Sample(_draw_loaded(rows, dataset, limit, seed), commit)
@@ -207,7 +202,7 @@ def _counted(rows: Iterable[tuple[str, Any]], tell: Tell) -> Iterator[tuple[str,
 
 
 class _Rows(Sequence[tuple[str, Content]]):
-    """A loaded dataset in which each row is one text or item, read only when it is drawn."""
+    """A loaded dataset in which each row is one text or item, read only when drawn."""
 
     def __init__(self, rows: Any, names: Sequence[str], dataset: DatasetConfig) -> None:
         self._rows, self._names, self._dataset = rows, names, dataset
@@ -243,13 +238,13 @@ def _names(rows: Any, split: str) -> list[str]:
 
 
 def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
-    """A dataset as people name it: ORG/NAME, its subset, its split."""
+    """The readable name of a dataset: ORG/NAME, its subset, its split."""
     return ", ".join(part for part in (dataset.hub, dataset.subset, dataset.split if with_split else None) if part)
 
 
 @contextmanager
 def _delivered(dataset: DatasetConfig) -> Iterator[None]:
-    """Turn what loading a dataset raises into one line.
+    """Turn any error of loading a dataset into one line.
 
     Raises:
         RbpxError: there is no such dataset, subset or revision, or it may not be read.
@@ -262,9 +257,9 @@ def _delivered(dataset: DatasetConfig) -> Iterator[None]:
             yield
     except RbpxError:
         raise
-    except DatasetNotFoundError as problem:  # so `datasets` words what the hub refuses
+    except DatasetNotFoundError as problem:  # a refusal of the hub, by `datasets`
         raise gated("dataset.hub", dataset.hub) if "gated" in str(problem) else _undelivered(dataset, problem) from None
-    except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
+    except Exception as problem:  # any other failure of the network or of `datasets`
         subsets = re.search(r"(?:BuilderConfig '.*' not found. Available|available configs): \[(.*?)\]", str(problem))
         if subsets:
             available = subsets[1].replace("'", "")
@@ -275,7 +270,7 @@ def _delivered(dataset: DatasetConfig) -> Iterator[None]:
 
 
 def _undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError:
-    """The error for a hub that failed, or that must not be asked."""
+    """The error for a hub that failed, or that is offline by setting."""
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong

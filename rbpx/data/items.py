@@ -1,7 +1,7 @@
-"""Items of a task: makes contexts and targets of rows, and documents of those.
+"""Makes the items of a task from rows: contexts and targets, and their documents.
 
-An item is a context and a target, or a context and several choices of which one is right. Each pair of a context and a
-target is a document, of which only the target is scored.
+An item is a context and a target, or a context and several choices of which one is right. Each (context, target) pair
+is a document, of which only the target is scored.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ class Part:
 
     Attributes:
         item: index of the item in the drawn sample.
-        choice: index of the choice; None where the item has a target alone.
-        correct: whether that choice is the right one; None where the item has a target alone.
-        n_context: characters at the beginning of the document that are its context.
-        n_characters: of the target or choice as it stands in the data, without what divides it from the context.
+        choice: index of the choice; None for an item without choices.
+        correct: whether that choice is the right one; None for an item without choices.
+        n_context: characters of the context, at the beginning of the document.
+        n_characters: of the target or choice in the data, without its separator from the context.
         n_answer_bytes: of the same, UTF-8.
-        category: what the item is about; None where it does not say.
-        domain: what that belongs to; None where it belongs to none.
-        description: what stands before the examples and the context.
+        category: subject of the item; None if unknown.
+        domain: that the category belongs to; None for none.
+        description: text before the examples and the context.
     """
 
     item: int
@@ -42,11 +42,11 @@ class Part:
 
     @property
     def is_true(self) -> bool:
-        """Whether its target is the text that the model is asked for, not a wrong choice."""
+        """Whether its target is the right text, not a wrong choice."""
         return self.correct is not False
 
     def identity(self) -> tuple[Any, ...]:
-        """What a run stores of it; the description stands in the text."""
+        """What a run stores of it; the description is part of the text."""
         return (
             *(self.item, self.choice, self.correct, self.n_context, self.n_characters, self.n_answer_bytes),
             *(self.category, self.domain),
@@ -58,12 +58,12 @@ class Item:
     """One row of a task.
 
     Attributes:
-        pairs: context and target of each choice, in order; one pair where there are none.
-        answers: target or choice of each pair as it stands in the data.
-        right: index of the right choice; None where there are none.
-        category: what it is about, if the row says so.
-        domain: what that belongs to, if anything.
-        description: what stands before the examples and the context.
+        pairs: context and target of each choice, in order; one pair without choices.
+        answers: target or choice of each pair, as in the data.
+        right: index of the right choice; None without choices.
+        category: its subject, if the row has one.
+        domain: that the category belongs to, if any.
+        description: text before the examples and the context.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -74,7 +74,7 @@ class Item:
     description: str
 
     def part(self, item: int, choice: int) -> Part:
-        """The part of it that the document of one of its pairs is."""
+        """The `Part` of the document of one of its pairs."""
         answer = self.answers[choice]
         return Part(
             item=item,
@@ -90,7 +90,7 @@ class Item:
 
 
 def in_order(items: Sequence[Item]) -> list[tuple[int, int]]:
-    """(item, choice) of the documents of items: the true ones first, so that a document has the number of its item."""
+    """(item, choice) of the documents of items, the true ones first, so that their number is their item's."""
     true = [(at, item.right or 0) for at, item in enumerate(items)]
     wrong = [(at, n) for at, item in enumerate(items) for n in range(len(item.pairs)) if n != (item.right or 0)]
     return true + wrong
@@ -105,7 +105,7 @@ def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
         at: the place of the row, for errors.
 
     Raises:
-        RbpxError: the row has no such column, or not what belongs there; a target is empty, or no choice is right.
+        RbpxError: the row lacks a column or has a wrong value; a target is empty, or no choice is right.
     """
     reader = _Reader(row, task, at)
     if task.choices is None:
@@ -181,7 +181,7 @@ class _Reader:
         return choices if task.clean is None else [FUNCTIONS[task.clean](choice) for choice in choices]
 
     def _given(self, templates: Sequence[Template]) -> list[str]:
-        """Choices given one by one: columns, all of them if one is, or else templates and plain texts."""
+        """Choices listed one by one: columns, all of them if one is, or else templates and plain texts."""
         plain = [template[0] if len(template) == 1 and isinstance(template[0], str) else None for template in templates]
         named = [name in self.row if name is not None and isinstance(self.row, dict) else False for name in plain]
         if any(named):
@@ -189,14 +189,14 @@ class _Reader:
         return [self.text(template, "choices", clean=False) for template in templates]
 
     def right(self, n_choices: int) -> int:
-        """The index of the right choice: the number that the row gives, or the place of its label."""
+        """The index of the right choice: the row's number, or the place of its label."""
         place, given = self.task.right, self.task.labels
         assert place is not None, "choices come with what is right"
         value = self.value(place, "right")
         labels = self.value(given, "labels") if isinstance(given, Place) else given
         try:
             if labels is None:
-                index = int(value)  # true and false too, of questions that are answered no or yes
+                index = int(value)  # also booleans, of yes/no questions
             else:
                 index = (labels if isinstance(labels, list | tuple) else ()).index(str(value).strip())
         except (TypeError, ValueError):
@@ -212,17 +212,17 @@ class _Reader:
 
 
 def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Callable[[], str]) -> Any:
-    """What a row has at a place, steps into its records and lists.
+    """The value at a path into the records and lists of a row.
 
     Args:
         row: of a dataset.
         steps: names of columns, and numbers in lists, from 0.
-        name: of the place, for errors.
+        name: of the path, for errors.
         key: of the dataset that names it, for errors.
         at: the place of the row, for errors.
 
     Raises:
-        RbpxError: the row has no such place.
+        RbpxError: the row has no such path.
     """
     node = row
     for step in steps:

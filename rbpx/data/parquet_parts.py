@@ -12,7 +12,7 @@ from rbpx.data.corpus import Document, documents_of, drawn_rows
 from rbpx.data.texts import Content, content_of
 from rbpx.errors import RbpxError
 
-_READERS = 8  # of row groups at once: requests wait for the network, not for the processor
+_READERS = 8  # row groups in parallel: network-bound
 
 Tell = Callable[[int, int | None, str], None]  # progress: number done, of how many (None: unknown), of what
 
@@ -30,7 +30,7 @@ class _RowGroup:
 
 
 def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None) -> int:
-    """What `read_parts` would read: the columns of the row groups that contain drawn rows, packed as they lie there."""
+    """Compressed bytes that `read_parts` would read: the columns of the row groups that contain drawn rows."""
     n_bytes = 0
     for group, _ in _drawn_groups(files, wanted, place, limit, seed)[0]:
         columns = group.head.row_group(group.group)
@@ -44,14 +44,14 @@ def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str,
 def read_parts(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None, tell: Tell
 ) -> list[Document]:
-    """Draw from all rows of the files, and read only the fields, in the row groups that contain drawn rows.
+    """Draw from all rows of the files, reading only the needed fields of the row groups that contain drawn rows.
 
-    The footers give the number of rows, so the draw is the same as from the whole dataset, shuffled.
+    The footers give the number of rows, so the draw equals that from the whole, shuffled dataset.
 
     Args:
         files: split and `hf://` address of each, in the order of the dataset.
         wanted: the fields; each row must be one text.
-        place: the dataset as people name it.
+        place: readable name of the dataset.
         limit: documents at most.
         seed: of the shuffle.
         tell: called with the number of documents read.
@@ -71,7 +71,7 @@ def read_parts(
 def _drawn_groups(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None
 ) -> tuple[list[tuple[_RowGroup, list[int]]], list[int]]:
-    """The row groups that contain drawn rows, with these, and all of the drawn rows in their order."""
+    """The row groups with drawn rows, each with these; and all drawn rows in their order."""
     if not (wanted.takes_every_row and all(path.endswith(".parquet") for _, path in files)):
         raise RbpxError(
             f"dataset.draw=parts reads drawn rows of Parquet alone, so not {place} if it is in other files, or with "
@@ -107,11 +107,11 @@ def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) 
     file = _open(where.path, where.head)
     columns = file.schema_arrow.names
     table = file.read_row_group(where.group, columns=[name for name in wanted.columns if name in columns])
-    # a table without columns has no rows: then none of the fields exists, which `text_of` reports
+    # no columns, no rows: `text_of` reports the missing fields
     records = table.take([row - where.start for row in rows]).to_pylist() if table.column_names else [{}] * len(rows)
     texts_by_row = {}
     for row, record in zip(rows, records, strict=True):
         name = f"{where.split}/{where.first + row - where.start}"
-        # the columns that were not read are included by name, for an error that lists all columns
+        # unread columns by name, for an error that lists all
         texts_by_row[row] = (name, content_of(dict.fromkeys(columns) | record, wanted, name, place))
     return texts_by_row

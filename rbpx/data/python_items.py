@@ -1,12 +1,12 @@
 """Makes items of Python source: a context, choices, and the number of the right one.
 
-Which choice is right is drawn, so that whoever does not read the context does no better than chance. Choices begin
-where tokenizers begin a token: with a space, or with a bracket behind a letter or digit.
+The right choice is drawn at random, so guessing without the context gives chance level. Choices begin where tokenizers
+begin a token: with a space, or with a bracket after a letter or digit.
 
 - identifiers: the name that follows, among three that follow a space in the same file.
 - keywords: the keyword argument that follows in a call, among three that the same file passes.
-- brackets: the bracket that closes, round or square, each right in half of the items; and in half of them the last one
-  that was opened is of the other kind, and closed already.
+- brackets: the closing bracket, round or square, each right in half of the items; in half of them the last opened
+bracket is of the other kind and already closed.
 """
 
 import io
@@ -23,17 +23,17 @@ __all__ = ["KINDS", "items_of"]
 
 SEED: Final = 42
 N_ITEMS: Final = 500
-CONTEXT: Final = 800  # characters before what is asked, from the beginning of a line
+CONTEXT: Final = 800  # characters before the target, from the beginning of a line
 _LEAST: Final = 100
-_LONGEST: Final = 3000  # characters of a function that is cut into tokens
+_LONGEST: Final = 3000  # characters of a tokenised function
 _FUNCTION: Final = re.compile(r"^( *)(?:async )?def .*\n(?:(?:\1 +.*)?\n)+", re.MULTILINE)
 _OPENER: Final = {")": "(", "]": "[", "}": "{"}
-_OF: Final = {")": "(", "]": "["}  # what is asked for: too few `}` follow a letter or digit
+_OF: Final = {")": "(", "]": "["}  # too few `}` follow a letter or digit
 _F_STRING: Final = {"FSTRING_START": 1, "FSTRING_END": -1}  # since Python 3.12; before, all of it is one token
 _KEPT: Final = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 
 Row = dict[str, Any]
-Sites = dict[str, list[int]]  # what is there -> where in the file, in characters
+Sites = dict[str, list[int]]  # text -> character offsets in the file
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Token:
 
 
 def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS) -> list[tuple[str, Row]]:
-    """(file:line, row) of each item; no file gives a second item before all have been asked for a first.
+    """(file:line, row) of each item; no file gives a second item before every file was tried for a first.
 
     Args:
         kind: identifiers, keywords or brackets.
@@ -72,12 +72,12 @@ def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked.
+    """A kind of item.
 
     Attributes:
-        hint: what a function must contain to be looked at.
-        find: (what is there, where it begins) of each place of a function that can be asked for.
-        functions: of a file that are cut into tokens; all of all files would take ten seconds.
+        hint: pattern that a function must contain to be tokenised.
+        find: (text, offset) of each possible target in a function.
+        functions: tokenised per file; all functions of all files would take ten seconds.
     """
 
     hint: re.Pattern[str]
@@ -90,7 +90,7 @@ Draw = Callable[[Sites, random.Random], Drawn | None]
 
 
 def _one_of_three(sites: Sites, rng: random.Random) -> Drawn | None:
-    """Three different names, and a place at which one of them, drawn too, is right; that one is not right again."""
+    """Three different names and a site of the right one, all drawn; removes the right name from `sites`."""
     if len(sites) < 3:
         return None
     names, right = rng.sample(sorted(sites), 3), rng.randrange(3)
@@ -98,7 +98,7 @@ def _one_of_three(sites: Sites, rng: random.Random) -> Drawn | None:
 
 
 def _closing(closer: str, last: str) -> Draw:
-    """A place where one bracket closes and the last one that was opened before it is of a given kind."""
+    """A site where one bracket closes and the last one opened before it is of a given kind."""
 
     def one(sites: Sites, rng: random.Random) -> Drawn | None:
         places = sites.get(closer + last)
@@ -108,7 +108,7 @@ def _closing(closer: str, last: str) -> Draw:
 
 
 class _Files:
-    """Files in a seeded order, and what can be asked in each, found when it is first looked for."""
+    """Files in a seeded order, with their possible targets, found lazily."""
 
     def __init__(self, kind: str, files: Sequence[tuple[str, str]]) -> None:
         self._question, self._texts, self._sites = KINDS[kind], dict(files), dict[str, Sites]()
@@ -117,7 +117,7 @@ class _Files:
         random.Random(f"{SEED} {kind}").shuffle(self._names)
 
     def each_in_turn(self, draw: Draw, n_items: int) -> list[tuple[str, Row]]:
-        """Items that are drawn file by file, again and again, until there are enough or no file has more."""
+        """Items drawn from the files in turn, until there are enough or no file has more."""
         items: list[tuple[str, Row]] = []
         names = self._names
         while names and len(items) < n_items:
@@ -142,7 +142,7 @@ class _Files:
 
 
 def _item(name: str, text: str, start: int, choices: list[str], right: int) -> tuple[str, Row]:
-    """A row; a space before what is asked belongs to each choice."""
+    """A row; a space before the target belongs to each choice."""
     space = " " if text[start - 1] == " " else ""
     row = {
         "context": text[_begin(text, start) : start - len(space)],
@@ -159,7 +159,7 @@ def _begin(text: str, start: int) -> int:
     if earliest == 0:
         return 0
     newline = text.find("\n", earliest - 1, start)
-    return start if newline < 0 else newline + 1  # nothing, where one line is longer than a context
+    return start if newline < 0 else newline + 1  # empty where a line exceeds the context
 
 
 def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[list[_Token]]:
@@ -185,7 +185,7 @@ def _functions(text: str, question: _Question, rng: random.Random) -> Iterator[l
 
 
 def _identifiers(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
-    """Names behind a space that are neither defined there nor passed as keywords."""
+    """Names after a space that are neither defined there nor passed as keywords."""
     for before, token in pairwise(tokens):
         follows_text = text[token.start - 1] == " " and text[token.start - 2] not in " \n"
         is_new = before.text in ("def", "class", "lambda") or text.startswith("=", token.end)
@@ -194,8 +194,8 @@ def _identifiers(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int
 
 
 def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
-    """Names, with their `=`, of arguments behind the bracket, or behind a comma and a space, of a call."""
-    calls: list[bool] = []  # of each bracket that is open, whether it is a call's and no lambda stands in it
+    """Argument names with their `=`, after the bracket of a call, or after a comma and a space."""
+    calls: list[bool] = []  # per open bracket: a call's, without a lambda in it
     for at, token in enumerate(tokens):
         if token.text in _OPENER.values():
             calls.append(token.text == "(" and _is_called(tokens, at))
@@ -210,7 +210,7 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
 
 
 def _brackets(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
-    """Round and square brackets behind a letter or digit that close one of the context, with the last one opened."""
+    """Closing round and square brackets after a letter or digit, with the last one opened; opened in the context."""
     opened, last = list[_Token](), ""
     for token in tokens:
         if token.text in _OPENER.values():

@@ -1,4 +1,4 @@
-"""Samples: the drawn documents of a requested dataset; those of a hub's dataset are drawn once and kept in the store.
+"""Samples: the drawn documents of a dataset; those of a hub's dataset are drawn once and stored.
 
 samples/<key>.parquet contains the documents, and in its metadata the request, the commit of the hub and the time.
 """
@@ -29,7 +29,7 @@ from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
 from rbpx.store.verify import read_whole
 
-SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
+SAMPLE_FACTS: Final = b"rbpx"  # metadata key: request, commit of the hub, time
 SAMPLE = columns_of("doc_id int32, source_id", pa.field("text", pa.large_string()))
 _OF_PARTS: Final = columns_of(
     "item int32, choice int32, correct bool, n_context int32, n_characters int32, n_answer_bytes int32, category, "
@@ -40,13 +40,13 @@ Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress
 
 
 def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: Begin) -> Sample:
-    """Draw at most `limit` documents; for a hub's dataset, take those in the store if there are any.
+    """Draw at most `limit` documents; a hub's dataset is read from the store if it is there.
 
     Args:
         dataset: the dataset.
         limit: documents at most.
         seed: of the draw.
-        store: keeps what was drawn from a hub, so that the same request does not need the hub again.
+        store: keeps samples of a hub, so that a repeated request does not need the hub.
         begin: called before the hub is contacted.
 
     Raises:
@@ -60,7 +60,7 @@ def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: B
 
 
 def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
-    """The same without contacting a hub; None where that would be necessary.
+    """The sample without contacting a hub; None where that would be necessary.
 
     Raises:
         RbpxError: there is no such text on this machine, or it is empty.
@@ -75,7 +75,7 @@ def draws_from_hub(
 ) -> list[tuple[DatasetConfig, int, int | None, Sample | None]]:
     """What `sample` draws from a hub: dataset, limit and seed of its texts, and of its examples.
 
-    Each comes with what the store holds of it; None where it has to be drawn.
+    Each comes with the store's sample; None where it has to be drawn.
     """
     draws = [(dataset, limit, seed), *([examples_of(dataset)] if dataset.fewshot else [])]
     of_hub = [draw for draw in draws if draw[0].kind == "hub" and draw[0].path is None]
@@ -136,7 +136,7 @@ def _read(path: Path) -> Sample:
 
 
 def sample_request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict[str, Any]:
-    """What determines the documents: the three ways to draw a shuffled sample give the same ones."""
+    """What determines the documents; the three ways to draw a shuffled sample give the same."""
     task = dataset.task()
     return {
         "hub": dataset.hub,
@@ -168,10 +168,10 @@ _ALL = 2**31 - 1
 
 
 def examples_of(dataset: DatasetConfig) -> tuple[DatasetConfig, int, int | None]:
-    """What the examples are drawn from, how many of it at most, and the seed.
+    """The dataset that the examples are drawn from, their greatest number, and the seed.
 
-    They come from the file or the split that is named for them, else from where the items come from: one more than
-    wanted, or all of them, in order, where each item draws its own.
+    They come from their own file or split if one is named, else from that of the items: one more than wanted, or all of
+    them, in order, where each item draws its own.
     """
     path = dataset.fewshot_path or dataset.path
     source = replace(
@@ -187,15 +187,15 @@ def examples_of(dataset: DatasetConfig) -> tuple[DatasetConfig, int, int | None]
 
 
 def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Document]) -> Sample:
-    """The documents of items with their description and examples in front; texts stay as they are.
+    """The documents of items with their description and examples in front; texts are unchanged.
 
     Args:
-        dataset: that they are of.
+        dataset: of the documents.
         sample: its drawn documents.
-        drawn: examples in order, wrong choices among them; those of a category are for its items alone.
+        drawn: examples in order, with their wrong choices; those of a category serve only its items.
 
     Raises:
-        RbpxError: there are fewer examples than asked for.
+        RbpxError: there are too few examples.
     """
     if all(document.part is None for document in sample.documents):
         return sample
@@ -230,9 +230,9 @@ def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Docume
 
 
 def _offered(dataset: DatasetConfig, examples: Sequence[Document], source_id: str) -> Sequence[Document]:
-    """The examples of an item in order, one more than it shows: it may be one of them itself.
+    """The examples of an item in order, one more than it shows, since it may be one of them itself.
 
-    An item's own draw depends on the seed and on its name in the source, and on no other item.
+    An item's own draw depends only on the seed and on its name in the source.
     """
     if dataset.fewshot_draw is FewshotDraw.fixed:
         return examples

@@ -1,4 +1,4 @@
-"""Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
+"""Turns rows of a dataset into texts: the fields that make a text, the rows that count, the lines of an article."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,11 +40,11 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> I
 
 
 def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
-    """The paragraphs of a text, blocks between blank lines, or its lines that are not blank.
+    """The paragraphs of a text (blocks between blank lines), or its non-blank lines.
 
     Args:
-        name: of the text; a chunk is NAME:LINE, with the line on which it begins, from 1.
-        text: whose line breaks are LF or CR LF; those at the end of a chunk are left out.
+        name: of the text; a chunk is NAME:LINE, with its first line, from 1.
+        text: with LF or CR LF line breaks; those at the end of a chunk are left out.
         chunk: paragraph or line.
     """
     numbered = enumerate(text.split("\n"), 1)
@@ -60,7 +60,7 @@ def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
     """The text of one row, or its item.
 
     Raises:
-        RbpxError: the row lacks what is asked of it.
+        RbpxError: the row lacks a field or column.
     """
     if wanted.task is None:
         return text_of(row, wanted, name, place)
@@ -97,7 +97,7 @@ def _at(name: str, place: Place) -> str:
 
 
 def _not_text(row: dict[Any, Any], field: str) -> str:
-    """What a row has in place of a text, and what to do."""
+    """Describes the row's value in place of a text, and what to do."""
     if field not in row:
         as_in = typed(keys={"dataset.fields": ["text"]})
         return (
@@ -119,14 +119,11 @@ _TITLE = re.compile(r" ?= (?!= )(.+?)(?<! =) = ?")
 
 
 def split_articles(lines: Iterable[str]) -> list[tuple[str, str]]:
-    """(title, text) of each article, in order; text before the first title belongs to none.
+    """(title, text) of each article, in order; text before the first title is dropped.
 
-    A title is a line ` = Title = ` between two blank lines; a formula that looks like one, within a paragraph, is not.
-    Blank lines become empty, and those at the end of an article are left out, so that WikiText gives the same articles
-    from its published file, whose blank lines contain a space, as from the rows of the hub, where they are empty.
-
-    Args:
-        lines: with or without their line ends, as a file or the rows of a dataset give them.
+    A title is a line ` = Title = ` between two blank lines, unlike a formula within a paragraph. Blank lines become
+    empty, and those at the end of an article are left out; so WikiText's published file, whose blank lines contain a
+    space, gives the same articles as the rows of the hub, where they are empty. Lines may have their line ends.
     """
     plain = [line if line.strip() else "" for line in (line.removesuffix("\n").removesuffix("\r") for line in lines)]
     borders = [i for i, line in enumerate(plain) if _is_title(plain, i, line)] + [len(plain)]

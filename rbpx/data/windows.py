@@ -13,24 +13,24 @@ from rbpx.data.breaks import break_rule
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
 
-_CHARACTERS = 8  # of a token, which has 4 in English: what most texts need to fill a window
+_CHARACTERS = 8  # per token (4 in English): enough for most texts to fill a window
 _LEAST_READ = 256  # characters
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """One stretch of one document that the model reads at once.
+    """A span of a document that the model reads at once.
 
     Attributes:
         doc_id: the document.
         ids: int32 [T], token ids with the special tokens that the tokenizer adds.
         scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
-        n_bytes: bytes (UTF-8) of the text that the window covers, without those of the windows before it.
+        n_bytes: bytes (UTF-8) of the window's text, without those of the windows before it.
         n_bytes_scored: those of its scored tokens, so without the first token, special tokens and what follows them.
         start: index of its first token in the document.
-        first_byte: where the text of its first token begins, in bytes of the document.
-        bytes_T: int64 [T], bytes (UTF-8) that each token stands for, by `token_bytes`; those follow each other.
-        ends_in_label: whether its last token is predicted and never read, so that the model reads one token less.
+        first_byte: offset of its first token's text, in bytes of the document.
+        bytes_T: int64 [T], bytes (UTF-8) of each token, by `token_bytes`; consecutive.
+        ends_in_label: whether its last token is predicted but not read.
     """
 
     doc_id: int
@@ -55,7 +55,7 @@ class Window:
 
     @property
     def scored_bytes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where the text of each scored token begins in the document, and its length: bytes, each [n_scored]."""
+        """Offset in the document and length of each scored token's text: bytes, each [n_scored]."""
         begin_T = self.first_byte + np.cumsum(self.bytes_T) - self.bytes_T
         return begin_T[self.scored], self.bytes_T[self.scored]
 
@@ -72,7 +72,7 @@ def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np
     """Bytes (UTF-8) of the text that each token covers, int64 [T].
 
     A token covers the text from the end of the tokens before it to its own end, because some tokenizers leave white
-    space out of their offsets. A character that consists of several tokens counts with the first of them.
+    space out of their offsets. A character of several tokens counts with the first.
 
     Args:
         text: of the document.
@@ -87,7 +87,7 @@ def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np
 
 
 def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int]]:
-    """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens up to its end."""
+    """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens."""
     if stride is None:
         return [(0, min(window, n_tokens))]
     last = max(n_tokens - window, 0)
@@ -96,7 +96,7 @@ def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int
 
 
 def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
-    """The effective BOS policy: `tokenizer` where `bos` is what the tokenizer does by itself, as `add` is for OPT.
+    """The effective BOS policy: `tokenizer` where `bos` equals the tokenizer's default, such as `add` for OPT.
 
     Raises:
         RbpxError: a BOS is requested of a tokenizer that has none.
@@ -111,7 +111,7 @@ def prefix_id(tokenizer: Any, prefix: str, n_rows: int) -> int:
     Args:
         tokenizer: of the model.
         prefix: bos, eos, an id, or a text that is one token.
-        n_rows: of the model's embedding; ids from there on cannot be read.
+        n_rows: of the model's embedding; larger ids cannot be read.
 
     Raises:
         RbpxError: it is not one token of the tokenizer and the model.
@@ -136,7 +136,7 @@ def prefix_id(tokenizer: Any, prefix: str, n_rows: int) -> int:
 
 
 def ids_around(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens that a tokenizer puts before a text, as BOS, and those that it puts behind it, as EOS."""
+    """The special tokens that a tokenizer puts before a text (as BOS) and after it (as EOS)."""
     plain, whole = (tokenizer("a", add_special_tokens=adds, verbose=False)["input_ids"] for adds in (False, True))
     begin = next(at for at in range(len(whole)) if whole[at : at + len(plain)] == plain)
     return whole[:begin], whole[begin + len(plain) :]
@@ -153,17 +153,17 @@ def cut_windows(
 ) -> list[Window]:
     """Each document's first `window` tokens, special ones included; with a stride, all of its windows.
 
-    A token is scored once, in the first window that contains it, with all that is before it there as context. With a
-    prefix, a document begins with that one, which also stands in the place of the first token of each later window; the
-    first token of the text itself is not scored, whatever the prefix is.
+    A token is scored once, in the first window that contains it, with everything before it there as context. A prefix
+    begins the document and replaces the first token of each later window; the first token of the text itself is never
+    scored.
 
     Args:
         documents: the texts.
         tokenizer: of the model.
         window: tokens at most.
         bos: which special tokens begin a document; later windows begin with its own tokens.
-        stride: tokens from one window to the next; None reads the first window alone, as the RBP paper does.
-        unscored: ids, besides the special ones, that are neither input nor label of a scored token.
+        stride: tokens from one window to the next; None reads only the first window, as the RBP paper does.
+        unscored: ids, in addition to the special ones, that are neither input nor label of a scored token.
         prefix: id of the token that begins each window of a stride below `window` - 1; None for none.
 
     Raises:
@@ -182,7 +182,7 @@ def cut_windows(
         scored_T = scored_positions(ids_T, special)
         scored_T[: 2 * len(first)] = False
         n_bytes_T = token_bytes(document.text, [(0, 0)] * len(first) + offsets)
-        scored_T[len(scored_T) - n_behind :] = False  # also where the tokenizer does not call them special
+        scored_T[len(scored_T) - n_behind :] = False  # also where the tokenizer does not mark them as special
         done = 0
         for begin, end in spans(len(ids_T), window, stride):
             new_T = np.arange(begin, end) >= done
@@ -213,10 +213,9 @@ def authors_padding(tokenizer: Any) -> int:
 def _first_tokens(
     texts: Sequence[str], tokenizer: Any, window: int, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """As `encoded`, of the first `window` tokens: no more of a long text is tokenised than gives them.
+    """As `encoded`, of the first `window` tokens, tokenising only as much of a long text as needed.
 
-    A beginning is long enough where it fills the window; where its tokenizer proves no place to cut, the text is read
-    whole.
+    A text is tokenised whole where its tokenizer guarantees no place to cut.
     """
     ids: list[list[int]] = [[]] * len(texts)
     offsets: list[list[tuple[int, int]]] = [[]] * len(texts)
@@ -234,7 +233,7 @@ def _first_tokens(
 
 
 def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> str:
-    """The text up to the first place behind so many characters where it may be cut; all of it if there is none."""
+    """The text up to the first possible cut after so many characters; all of it if there is none."""
     place = None if rule is None or len(text) <= n_characters else rule.search(text, n_characters)
     return text if place is None else text[: place.start()]
 
@@ -242,7 +241,7 @@ def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> st
 def encoded(
     texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Token ids and offsets of each text, at most `window` of them; those of special tokens put before it are (0, 0).
+    """Token ids and offsets of each text, at most `window` of them; prepended special tokens have (0, 0).
 
     Raises:
         RbpxError: a BOS is to be added, and the tokenizer has none.

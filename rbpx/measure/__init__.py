@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Called(ModuleType):
-    """This package, which Python puts in the place of the function `rbpx.measure` once a module of it is imported."""
+    """Makes this package callable: importing a module of it replaces the function `rbpx.measure` by the package."""
 
     def __call__(self, *args: Any, **keys: Any) -> Any:
         """Measure, as `rbpx.measure` does."""

@@ -1,6 +1,6 @@
-"""Finds the best tokens at each scored position: those with the greatest logits, with their log-probabilities.
+"""Records the tokens with the greatest logits at each scored position, with their log-probabilities.
 
-Ranks are counted in another pass (`rbpx.measure.extract`), so that not a bit of them depends on these.
+This is a pass of its own, so that the ranks of `rbpx.measure.extract` do not depend on it.
 
 Shapes: N tokens, D hidden width, V vocabulary.
 """
@@ -21,14 +21,14 @@ from rbpx.models.load import LoadedModel
 from rbpx.ranks.definition import Map, arriving
 from rbpx.store.schema import BEST
 
-_CHUNK: Final = 128  # positions whose logits are in memory at a time
+_CHUNK: Final = 128  # positions
 _GPU_CHUNK: Final = 1024
 _Best = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
 
 def best_tokens(run_id: str, reading: Reading) -> pa.Table:
-    """The rows of the relation `best` for a run, one for each scored token, in the order of `tokens`.
+    """The rows of the relation `best` for a run, one per scored token, in the order of `tokens`.
 
     Raises:
         MeasureError: as in `Reading.measure`.
@@ -64,7 +64,7 @@ def _best_of_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], _Part]:
 
 
 def _best(hidden_ND: Tensor, targets_N: Tensor, logits: Map) -> Callable[[], _Best]:
-    """Ids and log-probabilities of the best tokens at each position, each [N, 5]; the targets do not matter."""
+    """Ids and log-probabilities of the best tokens at each position, each [N, 5]."""
     ids, logprobs = [], []
     for hidden_nD in hidden_ND.split(_CHUNK if hidden_ND.device.type == "cpu" else _GPU_CHUNK):
         logits_nV = logits(hidden_nD)

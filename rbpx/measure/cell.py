@@ -1,6 +1,6 @@
-"""Measure one cell: load its model, cut its text, rank the tokens and write the run.
+"""Measures one cell: loads its model, cuts its text into windows, ranks the tokens and writes the run.
 
-Where the store holds an identical run already, the cell is linked to that one and nothing is measured.
+If the store already holds an identical run, the cell is linked to it and nothing is measured.
 """
 
 import logging
@@ -63,18 +63,10 @@ def measure_cell(
     begin: Begin,
     keeps_best: bool = False,
 ) -> Record:
-    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+    """Measure a cell that the store lacks; return the record that links it to its run.
 
-    Args:
-        cell: the cell.
-        sample: the documents of its dataset.
-        load: returns its model.
-        store: where the run is written.
-        processes: the process group.
-        tokens_per_batch: padded tokens in a batch.
-        config: the whole request, stored with the run.
-        begin: called once, if anything has to be measured.
-        keeps_best: whether to keep the best tokens of each position too, for which the model reads the text once more.
+    `load` returns the model; `begin` is called once, if anything has to be measured; `config` is the whole request,
+    stored with the run; `keeps_best` records the best tokens too, in a second pass over the text.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -103,7 +95,7 @@ def measure_cell(
             *protocol.departures(),
             *(["deterministic"] if cell.deterministic else []),
             *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
-            # Runs of 0.3.0 have read such windows together, and are others.
+            # 0.3.0 batched such windows together, so its runs differ.
             *(["lengths apart"] if _has_kinds(loaded, windows) else []),
         ]
     )
@@ -118,7 +110,7 @@ def measure_cell(
         once["read_once"] = dict(zip(("tokens", "pairs"), read_once(distinct_windows(windows).windows), strict=True))
 
     if processes.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(processes.device)  # else it would be that of the largest cell before
+        torch.cuda.reset_peak_memory_stats(processes.device)  # else the peak of an earlier cell remains
     reading = Reading(loaded, windows, processes, tokens_per_batch, advance, shares=shares)
     parts = None
     if is_new:
@@ -156,22 +148,22 @@ def measure_cell(
 def load_cell(
     cell: Cell, revision: str | None, device: torch.device, store: Store, spread: TensorGroup | Split | None
 ) -> LoadedModel:
-    """Load the model of a cell, whole on a device or with its parts spread; raises what `load_model` raises."""
+    """Load the model of a cell on one device, or spread over several; raises what `load_model` raises."""
     quantise = None if cell.quantise is None else Quantise(cell.quantise)
     place = (device, store.hashes, cell.pickled, spread)
     return load_model(cell.model, revision, cell.dtype, *place, quantise, cell.adapter)
 
 
 def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:
-    """Whether a model computes with other positions in the longer ones of its windows, as it says itself."""
+    """Whether the model says that it encodes positions differently in the longer windows."""
     kind = Lengths(loaded.lengths.borders).kind
     return len({kind(window.n_read) for window in windows if window.n_scored}) > 1
 
 
 def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:
-    """What this process has measured of a run before it was stopped; says so. None where a model is in several.
+    """This process's saved parts of an interrupted run; logs how many. None for a model that several processes hold.
 
-    Processes that hold a model together would each have to know the same parts, which their folders do not promise.
+    Those processes would have to hold the same parts, which nothing guarantees.
     """
     processes = reading.processes
     if processes.tensor is not None:
@@ -195,17 +187,10 @@ def write_cell(
     new: tuple[Record, Columns] | None,
     best: pa.Table | None = None,
 ) -> None:
-    """Write the run of a cell if it is new, then the record that links the cell to it; forget an earlier failure.
+    """Write the run of a cell if it is new, then the record that links the cell to it; remove an earlier failure.
 
-    Args:
-        cell: the cell.
-        record: its record.
-        protocol: resolved for its model.
-        windows: that the model read.
-        documents: that they are of.
-        store: where to write.
-        new: the manifest of the run and the columns of its tokens; None if the store holds it.
-        best: its rows of the relation `best`; None to write none.
+    `new` is the manifest of the run and its token columns, or None if the store holds it; `best` its rows of the
+    relation `best`, or None.
 
     Raises:
         RbpxError: the store cannot be written.
@@ -225,7 +210,7 @@ def write_cell(
 def cell_record(
     cell: Cell, run_id: str, commit: str | None, dataset_commit: str | None, asked_at: str, config: Record
 ) -> Record:
-    """The record that links a cell to the run that answers it."""
+    """The record that links a cell to its run."""
     names = ("family", "size", "model", "revision", "dataset")
     return {
         "cell_key": cell.key,
@@ -261,7 +246,7 @@ def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Seque
 
 
 def versions() -> Record:
-    """Versions of rbpx, Python and the libraries here, by name."""
+    """Versions of rbpx, Python and the installed libraries, by name."""
     return {
         "rbpx": __version__,
         "python": platform.python_version(),
@@ -270,13 +255,13 @@ def versions() -> Record:
 
 
 def _extras(cell: Cell) -> list[str]:
-    """The packages that loading the weights of a cell needs besides."""
+    """The extra packages that loading a cell's weights needs."""
     needed = {"torchao": cell.quantise is not None, "gguf": is_gguf(cell.model), "peft": cell.adapter is not None}
     return [name for name, is_needed in needed.items() if is_needed]
 
 
 def device_names(devices: Sequence[str]) -> list[str]:
-    """The names of devices without repetitions: cpu, or the name of the GPU."""
+    """Distinct device names: cpu, or the name of the GPU."""
     return list(
         dict.fromkeys(
             torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
@@ -289,7 +274,7 @@ def _peak_mib(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
-    if status.is_file():  # Linux, where ru_maxrss starts at the value of the parent process
+    if status.is_file():  # Linux: ru_maxrss starts at the parent's value
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         return int(line.split()[1]) / 2**10
     in_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""The processes of a launch, as accelerate sets them up: rank, world size, device, collectives, who shares a model."""
+"""The process group of a launch, set up by accelerate: rank, world size, device, collectives, tensor parallelism."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ class ProcessGroup:
         rank: of this process; rank 0 writes and prints.
         world_size: number of processes.
         device: of this process.
-        tensor: the processes that hold a model together with this one; None where each holds a whole one.
+        tensor: the processes that share one model with this one; None where each holds a whole model.
     """
 
     rank: int
@@ -39,17 +39,17 @@ class ProcessGroup:
 
     @property
     def n_models(self) -> int:
-        """Number of copies of the model, each of which measures its share of the windows."""
+        """Number of copies of the model; each copy measures its share of the windows."""
         return self.world_size // (1 if self.tensor is None else self.tensor.size)
 
     @property
     def of_model(self) -> int:
-        """Which copy of the model this process holds, or holds a part of."""
+        """Index of the copy of the model that this process holds, wholly or in part."""
         return self.rank // (1 if self.tensor is None else self.tensor.size)
 
     @property
     def tells(self) -> bool:
-        """Whether this process reports the results of its copy; the others that hold the copy have the same results."""
+        """Whether this process reports the results of its copy; the others with that copy have the same results."""
         return self.tensor is None or self.tensor.rank == 0
 
     def gather(self, part: T) -> list[T]:
@@ -61,10 +61,10 @@ class ProcessGroup:
         return list(gather_object([part]))
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work` returns here; an error in one process is raised in all, because they would wait for it forever.
+        """Return what `work` returns here; an error in one process is raised in all, which would wait forever.
 
-        Processes that hold a model together all meet the same `RbpxError`. If one of them meets any other error, the
-        others may be waiting for it, so it raises that error at once and the launcher ends them all.
+        Processes that share a model all meet the same `RbpxError`. Any other error may leave them waiting, so the
+        process that meets it raises it at once and the launcher ends them all.
         """
         if self.world_size == 1:
             return work()
@@ -100,11 +100,11 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
 
     Args:
         device: as requested.
-        tensor: processes that hold a model together; None for all of the launch.
+        tensor: number of processes that share a model; None for all of the launch.
 
     Raises:
-        RbpxError: cuda is requested and not available, device=split is used with several processes, or
-            they cannot be divided into groups of `tensor`.
+        RbpxError: cuda is requested but not available, device=split is used with several processes, or the processes
+            cannot be divided into groups of `tensor`.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
@@ -122,13 +122,13 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
         )
     if device == "cuda":
         require_cuda()
-    if n_launched == 1:  # a sweep in one process may change the device from job to job
+    if n_launched == 1:  # jobs of a sweep may change the device
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()
     else:
-        # Its functions bind the default process group on import; imported later, they would keep a destroyed one alive.
+        # Its functions bind the default process group on import; imported later, they would keep a destroyed group.
         import_module("torch.distributed.nn")
-    # By itself accelerate looks only for a GPU, and starts no group without one.
+    # Without a GPU accelerate starts no group.
     on_cpu = device == "cpu" or (n_launched > 1 and not torch.accelerator.is_available())
     accelerator = Accelerator(cpu=on_cpu)
     compute_exactly()
@@ -137,10 +137,10 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
 
 
 def compute_exactly() -> None:
-    """Form float32 products and convolutions in float32, and sums of 16-bit products in more bits.
+    """Compute float32 products and convolutions in float32, and accumulate 16-bit products in more bits.
 
-    TF32 has 10 bits, and would move ranks: torch uses it for convolutions (Mamba, LFM2) unless told not to, and for
-    products where the environment says so.
+    TF32 has a 10-bit mantissa and would change ranks. By default torch uses it for convolutions (Mamba, LFM2), and for
+    products where the environment enables it.
     """
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -149,23 +149,23 @@ def compute_exactly() -> None:
 
 
 def destroy_process_group() -> None:
-    """Destroy the process group, if there is one; its threads sometimes abort if they outlive the interpreter."""
+    """Destroy the process group, if any; its threads can abort when they outlive the interpreter."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
 
-_CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # without it cuBLAS may choose another kernel for the same product
+_CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # else cuBLAS may vary the kernel of a product
 
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Compute in one thread, and on a GPU with deterministic kernels only, so that another run gives the same bits.
+    """Compute in one thread, and on a GPU with deterministic kernels, so that a repetition gives the same bits.
 
-    Float32 logits change by rounding with the way in which a product is divided among threads, and with the kernel that
-    multiplies matrices of some shape. With one window in each forward pass, the shapes of a window are always the same,
-    and one thread always adds in the same order. Other devices and other versions of the libraries may give other bits.
+    Float32 logits depend, by rounding, on how a product is divided among threads and on the kernel that its shape
+    selects. One window per forward pass fixes the shapes; one thread fixes the order of summation. Other devices and
+    library versions may give other bits.
 
-    Torch raises RuntimeError where an operation on a GPU has no deterministic kernel. On a CPU one thread is enough.
+    Torch raises RuntimeError where a GPU operation has no deterministic kernel.
     """
     n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
     was_on = torch.are_deterministic_algorithms_enabled()

@@ -1,10 +1,9 @@
-"""Measures one cell by another engine: cuts its text here, asks a running vLLM server about its tokens, writes the run.
+"""Measures one cell by a running vLLM server: cuts its text here, requests log-probabilities and ranks, writes the run.
 
-The texts, windows and scored positions are those of rbpx, so the engine's run can be compared with one of rbpx token by
-token. vLLM's rank counts the log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py), so
-it is a pessimistic rank; the server does not say how many tokens are more probable and how many tie. It documents
-`GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and `return_token_ids`
-(docs.vllm.ai, OpenAI-compatible server).
+Texts, windows and scored positions are those of rbpx, so runs can be compared token by token. vLLM's rank counts the
+log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py): a pessimistic rank; the number of
+ties is unknown. The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs`
+and `return_token_ids` (docs.vllm.ai, OpenAI-compatible server).
 """
 
 import json
@@ -42,17 +41,17 @@ from rbpx.store import schema
 from rbpx.store.imports.engine_tokens import EngineToken, token_columns, tokens_of_prompt
 from rbpx.store.store import Record, Store, now
 
-KEY_VARIABLE: Final = "VLLM_API_KEY"  # where vLLM's own tools look for a server's key
-_SHORT_S: Final = 10.0  # for an answer that takes no computing
-_WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
-_PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is a failure of the engine
-_CLAMPED: Final = -9999.0  # what vLLM puts in the place of an infinite log-probability
+KEY_VARIABLE: Final = "VLLM_API_KEY"  # vLLM's own variable
+_SHORT_S: Final = 10.0  # timeout of a request without computation
+_WAITS_S: Final = (1.0, 4.0, 16.0)  # before each retry
+_PASSING: Final = (429, 502, 503, 504)  # busy, or starting behind a gateway; 500 is an engine failure
+_CLAMPED: Final = -9999.0  # vLLM's stand-in for an infinite log-probability
 _LOOK: Final = "look at its log, and type the same again"
 _LOGGER = logging.getLogger(__name__)
 
 
 class _PassingError(MeasureError):
-    """A failure that may pass; the same question can be asked again."""
+    """A temporary failure; the request can be retried."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class ServedModel:
     """A model that a server has loaded.
 
     Attributes:
-        name: by which a request names it.
+        name: by which requests name it.
         root: hub id or folder that it was loaded from; its name where the server does not say.
         context: tokens of prompt and answer together, at most.
     """
@@ -71,16 +70,16 @@ class ServedModel:
 
 
 class Server:
-    """A server at the address of an engine's configuration; each question is one request."""
+    """Client of the server at the address of an engine's configuration; each call is one request."""
 
     def __init__(self, config: EngineConfig) -> None:
         """Ask nothing yet."""
         self.name = f"engine={config.name} at {config.root}"
         self._config = config
-        self._answered = False  # once it has answered, a failure may pass
+        self._answered = False  # after a first answer, failures are retried
 
     def version(self) -> str:
-        """The version of its engine.
+        """The version of the server's engine.
 
         Raises:
             MeasureError: the server does not answer, or answers something else; so does each method.
@@ -95,11 +94,10 @@ class Server:
         ]
 
     def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
-        """The server's answer about each prompt, unchecked: its `prompt_logprobs` and `prompt_token_ids`.
+        """The server's unchecked answer for each prompt: its `prompt_logprobs` and `prompt_token_ids`.
 
-        The server takes nothing from its cache of the prefixes of earlier requests. Where it does, log-probabilities
-        have depended on the order of requests (vllm-project/vllm#42019). It finds blocks of its cache by their tokens
-        and a salt, so each request has a salt of its own.
+        Each request has its own cache salt, so the server reuses no prefix of an earlier request: with reuse,
+        log-probabilities have depended on the order of requests (vllm-project/vllm#42019).
         """
         asked = {
             "model": model,
@@ -115,7 +113,7 @@ class Server:
         return [choices[at] for at in range(len(prompts))]
 
     def _ask(self, path: str, body: object = None, timeout_s: float = _SHORT_S) -> dict[str, Any]:
-        """The answer to a question, asked again where the server may only be busy or starting anew."""
+        """The answer to a request, retried where the server may only be busy or restarting."""
         for wait_s in _WAITS_S:
             try:
                 return self._ask_once(path, body, timeout_s)
@@ -149,7 +147,7 @@ class Server:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Returns a redirect as the answer: to follow it would send the headers, and so a key, to another address."""
+    """Returns a redirect as the answer: following it would send the headers, and so the key, to another address."""
 
     def redirect_request(self, *_: object) -> None:
         """Ask nothing else."""
@@ -165,20 +163,20 @@ def _fetch(request: Request, timeout_s: float) -> tuple[int, bytes]:
 
 
 def _line(said: object) -> str:
-    """The beginning of an error or of an answer, in one line."""
+    """The beginning of an error or answer, in one line."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return (" ".join(text.split()) or f"no words, {type(said).__name__}")[:200]
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A server that has the model of a cell, and how the cell's text is cut for it.
+    """A server with the model of a cell, and the protocol that cuts the cell's text for it.
 
     Attributes:
         server: itself.
         version: of its engine.
         served: the model, as the server has it.
-        protocol: resolved for the model as its files here describe it.
+        protocol: resolved from the model's files on this machine.
     """
 
     server: Server
@@ -193,13 +191,13 @@ class Asked:
         advance: Callable[[int], None],
         rng: np.random.Generator | None = None,
     ) -> dict[str, pa.Array]:
-        """The columns of `tokens` for the scored tokens of windows; null where the engine says nothing.
+        """The columns of `tokens` for the scored tokens of windows; null where the engine gives no value.
 
         Args:
-            windows: of documents; those without a scored position are not sent, equal choices once.
-            tokens_per_request: tokens that are sent at once, or one window.
+            windows: of documents; those without a scored position are not sent, equal choices are sent once.
+            tokens_per_request: most tokens in a request, unless it is one window.
             advance: called with the number of tokens just scored.
-            rng: shuffles the windows before they are sent; None sends them in order.
+            rng: shuffles the windows before they are sent; None keeps their order.
 
         Raises:
             MeasureError: the server fails, reads less than a window, or answers with other tokens, too few of them, no
@@ -216,7 +214,7 @@ class Asked:
         order: list[int] = list(range(len(once.windows)))
         if rng is not None:
             shuffled = rng.permutation(order).tolist()
-            order = order[::-1] if shuffled == order else shuffled  # few may come out as they were
+            order = order[::-1] if shuffled == order else shuffled  # a shuffle of few may change nothing
         for batch in _batches(order, once.windows, tokens_per_request):
             answers = self.server.prompt_logprobs(self.served.name, [once.windows[at].ids.tolist() for at in batch])
             for at, answer in zip(batch, answers, strict=True):
@@ -237,7 +235,7 @@ def _batches(order: Sequence[int], windows: Sequence[Window], n_tokens: int) -> 
 
 
 def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[EngineToken]:
-    """The scored tokens of a window, each at its place in the document."""
+    """The scored tokens of a window, each with its position in the document."""
     ids, place = window.ids.tolist(), f"the engine's answer to document {window.doc_id}"
     if answer.get("prompt_token_ids") not in (None, ids):
         raise MeasureError(f"{place} is about other tokens than were sent; nothing was written")
@@ -251,16 +249,10 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[Eng
 
 
 def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> Asked:
-    """Find the model of a cell on a server, and resolve the cell's protocol for it.
-
-    Args:
-        cell: the cell.
-        engine: the server.
-        store: whose hashes of files are known.
-        version: that the engine must have; None takes `engine.version`, or any.
+    """Find the model of a cell on a server of `version` (None: `engine.version`, or any); resolve the cell's protocol.
 
     Raises:
-        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        RbpxError: the model or its tokenizer does not match the request or the family's file.
         MeasureError: the server fails, or serves another model or version.
     """
     server = Server(engine)
@@ -281,7 +273,7 @@ def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = 
 
 
 def _is_folder(root: str, described: DescribedModel) -> bool:
-    """Whether a server on this machine loaded its model from the folder of this one."""
+    """Whether a server on this machine loaded its model from this model's folder."""
     return described.commit is None and Path(root).resolve() == described.folder
 
 
@@ -294,22 +286,14 @@ def measure_by_engine(
     config: Record,
     begin: Begin,
 ) -> Record:
-    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+    """Measure a cell that the store lacks by a server; return the record that links it to its run.
 
-    The identity of the run is made as that of a run of rbpx, with the engine and its version added. Where the weights
-    are not on this machine, the model's name and commit stand in their place.
-
-    Args:
-        cell: the cell.
-        engine: the server.
-        sample: the documents of its dataset.
-        store: where the run is written, whole or not at all.
-        tokens_per_request: tokens that are sent at once, or one window.
-        config: the whole request, stored with the run.
-        begin: as in `measure_cell`.
+    The run's identity is that of a run of rbpx plus the engine and its version. Where the weights are not on this
+    machine, the model's name and commit replace their hash. A request has at most `tokens_per_request` tokens, or one
+    window.
 
     Raises:
-        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        RbpxError: the model or its tokenizer does not match the request or the family's file.
         MeasureError: the server fails, serves another model or version, or reads less than a window.
     """
     started_at = now()

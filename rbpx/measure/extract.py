@@ -1,7 +1,7 @@
 """Ranks the scored tokens of windows: one row for each token.
 
-Of choices of an item that are equal only the first is measured, and all get its rows. In batches of other shapes their
-numbers would differ by rounding, and one would beat the other.
+Of equal choices of an item only the first is measured, and all get its rows: measured in batches of other shapes, they
+would differ by rounding and one would beat the other.
 
 Shapes: N scored positions.
 """
@@ -28,7 +28,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """Windows without repetitions, and all the windows that they stand for, each in order of (doc_id, start).
+    """The distinct windows, and all windows that they stand for, each in order of (doc_id, start).
 
     Attributes:
         windows: the first of each set of equal windows.
@@ -41,7 +41,7 @@ class Distinct:
     which: Rows
 
     def columns_of_all(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Expand the columns of `tokens` from the distinct windows to all of them; rows are in order in both."""
+        """Expand the columns of `tokens` from the distinct windows to all; rows are in order in both."""
         if len(self.windows) == len(self.of_all):
             return dict(columns)
         n_scored = np.asarray([window.n_scored for window in self.windows])
@@ -65,7 +65,7 @@ def _place(window: Window) -> tuple[int, int]:
     return window.doc_id, window.start
 
 
-_MIN_LOGITS_FOR_TILES = 1 << 28  # ranking fewer takes less time than loading numba, about a second
+_MIN_LOGITS_FOR_TILES = 1 << 28  # fewer take less time than loading numba, about 1 s
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 
 
@@ -84,8 +84,8 @@ def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
     """Rank every scored token of every window; every process returns the rows of all.
 
     Args:
-        reading: the model, the windows and who reads them.
-        parts: what this process has measured before, and where it keeps what it measures now; None keeps nothing.
+        reading: the pass over the windows.
+        parts: stores rows as they are measured and returns those of an interrupted run; None stores nothing.
 
     Raises:
         MeasureError: as in `Reading.measure`.
@@ -102,7 +102,7 @@ def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
     return TokenRows(once.columns_of_all(_merge(measured, of_once.n_tokens)))
 
 
-# One record for each scored token, as it is sent between processes and kept in parts.
+# Record of a scored token, as sent between processes and stored in parts.
 ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
 
 

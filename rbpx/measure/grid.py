@@ -1,6 +1,6 @@
-"""The grid of a request: its cells, which know their models and their text by hash, and the documents that they share.
+"""The grid of a request: its cells, with hashes of their models and text, and the documents that they share.
 
-`measure` draws what is missing from a hub; `plan`, `download` and `status` know what is on this machine alone.
+`measure` draws missing samples from the hub; `plan`, `download` and `status` use what is on this machine.
 """
 
 import json
@@ -31,7 +31,7 @@ class Grid:
         request: with a model and a dataset.
         store: of the request.
         cells: in order of family, size and checkpoint.
-        sample: the documents that they share; None where those are not on this machine.
+        sample: the documents that they share; None where these are not on this machine.
     """
 
     request: Request
@@ -44,8 +44,8 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     """The grid of a request with the documents that `draw` finds for a store.
 
     Raises:
-        RbpxError: the request names no model or no dataset, none of its models or not all of its adapters can be read,
-            or a `training.json` is not what it should be; or what `draw` raises.
+        RbpxError: the request names no model or dataset, none of its models or not all of its adapters can be read, or
+            a `training.json` is invalid; or what `draw` raises.
     """
     model = request.model
     if request.dataset is None or model is None:
@@ -63,11 +63,11 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
 
 
 def grid_here(request: Request, by_name: bool = False) -> Grid:
-    """The same from what is on this machine: downloads, measures and writes nothing.
+    """The grid of a request from what is on this machine: downloads, measures and writes nothing.
 
     Args:
         request: with a model and a dataset.
-        by_name: whether a dataset may be a name alone: of the store, or of a missing file, which is then said.
+        by_name: whether a dataset may be known by name alone: one of the store, or a missing file, which is logged.
     """
     dataset = request.dataset
 
@@ -86,9 +86,9 @@ def grid_here(request: Request, by_name: bool = False) -> Grid:
 
 
 def _hash_members(model: ModelConfig, chosen: Sequence[Member], store: Store) -> dict[str, str | None]:
-    """A hash of the contents of each model of a family that lies in a folder; None for hub ids.
+    """Content hash of each model of a family that lies in a folder; None for hub ids.
 
-    If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
+    If some folders can be read, the hash of an unreadable one is None too: loading fails later, as that cell's failure.
     """
     hashes: dict[str, str | None] = {}
     problems: list[Exception] = []
@@ -108,10 +108,10 @@ _NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as ex
 
 
 def read_training(folder: Path) -> Training:
-    """The facts in `training.json` of a model's folder, or beside its GGUF file; none where there is no such file.
+    """The facts in `training.json` of a model's folder, or next to its GGUF file; none without such a file.
 
     Raises:
-        RbpxError: it is no JSON object, or a value is not of the kind that its name says.
+        RbpxError: the file is no JSON object, or a value has the wrong type.
     """
     path = (folder.parent if is_gguf(folder) else folder) / "training.json"
     if not path.exists():

@@ -24,17 +24,9 @@ def run_facts(
     computed: Record,
     went: Record,
 ) -> Record:
-    """The manifest of a run, in the order in which people read it.
+    """The manifest of a run, in reading order.
 
-    Args:
-        run_id: of the run.
-        cell: that the run answers.
-        protocol: of the cell, resolved for its model.
-        windows: that the model read.
-        documents: that were cut into them.
-        columns: of the scored tokens.
-        computed: how logits were computed; empty if the engine does not say.
-        went: how measuring went: on which device, when, how fast, with which versions.
+    `computed` says how logits were computed (empty if unknown); `went` has device, time, throughput and versions.
     """
     model = protocol.loaded
     return {
@@ -62,9 +54,9 @@ def run_facts(
 
 
 def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
-    """How often the text itself contains the token that the RBP paper's authors pad windows with; empty if never.
+    """How often the text itself contains the padding token of the RBP paper's authors; empty if never.
 
-    Their code masks that id wherever it stands (attention_mask = ids != pad); a model of rbpx never reads padding.
+    Their code masks that id wherever it stands (attention_mask = ids != pad); rbpx masks no token of the text.
     """
     padding = list(protocol.unscored)
     holding = [window for window in windows if padding and np.isin(window.ids, padding).any()]
@@ -76,7 +68,7 @@ def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -
 
 
 def _scored_bos(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
-    """In how many texts the harness scores what the tokenizer puts before them; empty if in none."""
+    """The number of texts whose BOS the harness scores; empty if zero."""
     if not (protocol.harness and protocol.bos is Bos.tokenizer):
         return {}
     before, _ = ids_around(protocol.loaded.tokenizer)

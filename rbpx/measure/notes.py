@@ -1,4 +1,4 @@
-"""Says what a user should know of the runs of a grid before and after they are measured, each in one line a grid."""
+"""Logs what a user should know of a grid's runs, before and after they are measured, one line each."""
 
 import logging
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from rbpx.measure.run_tables import text_facts
 from rbpx.store.store import Record, Store
 
 _LOGGER = logging.getLogger(__name__)
-_ALL = 0.99  # of a text: some tokenizers leave out white space at the end of documents
-_ALMOST = 0.9  # where tokens are estimated: documents as long as a window may be scored whole
+_ALL = 0.99  # of a text: some tokenizers drop white space at its end
+_ALMOST = 0.9  # for estimated tokens: a document of a window's length may be scored whole
 
 
 def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None:
-    """What is scored of a text, where that is not all of it, and what scores the rest; None where all is.
+    """Which part of a text is scored and what scores the rest; None where all is scored.
 
     Args:
         n_tokens: that are scored.
-        share: of the bytes of the text that they and what is before them cover.
+        share: of the bytes of the text that they and their context cover.
         is_counted: whether tokens were counted, not estimated.
     """
     from rbpx.display.vocabulary import part
@@ -37,7 +37,7 @@ def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None
 
 
 def log_unscored(cell: Cell, dataset: DatasetConfig, documents: Sequence[Document], windows: Sequence[Window]) -> None:
-    """Say how much of a user's text a cell is about to score, where that is not all of it."""
+    """Log how much of a user's text a cell will score, where that is not all."""
     if dataset.path is None or dataset.has_items:
         return
     facts = text_facts(windows, documents)
@@ -53,13 +53,7 @@ def n_bytes_of(documents: Sequence[Document]) -> int:
 
 
 def log_notes(documents: Sequence[Document], new: Sequence[Record], store: Store) -> None:
-    """Say how many items were left out, and where padding or a BOS within the text counts.
-
-    Args:
-        documents: of the dataset that was measured.
-        new: the records of the cells that were measured.
-        store: with their runs.
-    """
+    """Log how many items were left out, and where padding or a BOS within the text counts."""
     runs = [(f"{record['family']} on {record['dataset']}", store.manifest(record["run_id"])) for record in new]
     if documents and documents[0].part is not None:
         for name, n, of in dict.fromkeys((name, run["n_skipped"], run["n_documents"]) for name, run in runs):

@@ -1,4 +1,4 @@
-"""Resolves the protocol of a cell for its model: window and stride within its context, BOS, padding; cuts windows."""
+"""Resolves a cell's protocol for its model (window and stride within its context, BOS, padding) and cuts windows."""
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from rbpx.ties import OFFICIAL
 
 M = TypeVar("M", LoadedModel, DescribedModel)
 
-_CACHED_TEXTS = 8  # texts whose windows are kept, because the sizes of a family share their tokenizer and texts
-_cached_windows: dict[Hashable, list[Window]] = {}  # of this process, the last used last
+_CACHED_TEXTS = 8  # texts; the sizes of a family share tokenizer and texts
+_cached_windows: dict[Hashable, list[Window]] = {}  # least recently used first
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +28,15 @@ class ResolvedProtocol(Generic[M]):
     """How a model reads documents. Choices are stored by their effect, so equivalent ones compare equal.
 
     Attributes:
-        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank; only a description
-            of one that another engine runs.
+        loaded: the model, its head limited to the vocabulary rows that compete for a rank; a description only where
+            another engine runs the model.
         window: tokens of a window.
-        stride: tokens from one window to the next; None reads the first window of a document alone.
+        stride: tokens from one window to the next; None reads only the first window of a document.
         bos: which special tokens begin a document.
-        padding: whether rows of the vocabulary without a token compete; `counted` if there are none.
-        unscored: ids that are neither read nor scored, beside the special ones.
+        padding: whether vocabulary rows without a token compete; `counted` if there are none.
+        unscored: ids, in addition to the special ones, that are neither read nor scored.
         harness: whether documents are cut as lm-evaluation-harness does.
-        joined: what becomes of items of which a target joins its context.
+        joined: treatment of items in which a token spans context and target.
         prefix: id of the token that begins each window; None for none.
     """
 
@@ -70,7 +70,7 @@ class ResolvedProtocol(Generic[M]):
 
     @property
     def beginning(self) -> str:
-        """What begins a text, as the column `bos` of a run has it: the policy, or the token that begins each window."""
+        """The column `bos` of a run: the policy, or the token that begins each window."""
         if self.prefix is None:
             return self.bos.value
         return f"{visible_line(self.loaded.tokenizer.decode([self.prefix]))} (id {self.prefix}) before each window"
@@ -78,7 +78,7 @@ class ResolvedProtocol(Generic[M]):
     def departures(self) -> list[str]:
         """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity.
 
-        What a tokenizer puts behind a text was scored until 0.3.0, so runs of then are others.
+        Until 0.3.0 special tokens that a tokenizer appends to a text were scored, so those runs differ.
         """
         tokenizer = self.loaded.tokenizer
         behind = ids_around(tokenizer)[1] if self.bos is Bos.tokenizer else []
@@ -104,11 +104,11 @@ def _check_ids(windows: Sequence[Window], loaded: LoadedModel | DescribedModel) 
 
 
 def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[LoadedModel]:
-    """Resolve the protocol of a cell for its model: no window beyond its context, half a window as default stride.
+    """Resolve a cell's protocol: no window exceeds the model's context, and the default stride is half a window.
 
     Raises:
-        RbpxError: the model has another size than its family's file gives, its context is shorter than the authors'
-            windows or than the stride, or the requested BOS or prefix does not exist.
+        RbpxError: the model's size differs from its family's file, its context is shorter than the authors' windows or
+            than the stride, or the requested BOS or prefix does not exist.
     """
     padding = Padding(cell.padding)
     if loaded.n_token_ids >= loaded.head.vocab_size:
@@ -119,7 +119,7 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[Loaded
 
 
 def resolve_described(cell: Cell, described: DescribedModel) -> ResolvedProtocol[DescribedModel]:
-    """Resolve it as `resolve_protocol` does, for a model of another engine, where the whole vocabulary competes."""
+    """Resolve as `resolve_protocol` does, for a model of another engine, where the whole vocabulary competes."""
     return _resolve(cell, described, Padding.counted)
 
 

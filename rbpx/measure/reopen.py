@@ -1,6 +1,6 @@
-"""Opens a stored run to measure it again: loads its model and cuts its documents as they were, and checks both by hash.
+"""Opens a stored run to measure it again: loads its model, cuts its documents, and checks both by hash.
 
-A run records its request, and that is repeated: the same text, cut by the same protocol for the same model.
+The run's stored request is repeated: the same text, cut by the same protocol for the same model.
 """
 
 from dataclasses import asdict, astuple, dataclass, field, replace
@@ -41,7 +41,7 @@ class RunNames:
 
 @dataclass
 class Reopener:
-    """Opens the runs of a store again; keeps the texts that it has read, and the last model, for the next run."""
+    """Opens the runs of a store again; caches texts, and the last model."""
 
     store: Store
     processes: ProcessGroup
@@ -51,16 +51,16 @@ class Reopener:
     def reopen(
         self, run: RunNames, split: Split | None, dtype: Dtype | None = None
     ) -> tuple[ResolvedProtocol[LoadedModel], list[Document]]:
-        """The protocol of a run, resolved for its model, and those of its documents that have a scored token.
+        """The protocol of a run, resolved for its model, and its documents that have a scored token.
 
         Args:
             run: a run of the store.
-            split: where to put the parts of a model that is split over devices; None for one device.
-            dtype: the precision to load the model in, without rounding its weights further; None for the run's own.
+            split: placement of a model that is split over devices; None for one device.
+            dtype: precision to load the model in, without rounding its weights further; None for the run's own.
 
         Raises:
-            RbpxError: its record lacks a part of the request, its model or its text is not available, or either is not
-                the one that was measured.
+            RbpxError: the run's record lacks a part of the request, its model or text is not available, or either is
+                not the one that was measured.
         """
         cell, commit, documents = self._cell(run, dtype)
         loaded = self._load(cell, commit or cell.revision, split)
@@ -68,10 +68,10 @@ class Reopener:
         return resolve_protocol(cell, loaded), documents
 
     def reach(self, run: RunNames, engine: EngineConfig) -> tuple[Asked, list[Document]]:
-        """The server that measured a run, with its protocol resolved for its model, and the documents as in `reopen`.
+        """The server that measured a run, with the protocol resolved for its model, and the documents as in `reopen`.
 
         Raises:
-            RbpxError: as in `reopen`; or the server fails, serves another model, or has another version than it had.
+            RbpxError: as in `reopen`; or the server fails, or its model or version differs.
         """
         cell, commit, documents = self._cell(run)
         version = self.store.manifest(run.run_id)["engine_version"]
@@ -83,8 +83,8 @@ class Reopener:
         """Why a run was not measured again; writes the traceback of an unexpected error to `failures`.
 
         Raises:
-            Exception: the unexpected error itself, where other processes wait for this one: the launcher has to end
-                them all.
+            Exception: the unexpected error itself, where other processes wait for this one: the launcher must end them
+                all.
         """
         name = f"{run.family} {run.size} on {run.dataset}"
         if isinstance(raised, RbpxError):
@@ -103,18 +103,18 @@ class Reopener:
             self.store.drop_record("failures", key)
 
     def _cell(self, run: RunNames, dtype: Dtype | None = None) -> tuple[Cell, str | None, list[Document]]:
-        """The cell of a run, the commit of its model, and those of its documents that have a scored token."""
+        """The cell of a run, the commit of its model, and its documents that have a scored token."""
         record = self._record(run)
         cell, documents = self._ask_again(record, dtype)
         self._check(run, f"dataset {run.dataset}", text_hash=cell.text_hash)
         table = pq.read_table(
             self.store.part(run.run_id, "documents"), columns=["doc_id"], filters=[("n_scored", ">", 0)]
         )
-        scored = set(table["doc_id"].to_pylist())  # an item may be left out for a choice that is not asked for again
+        scored = set(table["doc_id"].to_pylist())  # an item may be left out because of another of its choices
         return cell, record["commit"], [document for document in documents if document.doc_id in scored]
 
     def _check(self, run: RunNames, name: str, **hashes: str | None) -> None:
-        """Refuse what is not what was measured; weights that are not here have no hash."""
+        """Refuse a model or text whose hash differs from the run's; weights that are not here have no hash."""
         facts = self.store.manifest(run.run_id)
         for what, now_is in hashes.items():
             if None not in (facts[what], now_is) and now_is != facts[what]:
@@ -142,7 +142,7 @@ class Reopener:
         return max(answered, key=lambda cell: str(cell["asked_at"]))
 
     def _ask_again(self, record: Record, dtype: Dtype | None) -> tuple[Cell, list[Document]]:
-        """The cell of a record, in another precision if one is given, and the documents of its text.
+        """The cell of a record, in another precision if `dtype` is set, and the documents of its text.
 
         Raises:
             RbpxError: the record has no complete request, or its model or text is not available.

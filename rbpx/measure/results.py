@@ -16,7 +16,7 @@ class Failure:
     Attributes:
         cell: its name, for people.
         error: why.
-        request_is_wrong: whether the request is at fault, and not the machine or the network.
+        request_is_wrong: whether the request is at fault, not the machine or the network.
     """
 
     cell: str
@@ -29,12 +29,12 @@ class Measured:
     """The result of measuring one grid.
 
     Attributes:
-        request: the request for the grid.
+        request: of the grid.
         cell_keys: cells that the store now holds, measured now or before.
         failures: cells that were not measured.
-        n_new: cells that were measured now.
-        error: why no cell was even tried; None otherwise.
-        status: exit status that the error stands for, 0 without one.
+        n_new: number of cells measured now.
+        error: why no cell was tried; None otherwise.
+        status: exit status of the error, 0 without one.
     """
 
     request: Request
@@ -51,16 +51,7 @@ def not_measured(request: Request, problem: Exception) -> Measured:
 
 
 def note_failure(store: Store, key: str, names: Record, cell: str, problem: RbpxError, said: str) -> Failure:
-    """Write why a cell failed to `failures` of a store, with the traceback of an unexpected error.
-
-    Args:
-        store: that the cell is of; where it is read-only, nothing is written.
-        key: of the record.
-        names: of the cell, for the record.
-        cell: its name, for people.
-        problem: why.
-        said: the same in words.
-    """
+    """Write why a cell failed to `failures` of its store, unless read-only; adds the traceback if unexpected."""
     traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
     where = "" if traceback is None else "; its traceback is in the store's relation failures"
     try:
@@ -73,12 +64,12 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
 
 
 def told(problem: Exception, request: Request) -> str:
-    """What went wrong, for people; for what is missing offline, the command that fetches all of the sweep."""
+    """The error message for people; for what is missing offline, with the command that downloads the sweep."""
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)
     return str(problem)
 
 
 def pace(run: Mapping[str, Any]) -> str:
-    """The tokens of a run, and how fast they were scored, for people."""
+    """The number of tokens of a run and their throughput, for people."""
     return f"{number_of(run['n_tokens'], 'token')} at {run['tokens_per_s']:,.0f} tokens/s"

@@ -1,4 +1,4 @@
-"""Makes the tables of a run, as relations of the store, from its scored tokens, their windows and documents."""
+"""Makes the relations of a run from its scored tokens, windows and documents."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Columns = Mapping[str, Any]
 
 
 def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Record:
-    """Documents, tokens and bytes of a run's text, without those of wrong choices, as its manifest has them."""
+    """Documents, tokens and bytes of a run's text, without wrong choices, for its manifest."""
     true_ids = {document.doc_id for document in documents if document.is_true}
     true_windows = [window for window in windows if window.doc_id in true_ids]
     scored = {window.doc_id for window in true_windows if window.n_scored}
@@ -34,7 +34,7 @@ def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Reco
 
 
 def cross_entropy_nats(columns: Columns, documents: Sequence[Document]) -> float:
-    """The mean of -logprob over the scored tokens of texts, targets and right choices, nats."""
+    """Mean of -logprob over the scored tokens of texts, targets and right choices, nats."""
     logprob_N = np.asarray(columns["logprob"])[_is_true(columns, documents)]
     return -float(logprob_N.mean(dtype=np.float64))
 
@@ -45,7 +45,7 @@ def _is_true(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.
 
 
 def _documents_of(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
-    """The index of each scored token's document in `documents`, which are in the order of their ids."""
+    """The index of each scored token's document in `documents`, which are sorted by id."""
     return np.searchsorted([document.doc_id for document in documents], np.asarray(columns["doc_id"]))
 
 
@@ -86,7 +86,7 @@ def _with_parts(
     columns: pa.Schema,
     places: npt.NDArray[np.intp] | None = None,
 ) -> pa.Table:
-    """Add the columns about items: each document's part in its item, or where rows are tokens, its document's."""
+    """Add the columns about items: each document's part in its item, or with `places` each token's document's part."""
     for column in list(columns)[table.num_columns :]:
         values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
         table = table.append_column(column, values if places is None else values.take(pa.array(places)))
@@ -94,7 +94,7 @@ def _with_parts(
 
 
 def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
-    """The bytes of its document that each scored token stands for, in the order of `tokens`."""
+    """The byte span of each scored token in its document, in the order of `tokens`."""
     begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
     return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
 

@@ -1,4 +1,4 @@
-"""Measures grids: every cell that the store does not hold yet becomes a run in it; each model is loaded once."""
+"""Measures grids: each cell that the store lacks becomes a run in it; each model is loaded once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FLOAT32: Final = "float32 does not use the GPU's tensor cores; dtype=bfloat16 d
 
 @dataclass(frozen=True, eq=False)
 class _Measuring:
-    """A grid, and what has been done of it so far."""
+    """A grid and its progress so far."""
 
     grid: Grid
     sample: Sample
@@ -62,14 +62,14 @@ class _Measuring:
 def measure_grids(
     requests: Sequence[Request], number: int = 1, n_jobs: int | None = 1, quiet: bool = False
 ) -> list[Measured]:
-    """Measure every cell of the grids that their stores do not hold yet, each model loaded once for all of its texts.
+    """Measure every cell that the grids' stores lack, loading each model once for all of its texts.
 
     An error in one request is part of its result and does not stop the others.
 
     Args:
         requests: one for each grid.
-        number: if the jobs of a sweep have processes of their own, the number of the one with these requests, from 1.
-        n_jobs: number of jobs of that sweep; None if unknown.
+        number: of this job in its sweep, from 1, if jobs have processes of their own.
+        n_jobs: of that sweep; None if unknown.
         quiet: whether to print no progress.
 
     Returns:
@@ -82,7 +82,7 @@ def measure_grids(
         together = list(on_device)
         try:
             _measure_on(device, tensor, together, number, n_jobs, quiet)
-        except RbpxError as problem:  # no such device, no torchao, nowhere to write: no cell is measured
+        except RbpxError as problem:  # e.g. no such device, no torchao, a read-only store
             stopped |= {each: not_measured(each.grid.request, problem) for each in together}
             continue
         if is_main_process():
@@ -94,7 +94,7 @@ def measure_grids(
 
 
 def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measured]:
-    """The grid of each request, of its shard alone; or what became of a request that is wrong or has no cell there."""
+    """The grid of each request, limited to its shard; or the result of one that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
     try:
         parts = _places_of(requests)
@@ -141,14 +141,14 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
 
 
 def _placed(request: Request) -> tuple[Device, int | None]:
-    """The device of a request, and the number of processes that hold a model together; None for all of the launch."""
+    """The device of a request, and the number of processes that share a model; None for all of the launch."""
     return request.device, request.parallel.n_processes()
 
 
 def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Measuring], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
-    """Measure the missing cells model by model; note a cell that fails, and go on with the others."""
+    """Measure the missing cells model by model; record the failure of a cell and go on."""
     for engine in (grid.grid.request.engine for grid in grids if grid.grid.request.engine is not None):
         refuse_launched(engine)
     processes = _init_process_group(device, tensor) if _is_launched() else None
@@ -156,7 +156,7 @@ def _measure_on(
     for each in grids:
         stored = [cell.key for cell in each.grid.cells if _is_stored(cell, each.grid)]
         if processes is not None:
-            stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
+            stored = processes.broadcast(stored)  # else some would wait for cells that others skip
         each.cell_keys.extend(stored)
         if is_main_process():
             _note_training(each.grid, stored)
@@ -187,7 +187,7 @@ def _is_launched() -> bool:
 
 
 def refuse_launched(engine: EngineConfig) -> None:
-    """Refuse several processes that ask one engine.
+    """Refuse several processes for one engine.
 
     Raises:
         RbpxError: a launcher has started several.
@@ -205,7 +205,7 @@ def _is_stored(cell: Cell, grid: Grid) -> bool:
 
 
 def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
-    """Add what is now known of the training of models measured before to their records; known values stay."""
+    """Add newly known training facts of models measured before to their records; known values stay."""
     for cell in grid.cells:
         record = grid.store.cell(cell.key) if cell.key in cell_keys else None
         news = {} if record is None else {n: v for n, v in cell.training.known().items() if record.get(n) != v}
@@ -214,7 +214,7 @@ def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
 
 
 def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
-    """Join the process group; called only where a cell is missing, because it imports torch."""
+    """Join the process group; imports torch, so it is called only if a cell is missing."""
     from rbpx.measure.distributed import init_process_group
 
     return init_process_group(device.value, tensor)
@@ -284,13 +284,13 @@ def _measure(
             else:
                 with repeatable() if cell.deterministic else nullcontext():
                     record = measure_cell(cell, sample, load, store, processes, budget, config, begin, keeps_best)
-    except BrokenPipeError:  # whoever read what is printed has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         raise
     except Exception as raised:
         problem = raised if isinstance(raised, RbpxError) else UnexpectedError.of(raised, "measuring it failed")
         shared = processes.tensor is not None and isinstance(problem, UnexpectedError)
         if shared or (problem is not raised and processes.world_size > 1):
-            raise  # in this process alone, so the others wait for it: the launcher has to end them all
+            raise  # the other processes wait: the launcher must end them
         said = told(problem, request)
         if processes.is_main and not isinstance(problem, AbsentModelError):
             failure = note_failure(store, cell.failure_key, cell.names(), str(cell), problem, said)

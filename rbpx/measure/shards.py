@@ -1,8 +1,7 @@
-"""Divides the cells of a sweep among machines that know nothing of each other: the same on all, disjoint, balanced.
+"""Divides the cells of a sweep among independent machines: the same on all, disjoint, balanced.
 
-Each machine divides by itself. So the shards depend on the request alone, on the architectures of its models and on its
-windows, and on nothing that may differ between machines or change while they measure: not on the store, on a hub's
-cache, or on a text that may have to be downloaded.
+Each machine computes the division itself. It therefore depends only on the request, the architectures of its models and
+its windows; not on the store, a hub's cache, or a text that may have to be downloaded.
 """
 
 from collections import defaultdict
@@ -30,7 +29,7 @@ class Load:
 
     Attributes:
         places: of its cells.
-        cost: FLOPs that they take at most, by the request alone.
+        cost: upper bound on their FLOPs, from the request alone.
     """
 
     places: frozenset[Place]
@@ -38,7 +37,7 @@ class Load:
 
 
 def places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
-    """The places in the grid of each request of the cells of the shard that they name; None where all are meant.
+    """For each request, the places in its grid of the cells of its shard; None where it names no shard.
 
     Raises:
         RbpxError: as in `divide`.
@@ -51,20 +50,16 @@ def places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
 
 
 def of_shard(requests: Sequence[Request], grids: Sequence[Sequence[T]]) -> list[T]:
-    """What stands for the cells of that shard in the grids of the requests, in their order."""
+    """The entries of `grids` that belong to the requests' shard, in their order."""
     own = zip(places_of(requests), grids, strict=True)
     return [of for places, grid in own for at, of in enumerate(grid) if places is None or at in places]
 
 
 def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
-    """Divide a sweep into shards.
+    """Divide a sweep, the requests of all its jobs, into shards.
 
     The costliest cells are placed first: into a shard that has their model already, as long as that stays below an
-    equal share, else into the shard with the least to do. So no shard has more than an equal share and one cell.
-
-    Args:
-        requests: of all jobs of the sweep, each with a model and a dataset.
-        n_shards: number of shards.
+    equal share, else into the least loaded shard. So no shard exceeds an equal share by more than one cell.
 
     Raises:
         RbpxError: a request is incomplete, or a model in a folder is not on this machine.
@@ -88,7 +83,7 @@ def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
 
 
 def _cells(requests: Sequence[Request]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
-    """The cells of a sweep, each once, with the text that it is about: its first place, and its cost."""
+    """The distinct (cell, text) pairs of a sweep: first place and cost of each."""
     found: dict[tuple[Cell, str], tuple[Place, float | None]] = {}
     for number, request in enumerate(requests):
         for place, cell in enumerate(_named(request)):
@@ -99,13 +94,13 @@ def _cells(requests: Sequence[Request]) -> dict[tuple[Cell, str], tuple[Place, f
 
 
 def _named(request: Request) -> list[Cell]:
-    """The grid of a request with neither its text nor the contents of its models: the same cells in the same order."""
+    """The cells of a request's grid, in the same order, without reading its text or models."""
     named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
     return cells(named, None, defaultdict(lambda: None))
 
 
 def _cost(cell: Cell, request: Request) -> float | None:
-    """FLOPs of a cell if all of its documents fill a window; None for a hub's model of unknown shape and size."""
+    """FLOPs of a cell if every document fills a window; None for a hub's model of unknown shape and size."""
     shape = {} if request.model is None else request.model.shape_of(cell.size)
     architecture = declared_architecture(cell.model, shape, cell.pickled)
     window, _ = cell.cut_for(None if architecture is None else architecture.context)

@@ -1,4 +1,4 @@
-"""Measures the losses of a run's documents at several temperatures, summed for each document and node of beta.
+"""Measures the losses of a run's documents at several temperatures, summed per document and node of beta.
 
 Shapes: N tokens, D documents, J nodes of beta.
 """
@@ -16,7 +16,7 @@ from rbpx.models.load import LoadedModel
 from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
 from rbpx.store.schema import TEMPERATURES
 
-_MIN_LOGITS_FOR_TILES = 1 << 25  # for fewer, loading numba, about a second, does not pay
+_MIN_LOGITS_FOR_TILES = 1 << 25  # fewer take less time than loading numba
 
 Part = tuple[npt.NDArray[np.int32], Floats, Floats]
 """Documents of a batch, the scored tokens of each, and sums over them [D, 3, J]."""
@@ -52,7 +52,7 @@ def _temper_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], Part]:
 
 
 def _at_once(temper: Callable[[torch.Tensor, torch.Tensor], Floats]) -> Callable[..., Callable[[], Floats]]:
-    """A measure of states and targets whose value is there when it returns."""
+    """Adapt a measure of states and targets that computes its value at once."""
 
     def measure(states: torch.Tensor, targets: torch.Tensor) -> Callable[[], Floats]:
         losses_N3J = temper(states, targets)

@@ -1,4 +1,4 @@
-"""Puts an adapter into the model that it was trained on, with peft: LoRA and all else that peft can merge or apply."""
+"""Applies a peft adapter to its base model: LoRA and every other method that peft can merge or apply."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from rbpx.errors import RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 
 _TRIAL_TOKENS: Final = 32
-# What a merge may move logits by, a share of their norm; 1e-6, 0.01 and 0.002 are measured (SmolLM2-135M).
+# Tolerated change of logits by a merge, relative to their norm; measured: 1e-6, 0.01, 0.002 (SmolLM2-135M).
 _ROUNDING: Final = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
 _WRAPPED: Final = "base_layer"  # what peft calls a layer of the model inside its own
 
@@ -27,26 +27,26 @@ def is_installed() -> bool:
 
 
 def check_installed(adapter: str) -> None:
-    """Refuse an adapter without peft.
+    """Check that peft is installed.
 
     Raises:
-        RbpxError: it is not installed.
+        RbpxError: it is not.
     """
     if not is_installed():
         raise RbpxError(f"model.adapter={adapter} needs peft, which is not installed: pip install 'rbpx[adapters]'")
 
 
 def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], None] | None = None) -> tuple[Any, int]:
-    """The model with an adapter, and how many parameters the adapter adds to it.
+    """The model with an adapter, and the number of parameters that the adapter adds.
 
-    It is merged into the weights, so that all that follows sees a plain model. Where these are rounded it stays beside
-    them, as it was trained where it was trained so (QLoRA), since rounding would erase a part of it.
+    The adapter is merged into the weights. Where the weights are quantised it stays unmerged, as in QLoRA training,
+    since rounding would erase a part of it.
 
     Args:
         model: a causal language model on one device, as its files have it; changed in place.
         adapter: folder of the adapter, as typed.
         name: of the model, for errors.
-        round_base: rounds the layers that the model has without the adapter; None to keep them.
+        round_base: quantises the layers of the model without the adapter; None to keep them.
 
     Raises:
         RbpxError: the adapter changes what the model reads, is of another model, or cannot be merged.
@@ -55,7 +55,7 @@ def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], No
     ids_BT = (torch.arange(_TRIAL_TOKENS, device=model.device) * 7919 % n_rows)[None]
     n_params = _count(model)
     with _explained(adapter, name), torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of tied weights, which `_untie` minds
+        warnings.simplefilter("ignore")  # of tied weights, which `_untie` handles
         tuned = _opened(model, adapter)
         added = _count(tuned) - n_params
         if round_base is not None:
@@ -79,25 +79,25 @@ def _count(model: nn.Module) -> int:
 def _alike(logits_BTV: Tensor, expected_BTV: Tensor, dtype: torch.dtype) -> bool:
     expected = expected_BTV.double()
     if not expected.isfinite().all():
-        return True  # measuring such a model fails, and that error names the position
+        return True  # measuring will fail and name the position
     apart = (logits_BTV.double() - expected).norm()
     return bool(apart <= _ROUNDING[dtype] * expected.norm())
 
 
 def _opened(model: Any, adapter: str) -> Any:
-    """Peft's model of a model and an adapter, all of whose weights have found a place."""
+    """Peft's model of a model and an adapter, after checking that every adapter weight was loaded."""
     from peft import PeftConfig, PeftModel
 
     folder = str(Path(adapter).expanduser())
     with warnings.catch_warnings(record=True) as said, torch.random.fork_rng():
         warnings.simplefilter("always")
-        torch.manual_seed(0)  # some initial values are drawn (PiSSA by niter), and stay in the base
+        torch.manual_seed(0)  # some initial values are random (PiSSA by niter) and stay in the base
         config = PeftConfig.from_pretrained(folder)
         if config.is_prompt_learning:
             kind = config.peft_type.value
             raise _refused(adapter, f"{kind} puts a prompt of its own before each text, which shifts its positions")
         tuned = PeftModel.from_pretrained(model, folder, torch_device=str(model.device))
-        # from_pretrained does not say what it has left over, so the weights are read once more.
+        # from_pretrained does not report unused weights, so they are read again.
         unexpected = tuned.load_adapter(folder, "default", torch_device=str(model.device)).unexpected_keys
     if unexpected:
         raise _refused(adapter, f"the model has no place for {unexpected[0]}")
@@ -110,7 +110,7 @@ def _opened(model: Any, adapter: str) -> Any:
 
 
 def _untie(model: nn.Module) -> None:
-    """Give layers that share a weight one each, where an adapter is merged into it; else both would change."""
+    """Copy a weight that layers share where an adapter is merged into one of them; else both would change."""
     holders: dict[int, list[tuple[nn.Module, str, bool]]] = {}
     for path, module in model.named_modules():
         for key, parameter in module.named_parameters(recurse=False):
@@ -123,7 +123,7 @@ def _untie(model: nn.Module) -> None:
 
 @contextmanager
 def _explained(adapter: str, name: str) -> Iterator[None]:
-    """Say in a line why an adapter cannot be used; peft fails in as many ways as it has methods."""
+    """Turn any error of peft into one line."""
     try:
         yield
     except RbpxError:

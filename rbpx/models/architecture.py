@@ -1,6 +1,6 @@
-"""Reads the architecture of a model without its weights, by building it on torch's meta device from local files.
+"""Reads a model's architecture without its weights, by building it on torch's meta device from local files.
 
-Counts S, all parameters and the longest input. A model takes about 20 ms, and imports two seconds once.
+Counts S, all parameters and the longest input. A model takes about 20 ms, the first one two seconds of imports.
 """
 
 import json
@@ -25,22 +25,22 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a causal language model is made of.
+    """The sizes of a causal language model.
 
     Attributes:
         non_embedding_params: S.
-        active_params: those of S that one token uses; None where the experts do not say how many it is sent to.
+        active_params: those of S that one token uses; None where the experts per token are unknown.
         total_params: all parameters, each once.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
-        width: width of the hidden states.
+        width: of the hidden states.
         layers: L, number of layers.
         inner: widest linear map inside a layer.
         heads: H, attention heads; 0 without attention.
         attention_width: A, width of all heads together.
         eager: whether attention writes its [H, T, T] scores to memory.
         state: numbers per token and layer in the scan of a state-space model; 0 without one.
-        context: tokens that it reads at once; None if its configuration sets no limit.
+        context: longest input, tokens; None if its configuration sets no limit.
     """
 
     non_embedding_params: int
@@ -64,11 +64,11 @@ class Architecture:
 
 @dataclass(frozen=True)
 class LocalModel:
-    """What is known of a model without loading it or asking the hub.
+    """What is known of a model without loading it or contacting the hub.
 
     Attributes:
-        folder: of its files on this machine, or its GGUF file; for a hub id in the hub's cache; None if there are none.
-        weights_mib: of its safetensors or GGUF file on disk, MiB; None if they are not on this machine.
+        folder: of its files on this machine (for a hub id, in the hub's cache), or its GGUF file; None without either.
+        weights_mib: of its safetensors or GGUF file on disk, MiB; None if not on this machine.
         architecture: None if neither its family nor a folder gives it.
     """
 
@@ -95,7 +95,7 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
 
 
 def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = False) -> Architecture | None:
-    """The architecture as all machines that measure a model know it: from its family's file, or from its folder.
+    """The architecture that every machine derives alike: from the family's file, or from the model's folder.
 
     Args:
         model: hub id, folder or bundled name.
@@ -121,13 +121,13 @@ def _architecture(shape: dict[str, Any], folder: Path | None) -> Architecture | 
 
 @cache
 def _of_family(shape: str) -> Architecture | None:
-    """The architecture of a size of a known family, built once for all jobs of a sweep."""
+    """The architecture of a size of a known family, cached for all jobs of a sweep."""
     return read_architecture(json.loads(shape))
 
 
 @cache
 def _of_folder(folder: Path, written_ns: int) -> Architecture | None:
-    """The architecture of a folder, built once for all jobs of a sweep unless its configuration is written anew."""
+    """The architecture of a folder, cached for all jobs of a sweep until its configuration changes."""
     return read_architecture(folder)
 
 
@@ -153,7 +153,7 @@ def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
         return architecture_of(model)
-    except Exception:  # each architecture fails in its own way; measuring reports the error, here none is known
+    except Exception:  # errors differ by architecture; measuring reports them
         return None
 
 
@@ -186,29 +186,22 @@ def architecture_of(model: Any) -> Architecture | None:
 
 
 def non_embedding_params(model: nn.Module) -> int:
-    """Count S, the size that the laws are stated in: parameters without embeddings and without the output head.
+    """Count S, the size used by the laws: parameters without embeddings and output head.
 
-    Excluded are the weights of every `nn.Embedding` (tokens and learned positions) and all parameters of the output
-    head, tied or not. Everything else counts, once if it is shared, including opt-350m's project_in and project_out.
+    Excludes the weights of every `nn.Embedding` (tokens and learned positions) and all parameters of the output head,
+    tied or not. Counts everything else, once if shared, including opt-350m's project_in and project_out.
     `num_parameters(exclude_embeddings=True)` of transformers is not S: it counts an untied head (6.4 M of pythia-14m).
 
-    Args:
-        model: a causal language model with the `get_output_embeddings` of transformers, on any device, meta too.
+    The model may be on any device, meta included; it needs transformers' `get_output_embeddings`.
     """
     return sum(parameter.numel() for parameter in _inside(model))
 
 
 def active_params(model: nn.Module) -> int | None:
-    """Count the parameters of S that one token uses: S without the experts that it is not sent to; S of a dense model.
+    """Count the parameters of S that one token uses; S for a dense model.
 
-    Of E experts of a layer, each token is sent to k: k / E of their weights count, and the router and the experts that
-    all tokens share count whole.
-
-    Args:
-        model: as for `non_embedding_params`.
-
-    Returns:
-        None where a layer of experts does not say its k.
+    With k of E experts per token, k / E of the weights of the experts count; the router and shared experts count whole.
+    None where a layer of experts does not say its k.
     """
     idle, inside = 0.0, {id(parameter) for parameter in _inside(model)}
     for name, layer in model.named_modules():
@@ -225,14 +218,14 @@ def active_params(model: nn.Module) -> int | None:
 
 
 def _experts_of_a_token(model: Any, around: nn.Module) -> int | None:
-    """How many experts of a layer a token is sent to, as the layer, its router or the configuration says."""
+    """Experts per token, from the layer, its router or the configuration."""
     said = [vars(module).get("top_k") for module in (around, *around.children())]
     said.append(getattr(model.config.get_text_config(decoder=True), "top_k_experts", None))
     return next((k for k in said if isinstance(k, int)), None)
 
 
 def _inside(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that belong to no embedding and not to the output head, each once."""
+    """The distinct parameters outside embeddings and output head."""
     head: nn.Module | None = cast(Any, model).get_output_embeddings()
     excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     if head is not None:
@@ -245,7 +238,7 @@ def total_params(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-# What configurations of transformers call the longest input; `attribute_map` adds the names of each architecture.
+# Names of the longest input in transformers' configurations; `attribute_map` adds those of each architecture.
 _NAMES = (
     "max_position_embeddings",
     "max_target_positions",
@@ -260,13 +253,10 @@ _NAMES = (
 
 
 def context_of(model: Any) -> int | None:
-    """The longest input of a model, in tokens; None if it reads inputs of any length.
+    """The longest input of a model on any device (meta too), in tokens; None if it has no limit.
 
-    This is the least of the length in its configuration, which for rotary positions is the length it was trained on,
-    and the numbers of rows of its learned position embeddings, beyond which it cannot read.
-
-    Args:
-        model: a causal language model of transformers, on any device, meta too.
+    The smaller of the length in its configuration (for rotary positions, the training length) and the rows of its
+    learned position embeddings.
     """
     text = model.config.get_text_config(decoder=True)
     named = (getattr(text, name, None) for name in _NAMES)
@@ -276,7 +266,7 @@ def context_of(model: Any) -> int | None:
 
 
 def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[nn.Embedding]:
-    """The tables of learned positions, without those of encoders for images or sound, which have their own config."""
+    """The tables of learned positions, without those of image or sound encoders, which have their own config."""
     for name, child in module.named_children():
         if isinstance(child, nn.Embedding):
             if "position" in name or name == "wpe":
@@ -286,6 +276,6 @@ def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[n
 
 
 def _n_positions(table: nn.Embedding) -> int:
-    """Positions in a table; RoBERTa and its kin count from the row after the padding's, OPT and BART from an offset."""
+    """Positions in a table; in RoBERTa's family they start after the padding row, in OPT and BART at an offset."""
     first = int(getattr(table, "offset", 0)) if table.padding_idx is None else table.padding_idx + 1
     return table.num_embeddings - first

@@ -1,6 +1,6 @@
-"""Describes a model without its weights: its tokenizer, its vocabulary, its sizes and its context.
+"""Describes a model without its weights: tokenizer, vocabulary, sizes and context.
 
-This is enough to cut texts for a model that another engine runs. Weights are not downloaded; in a folder they are read
+This suffices to cut texts for a model that another engine runs. Weights are not downloaded; in a folder they are read
 only for their hash.
 """
 
@@ -17,7 +17,7 @@ from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is known of any causal language model that is measured.
+    """The properties of every measured causal language model.
 
     Attributes:
         name: as requested.
@@ -56,7 +56,7 @@ class DescribedModel(Model):
 
     @property
     def n_rows(self) -> int:
-        """Rows of its embedding: ids from there on cannot be read."""
+        """Rows of the embedding; larger ids cannot be read."""
         return self.vocab_size
 
 

@@ -1,4 +1,4 @@
-"""The devices of a model: whether CUDA is available, where the model lies, whether a device ran out of memory."""
+"""Devices: CUDA availability, the devices of a model, out-of-memory errors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def input_device(model: Any) -> torch.device:
 
 
 def uploaded(arrays: Sequence[npt.NDArray[np.int64]], device: torch.device) -> list[torch.Tensor]:
-    """Arrays of integers on a device, in one copy that a GPU makes while the host goes on."""
+    """Integer arrays on a device, in one copy that is asynchronous on a GPU."""
     flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
     if device.type == "cuda":
         flat = flat.pin_memory()
@@ -39,7 +39,7 @@ def uploaded(arrays: Sequence[npt.NDArray[np.int64]], device: torch.device) -> l
 
 
 def devices_of(model: Any) -> tuple[str, ...]:
-    """The devices that a model computes on or that hold its weights, for example `cuda:0`, `cpu`, `disk`."""
+    """The devices that compute a model or hold its weights, e.g. `cuda:0`, `cpu`, `disk`."""
     devices = getattr(model, "hf_device_map", {}).values()
     names = (f"cuda:{device}" if isinstance(device, int) else str(device) for device in devices)
     return tuple(dict.fromkeys([str(input_device(model)), *names]))

@@ -1,4 +1,4 @@
-"""Finds a model's folder or GGUF file, the files that hold its weights, and the hash that identifies them."""
+"""Finds a model's folder or GGUF file, its weight files, and the hash that identifies it."""
 
 import json
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ PICKLE = "pytorch_model.bin"  # a single file; `PICKLE_INDEX` names several
 PICKLE_INDEX = f"{PICKLE}.index.json"
 _SAFE_INDEX = "model.safetensors.index.json"
 PACKAGE = Path(__file__).resolve().parents[1]
-# Keys of config.json that do not change what the model computes.
+# Keys of config.json that do not affect the computation.
 _IGNORED_KEYS = {"transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures"}
-# And of adapter_config.json: of which model, and how it was made.
+# The same of adapter_config.json: base model and training.
 _OF_TRAINING = {"base_model_name_or_path", "revision", "inference_mode", "task_type", "auto_mapping", "peft_version"}
 
 
 def local_folder(model: str, pickled: bool = False) -> Path | None:
-    """The folder on this machine that a model id names, or the GGUF file; None for a hub id.
+    """The folder or GGUF file on this machine that a model id names; None for a hub id.
 
     Raises:
         AbsentModelError: the id looks like a path, but there is no model at it.
@@ -47,10 +47,10 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
-    """The files that hold a model's weights, in the order of their names: safetensors if there are any.
+    """The files that hold a model's weights, sorted by name: safetensors if there are any.
 
     Args:
-        folder: of the model, or its GGUF file, which holds all of it.
+        folder: of the model, or its GGUF file.
         model: as requested, for errors.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
 
@@ -72,7 +72,7 @@ def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
 
 
 def without_safetensors(model: str, place: str, pickles: Sequence[str]) -> RbpxError:
-    """The error for weights that are no safetensors: which pickles there are instead, and what to do about it."""
+    """The error for weights without safetensors: the pickles that exist, and what to do."""
     has = "none; give a folder or a revision that has them"
     if pickles:
         has = (
@@ -83,7 +83,7 @@ def without_safetensors(model: str, place: str, pickles: Sequence[str]) -> RbpxE
 
 
 def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
-    """The files that an index names, in the order of their names; none without an index."""
+    """The files that an index names, sorted; none without an index."""
     if not (folder / index).is_file():
         return []
     named = sorted({str(name) for name in _read_json(folder / index, model).get("weight_map", {}).values()})
@@ -113,7 +113,7 @@ def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool
 
 
 def adapter_files(name: str, pickled: bool = False) -> list[Path]:
-    """The file that holds the weights of an adapter; safetensors if there is one.
+    """The weight file of an adapter; safetensors if there is one.
 
     Raises:
         RbpxError: there is none, or only a pickle that is not allowed.
@@ -129,7 +129,7 @@ def adapter_files(name: str, pickled: bool = False) -> list[Path]:
 
 
 def hash_adapter(name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """The identity of an adapter: a hash of what its configuration says of its computing, and of its weights' bytes.
+    """The identity of an adapter: a hash of its weights and of the configuration that affects the computation.
 
     Raises:
         RbpxError: the folder holds no adapter.

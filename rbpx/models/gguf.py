@@ -1,9 +1,8 @@
-"""GGUF files, as llama.cpp and its kin run them: how transformers opens one, and whether it read all that is in it.
+"""Opens GGUF files (of llama.cpp) with transformers, and checks that the loaded model matches the file.
 
-The package gguf reads the header. transformers takes the shape, the tokenizer and the weights from the file and expands
-these to the dtype that is asked for. What it does not know it leaves out without a word: a tensor, a scaling of
-positions, the rule by which a tokenizer cuts digits. So what it made is held against the file here, and what differs is
-mended or refused.
+The package gguf reads the header. transformers takes shape, tokenizer and weights from the file and expands the weights
+to the requested dtype. It silently ignores what it does not know: a tensor, a scaling of positions, a rule of
+pre-tokenisation. This module compares its result with the file, and corrects or refuses what differs.
 """
 
 import struct
@@ -23,13 +22,13 @@ from rbpx.config.model.family import is_gguf
 from rbpx.errors import RbpxError, first_line
 
 _ROPE_FACTORS: Final = "rope_freqs.weight"
-_FLOATS: Final = ("F64", "F32", "F16", "BF16")  # types that are no quantisation
-# Rules by which llama.cpp cuts a text for byte pairs that transformers' reader takes for GPT-2's own. Its tokenizers of
-# the first kind are GPT-2's indeed; those of the second put each digit alone before.
+_FLOATS: Final = ("F64", "F32", "F16", "BF16")  # unquantised types
+# llama.cpp's pre-tokenisation rules that transformers' reader takes for GPT-2's. Tokenizers of
+# the first kind are indeed GPT-2's; those of the second split digits first.
 _AS_GPT2: Final = ("gpt-2", "phi-2", "mpt", "olmo", "jais")
 _LONE_DIGITS: Final = ("starcoder", "refact", "command-r", "smollm", "codeshell")
-# Keys of the architecture that transformers' reader leaves out, with the attributes of its configuration which say the
-# same; they have to agree. One that is not here and not read is refused.
+# Architecture keys that transformers' reader ignores, with the equivalent attributes of its configuration,
+# which must agree. Any other unread key is refused.
 _SAME: Final = {
     "attention.key_length": ("head_dim", "state_size"),
     "attention.value_length": ("head_dim", "state_size"),
@@ -41,7 +40,7 @@ _SAME: Final = {
     "context_length": ("max_position_embeddings", "n_positions"),
     "vocab_size": ("vocab_size",),
 }
-_NOTHING: Final = {  # keys that say nothing where they have this value
+_NOTHING: Final = {  # keys without effect at this value
     "rope.scaling.type": "none",
     "expert_count": 0,
     "expert_used_count": 0,
@@ -52,13 +51,13 @@ _TURNED, _BASE = "rope.dimension_count", "rope.freq_base"  # checked by the freq
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a file says of the model in it.
+    """The metadata of a GGUF file.
 
     Attributes:
-        metadata: numbers, truth values and texts by key; arrays are left out.
+        metadata: numbers, booleans and strings by key; arrays are left out.
         n_numbers: of all tensors.
-        type: in which most numbers are stored, as Q4_1.
-        rope_factors: by which the frequencies of rotations are divided; None where the file has none.
+        type: in which most numbers are stored, e.g. Q4_1.
+        rope_factors: divisors of the rotary frequencies; None where the file has none.
     """
 
     metadata: Mapping[str, Any]
@@ -73,9 +72,9 @@ class GgufHeader:
 
     @property
     def quantisation(self) -> str | None:
-        """What the weights are rounded to, as Q4_K_M: as the file says it, else the type that most of them have.
+        """The quantisation, e.g. Q4_K_M: as the file names it, else the type of most weights.
 
-        None where they are floating-point numbers, of 32 bits or 16.
+        None for floating-point weights of 16 or 32 bits.
         """
         from gguf import LlamaFileType
 
@@ -88,7 +87,7 @@ class GgufHeader:
 
 
 def is_installed() -> bool:
-    """Whether the package is installed that such files are read with."""
+    """Whether the package gguf is installed."""
     return find_spec("gguf") is not None
 
 
@@ -107,7 +106,7 @@ def read_header(path: Path, name: str) -> GgufHeader:
     try:
         stat = path.stat()
         header = _read_header(path, stat.st_size, stat.st_mtime_ns)
-    except Exception as problem:  # the reader follows whatever lengths it finds
+    except Exception as problem:  # damaged lengths raise anything
         raise RbpxError(
             f"model.id={name} cannot be read as a GGUF file, so it is damaged or was cut off ({first_line(problem)}); "
             "copy it from its source again"
@@ -123,7 +122,7 @@ def read_header(path: Path, name: str) -> GgufHeader:
 
 @cache
 def _reader() -> Any:
-    """The reader of the package gguf, which itself takes 10 s of the processor for the 262,144 tokens of Gemma 3."""
+    """A faster reader than that of the package gguf, which takes 10 s for the 262,144 tokens of Gemma 3."""
     from gguf import GGUFReader, GGUFValueType
 
     class Reader(GGUFReader):
@@ -173,7 +172,7 @@ def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
 
 
 def stored_as(hashes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """What the weights of GGUF files are rounded to.
+    """The quantisation of GGUF files.
 
     Args:
         hashes: of models by their ids; those without one cannot be read here.
@@ -190,12 +189,10 @@ def _unread(name: str, what: str) -> RbpxError:
 
 
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
-    """What the functions `from_pretrained` of transformers are given for a model's folder or its GGUF file.
+    """The folder and keyword arguments with which transformers' `from_pretrained` opens a folder or GGUF file.
 
-    From then on transformers reads such files in this process with the reader of this module.
-
-    Returns:
-        The folder, and the words that name the file in it; none for a folder.
+    From then on transformers uses this module's reader in this process. The keyword arguments name the file; a folder
+    has none.
     """
     if not is_gguf(place):
         return place, {}
@@ -206,7 +203,7 @@ def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def weights_options(path: Path, name: str) -> dict[str, Any]:
-    """What `from_pretrained` is told besides, so that it expands all weights when it loads them, on any device.
+    """Further arguments of `from_pretrained`, with which it expands all weights on loading, on any device.
 
     Raises:
         RbpxError: transformers does not read the architecture from such files.
@@ -223,12 +220,12 @@ def weights_options(path: Path, name: str) -> dict[str, Any]:
 
 
 def take_rest(model: Any, path: Path, name: str) -> None:
-    """Hold a loaded model against its file, and give it the factors of its rotations, which the reader leaves out.
+    """Check a loaded model against its file, and set its rotary frequency factors, which the reader ignores.
 
-    Llama 3 divides the frequency of each pair of dimensions by a factor of its own, which is a tensor of the file.
+    Llama 3 divides the frequency of each pair of dimensions by a factor, stored as a tensor of the file.
 
     Raises:
-        RbpxError: the file says something that the model lacks.
+        RbpxError: the model lacks something that the file specifies.
     """
     header = read_header(path, name)
     rotary = getattr(model.base_model, "rotary_emb", None)
@@ -248,10 +245,10 @@ def take_rest(model: Any, path: Path, name: str) -> None:
 
 
 def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
-    """Let a tokenizer of byte pairs cut a text as llama.cpp does before pairs are joined, where the reader does not.
+    """Make a byte-pair tokenizer pre-tokenise as llama.cpp does, where transformers' reader does not.
 
     Raises:
-        RbpxError: the file names a rule that neither knows.
+        RbpxError: the file names an unknown rule.
     """
     from tokenizers import pre_tokenizers
     from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
@@ -268,12 +265,12 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
 
 
 def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) -> None:
-    """Refuse positions that are turned by other angles than the file says, in every kind of layer.
+    """Check the rotary frequencies of every kind of layer against the file.
 
     The i-th of n pairs of dimensions is turned by base^(-i / n) radians a token.
 
     Raises:
-        RbpxError: they are.
+        RbpxError: they differ.
     """
     base, n_dimensions = (header.metadata.get(f"{header.architecture}.{key}") for key in (_BASE, _TURNED))
     for key, said, ours in (
@@ -285,16 +282,16 @@ def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) 
 
 
 def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
-    """Refuse what the file says of the architecture and the model's configuration does not.
+    """Check that the model's configuration has every architecture key of the file.
 
     Raises:
-        RbpxError: there is such a thing.
+        RbpxError: it lacks one.
     """
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
     from transformers.integrations.gguf import GGUF_CONFIG_ARCHS
 
     own, config = header.architecture, model.config.get_text_config(decoder=True)
-    if own in GGUF_CONFIG_ARCHS:  # these name every key that they need, and fail without it
+    if own in GGUF_CONFIG_ARCHS:  # these fail without a key that they need
         return
     read = {key for key, attribute in GGUF_CONFIG_MAPPING.get(own, {}).items() if attribute}
     for full, value in header.metadata.items():

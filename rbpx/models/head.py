@@ -1,4 +1,4 @@
-"""A model's output head: makes from hidden states the float32 logits that the model itself would emit.
+"""A model's output head: maps hidden states to the float32 logits that the model would emit.
 
 Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
@@ -22,7 +22,7 @@ from rbpx.ranks.tempered import Floats, temper_hidden
 
 _PROBE_LOGIT = 100.0  # largest logit of the probe, large enough for a soft cap to have an effect
 _ROUNDING = 1e-6  # relative error of a factor that was measured in float32
-_PROBE_TOKENS = 8  # enough for several rows of the vocabulary, few enough to cost nothing
+_PROBE_TOKENS = 8  # several rows of the vocabulary, at no cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def float32_product(head: nn.Module, dtype: torch.dtype) -> HeadProduct:
 
 
 def _of_whole_tiles(weight_VD: Tensor) -> Tensor:
-    """A head's matrix with rows of zeros up to a multiple of 64, because cuBLAS has slower kernels for other widths.
+    """A head's matrix, zero-padded to a multiple of 64 rows, because cuBLAS is slower for other widths.
 
     GPT-2's 50,257 rows become 50,304, in a copy; those of most models stay as they are.
     """
@@ -80,7 +80,7 @@ class _MovingLinear(nn.Linear):
 
 
 def _in_memory(head: nn.Linear) -> nn.Linear:
-    """The head of a split model, loaded into memory once; otherwise its hook fetches it for every chunk of positions.
+    """The head of a split model, loaded once; otherwise its hook fetches it for every chunk of positions.
 
     Offloaded weights are on the meta device, except while their hook has fetched them.
     """
@@ -99,16 +99,13 @@ NO_PAST: Final[Mapping[str, Any]] = {"use_cache": False}
 
 
 class _HeadReachedError(Exception):
-    """The forward pass has reached the head, and only the head's input is needed."""
+    """Stops the forward pass at the head, once its input is known."""
 
 
 def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = NO_PAST) -> Tensor:
-    """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed.
+    """The exact tensor [B, T, D] that the model feeds to its output head; computes no logits.
 
-    Args:
-        model: a causal language model.
-        ids_BT: the tokens to read.
-        past: the arguments that tell it what it has read before (`rbpx.models.past`).
+    `past` are the model's arguments for the tokens read before (`rbpx.models.past`).
     """
     inputs: list[Tensor] = []
 
@@ -168,10 +165,10 @@ class Head:
     def rank(self, hidden_ND: Tensor, targets_N: Tensor) -> Callable[[], TokenRanks]:
         """Begin to rank the targets of hidden states [N, D], by tiles of the vocabulary if its matrix is on the CPU.
 
-        What is returned waits for the device, and gives the ranks.
+        The returned function waits for the device and gives the ranks.
 
         Raises:
-            NonFiniteLogits: a row of logits contains NaN, +inf or -inf; on a GPU what is returned raises it.
+            NonFiniteLogits: a row of logits contains NaN, +inf or -inf; on a GPU the returned function raises it.
             ValueError: there is no product, or there is not one target per position.
         """
         if self.logits is None:
@@ -188,7 +185,7 @@ class Head:
         return lambda: ranks
 
     def temper(self, hidden_ND: Tensor, targets_N: Tensor) -> Floats:
-        """Losses of the targets at several temperatures, as `rbpx.ranks.tempered` has them; errors are as in `rank`."""
+        """Losses of the targets at several temperatures, as in `rbpx.ranks.tempered`; errors as in `rank`."""
         if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are tempered, not its hidden states")
         if self.part is not None:
@@ -209,7 +206,7 @@ class Head:
 
 
 def without_tiles(head: Head) -> Head:
-    """The head with whole logits of a few positions at a time, for work that is too small to load the tile kernel."""
+    """The head without the tile kernel, for work too small to load it: all logits of a few positions at a time."""
     return replace(head, product=None if head.product is None else HeadProduct(head.product.logits))
 
 
@@ -238,21 +235,16 @@ def check_causal(model: Any) -> None:
         before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
     slack = 16 * torch.finfo(model.dtype).eps
     if not (before.isfinite().all() and after.isfinite().all()):
-        return  # ranking such a model fails, and that error names the position
+        return  # ranking will fail and name the position
     if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
         raise RbpxError(f"{type(model).__name__} is not causal: its predictions depend on later tokens")
 
 
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
-    """Float32 logits that replace those of the head, and what the model makes of them; both [B, T, V].
+    """Substituted float32 head logits, and the model's output for them; both [B, T, V].
 
-    So everything after the head is computed in float32; in 16 bits rounding would hide a factor near 1 or a high cap.
-
-    Args:
-        model: a causal language model.
-        head: its output head.
-        ids_BT: tokens to read.
-        largest: the absolute value to which the largest logit is scaled; None leaves the logits as they are.
+    Everything after the head is thus computed in float32; 16-bit rounding would hide a factor near 1 or a high cap. The
+    largest absolute logit is scaled to `largest`; None leaves the logits as they are.
     """
     given: list[Tensor] = []
 
@@ -273,10 +265,10 @@ def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None)
 
 
 def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Find out from a few tokens what the model does after its head; its name, the function and the width of logits.
+    """Determine what the model does after its head from a few tokens: name, function, width of the logits.
 
     A candidate must explain logits scaled to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's own logits,
-    where a small term shows that would be lost in the rounding of large ones.
+    where a small term shows that rounding of large ones would hide.
     """
     ids_BT = _probe_ids(model)
     plain, emitted = zip(*(_emitted(model, head, ids_BT, largest) for largest in (_PROBE_LOGIT, None)), strict=True)
@@ -314,13 +306,13 @@ def _softcap(logits_NV: Tensor, cap: float) -> Tensor:
 
 
 def _soft_caps(config: Any) -> list[float]:
-    """The soft caps of logits in a configuration; every architecture has its own name for them."""
+    """The soft caps in a configuration; their names differ by architecture."""
     named = {key: value for key, value in config.to_dict().items() if "logit" in key and "cap" in key}
     return [float(cap) for cap in named.values() if isinstance(cap, int | float) and cap > 0]
 
 
 def _configured(scale: float, config: Any) -> float:
-    """The value of the configuration that a measured factor matches; its digits are the same on every machine."""
+    """The configured value that a measured factor matches; its digits are the same on every machine."""
     values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
     near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < _ROUNDING]
     return min(near, key=lambda c: abs(c - scale), default=scale)
@@ -329,15 +321,15 @@ def _configured(scale: float, config: Any) -> float:
 def open_head(model: Any, group: TensorGroup | None = None) -> Head:
     """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
-    For 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
-    rounded to 16 bits tie, which changes ranks.
+    For 16-bit models the product is formed in float32 from 16-bit weights and states: logits rounded to 16 bits tie,
+    which changes ranks.
 
     Args:
         model: in evaluation mode on its devices.
-        group: the processes that hold it together, if they do; each then gives the logits of its part.
+        group: the processes that share it, if any; each then computes the logits of its part.
 
     Raises:
-        RbpxError: it is held by several processes, and has a head that they cannot share.
+        RbpxError: several processes share it, and its head cannot be divided.
     """
     with torch.inference_mode():
         module = _output_head(model)

@@ -17,16 +17,16 @@ _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
 
 
 def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool = True) -> tuple[Path, str | None]:
-    """The local folder of a model and, for a hub id, the commit that `revision` names.
+    """The local folder of a model and, for a hub id, the commit of `revision`.
 
-    Only configuration, tokenizer and weights are downloaded: safetensors, or pickles if they are allowed and the
-    repository has nothing else. Files that an earlier attempt downloaded are not downloaded again.
+    Downloads only configuration, tokenizer and weights: safetensors, or pickles if they are allowed and there is
+    nothing else. Files that are here already are not downloaded again.
 
     Args:
         model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
-        weights: whether to download the weights too, and not only configuration and tokenizer.
+        weights: whether to download the weights too.
 
     Raises:
         AbsentModelError: there is no such repository or revision.
@@ -42,7 +42,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
             snapshot = _download(model, revision, patterns)
     except RbpxError:
         raise
-    except Exception as problem:  # any failure of the network; a copy in the cache is as good
+    except Exception as problem:  # any network failure; a cached copy will do
         try:
             snapshot = _cached(model, revision, pickled) if weights else _download(model, revision, [], local_only=True)
             if weights and not any(snapshot.glob("*.safetensors")) and not any(snapshot.glob("*.bin")):
@@ -61,15 +61,9 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
 
 
 def needed_files(model: str, revision: str | None, pickled: bool, weights: bool) -> tuple[str, list[HubFile]]:
-    """The commit that a revision of a hub's model names now, and the files of it that `fetch` would bring.
+    """The current commit of a hub model's revision, and the files that `fetch` would download (arguments as there).
 
-    Where the hub does not answer and the cache holds the whole model, these are the files of the cache.
-
-    Args:
-        model: ORG/NAME.
-        revision: as for `fetch`.
-        pickled: as for `fetch`.
-        weights: as for `fetch`.
+    If the hub does not answer and the cache holds the whole model, these are the cached files.
 
     Raises:
         RbpxError: as `fetch`.
@@ -84,7 +78,7 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
             return commit, files_of("model", model, commit, list(names))
     except RbpxError:
         raise
-    except Exception:  # the hub does not answer: then the cache has all of it, or `fetch` says why not
+    except Exception:  # no answer: the cache has all, or `fetch` raises
         folder, _ = fetch(model, revision, pickled, weights)
         return folder.name, [
             HubFile("model", model, folder.name, path.name, path.stat().st_size, path.resolve().name)
@@ -96,10 +90,10 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
 def check_snapshot(
     folder: Path, model: str, pickled: bool = False, cache: Path | None = None, weights: bool = True
 ) -> None:
-    """Verify the hash of each file to be read: a link in the hub's cache points to a file that is named by its hash.
+    """Verify the hash of each file to be read; a link in the hub's cache points to a file named by its hash.
 
-    huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Nothing can be
-    compared in a cache without links (on a file system that has none), or if a mirror names files in another way.
+    huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Caches without
+    links, and mirrors that name files in another way, cannot be verified.
 
     Args:
         folder: as `fetch` returned it; files that do not come from the hub are skipped.
@@ -131,7 +125,7 @@ def check_snapshot(
 
 
 def _listing(model: str, revision: str | None) -> tuple[str, set[str]]:
-    """Commit and files of a repository. Requested first because it has a timeout; a download waits for a silent hub."""
+    """Commit and files of a repository. Requested first because it has a timeout, which downloads lack."""
     from huggingface_hub import HfApi
 
     info = HfApi().model_info(model, revision=revision or "main", timeout=TIMEOUT_S)

@@ -1,7 +1,6 @@
-"""Which windows a model may read in one batch: in some the states of a text depend on the longest beside it.
+"""Finds which windows a model may read in one batch; in some models states depend on the longest text of the batch.
 
-Known are the lengths at which longrope takes other frequencies; what else there may be shows in a trial when a model is
-loaded.
+longrope's switch lengths are known; a trial on loading detects other causes.
 
 Shapes: B windows, T tokens.
 """
@@ -19,7 +18,7 @@ from rbpx.models.devices import input_device
 from rbpx.models.head import head_input
 
 _TRIAL: Final = 256  # tokens of the longer window: beyond what Reformer reads without hashing, and half of most windows
-# Largest difference of two states that are to be the same, as a share of the largest: rounding in float32 is below
+# Largest relative difference of equal states: float32 rounding is below
 # 1e-5, a position or a key too many or too few is above 1e-2.
 _ROUNDING_SHARE: Final = {torch.float32: 1e-4, torch.float64: 1e-4}
 _ROUNDING_SHARE_16: Final = 0.0625
@@ -27,29 +26,29 @@ _ROUNDING_SHARE_16: Final = 0.0625
 
 @dataclass(frozen=True)
 class Lengths:
-    """Which lengths of text are read in one batch as each is alone.
+    """The lengths of text that a batch may mix without changing any state.
 
     Attributes:
-        borders: no batch has texts of up to so many tokens and longer ones.
-        one: whether all texts of a batch have one length.
+        borders: a batch has no texts on both sides of one of these numbers of tokens.
+        one: whether all texts of a batch need one length.
     """
 
     borders: tuple[int, ...] = ()
     one: bool = False
 
     def kind(self, n_tokens: int) -> int:
-        """A number that texts have in common which may be read together."""
+        """The class of a text; texts of one class may share a batch."""
         return n_tokens if self.one else bisect_left(self.borders, n_tokens)
 
 
 def rope_borders(model: Any) -> tuple[int, ...]:
-    """The numbers of tokens beyond which longrope has other frequencies for all of a batch, in order."""
+    """The numbers of tokens beyond which longrope changes the frequencies of the whole batch, in order."""
     longs = [rope for rope in ropes(model) if rope_kind(rope) == "longrope"]
     return tuple(sorted({int(rope["original_max_position_embeddings"]) for rope in longs}))
 
 
 def ropes(model: Any) -> Iterator[dict[str, Any]]:
-    """The rotary positions in a configuration, which may have one kind for each kind of layer."""
+    """The rotary parameters in a configuration, possibly one per kind of layer."""
     config = model.config.get_text_config(decoder=True)
     left = [getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")]
     while left:
@@ -65,21 +64,19 @@ def rope_kind(rope: dict[str, Any]) -> str | None:
 
 
 def beyond_rounding(states: Tensor, other: Tensor, dtype: torch.dtype) -> bool:
-    """Whether states differ by more than rounding in that precision explains; true where one is NaN."""
+    """Whether states differ by more than rounding in that dtype; true where one is NaN."""
     share = _ROUNDING_SHARE.get(dtype, _ROUNDING_SHARE_16)
     other = other.float()
     return not bool(((states.float() - other).abs() <= share * other.abs().max()).all())
 
 
 def lengths_of(model: Any, context: int | None) -> Lengths:
-    """Find out how a model may be read in batches: a long and a short window together and alone.
+    """Determine which lengths a batch may mix, by reading a long and a short window together and alone.
 
-    Args:
-        model: a causal language model, in evaluation mode on its devices.
-        context: tokens that it reads at most; None for any number.
+    `context` is the model's longest input, tokens; None for no limit.
 
     Raises:
-        RbpxError: it reads one input twice with different states, so none of its ranks could be measured again.
+        RbpxError: it reads one input twice with different states, so its ranks are not reproducible.
     """
     borders = rope_borders(model)
     n_long = min([n for n in (context, *borders) if n is not None], default=_TRIAL)
@@ -93,7 +90,7 @@ def lengths_of(model: Any, context: int | None) -> Lengths:
         long, again = (head_input(model, ids_BT[:1]) for _ in range(2))
         short, both = head_input(model, ids_BT[1:, :n_short]), head_input(model, ids_BT)
     if not all(bool(states.isfinite().all()) for states in (long, again, short)):
-        return Lengths(borders)  # ranking such a model fails, and that error names the position
+        return Lengths(borders)  # ranking will fail and name the position
     if beyond_rounding(again, long, model.dtype):
         raise RbpxError(
             f"{type(model).__name__} reads the same {n_long} tokens twice with different states, so no rank of it "

@@ -1,7 +1,7 @@
 """Loads a model for measuring: fetches and verifies it, and places it on its devices with its tokenizer and head.
 
-Start here: `hub` downloads, `folder` knows the files of a model, `pretrained` calls transformers, `head` finds how
-hidden states become logits.
+`hub` downloads, `folder` finds the files of a model, `pretrained` calls transformers, `head` maps hidden states to
+logits.
 """
 
 import logging
@@ -59,11 +59,11 @@ class LoadedModel(Model):
 
     Attributes:
         model: the transformers model, in evaluation mode on its device.
-        n_token_ids: number of the tokenizer's ids; rows of the vocabulary from there on have no token.
+        n_token_ids: number of the tokenizer's ids; later rows of the vocabulary have no token.
         head: makes float32 logits from hidden states.
-        lengths: which windows it reads together as each alone.
-        files: the files of its weights, as they were before they were hashed.
-        adapted: what the manifest of its runs says of its adapter; empty without one.
+        lengths: which windows may share a batch.
+        files: the weight files, with their state before they were hashed.
+        adapted: facts of its adapter for the manifest; empty without one.
     """
 
     model: Any
@@ -75,7 +75,7 @@ class LoadedModel(Model):
 
     @property
     def n_rows(self) -> int:
-        """Rows of its embedding: ids from there on cannot be read."""
+        """Rows of its embedding; larger ids cannot be read."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
     @property
@@ -85,17 +85,17 @@ class LoadedModel(Model):
 
     @cached_property
     def keeps_nothing(self) -> Mapping[str, Any]:
-        """The arguments with which it reads texts from their beginning, made once, since nothing is kept in them."""
+        """The arguments for reading texts from their beginning without a cache, made once."""
         return nothing_kept(self.model)
 
     def check_files(self, replaced: bool = False) -> None:
-        """Refuse what was computed if one of its files was written to.
+        """Check that no weight file was written to since it was hashed.
 
-        torch maps weights into memory, so they would be those of another model under the hash of this one. A file that
-        another has taken the place of stays mapped as it was.
+        torch maps weights into memory, so a written file would put another model under this hash. A replaced file stays
+        mapped as it was.
 
         Args:
-            replaced: whether a file in the place of another is one that was written to.
+            replaced: whether a replaced file counts as written to.
 
         Raises:
             MeasureError: one was.
@@ -129,7 +129,7 @@ def load_model(
     quantise: Quantise | None = None,
     adapter: str | None = None,
 ) -> LoadedModel:
-    """Load a model from a hub id, a folder or the package; no code of the model itself is run.
+    """Load a model from a hub id, a folder or the package; runs no code of the repository.
 
     Args:
         name: ORG/NAME, a folder, a GGUF file, or `rbpx:` and a path inside the package.
@@ -138,9 +138,9 @@ def load_model(
         device: where it runs.
         cache: file that caches the hashes of large files.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices, or the processes that hold it together; None for one device.
-        quantise: how to round the weights of its linear layers; None to keep them.
-        adapter: folder of an adapter of peft that is put into it; None for none. The sizes are of the model without it.
+        split: placement over several devices, or the processes that share it; None for one device.
+        quantise: quantisation of its linear layers; None for none.
+        adapter: folder of a peft adapter; None for none. The sizes are of the model without it.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer or adapter does not fit.
@@ -195,7 +195,7 @@ def load_model(
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
         check_causal(model)
         head = open_head(model, group)
-        # Processes that hold it together would have to agree on what each of them sees in the trial.
+        # Processes that share it would have to agree on the trial's outcome.
         lengths = lengths_of(model, context_of(model)) if group is None else Lengths(rope_borders(model))
         if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
             what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"

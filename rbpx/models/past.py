@@ -1,8 +1,8 @@
-"""What a model keeps of tokens that it has read, so that texts which begin alike are read once up to where they part.
+"""A model's cache of tokens read before, so that the shared beginning of several texts is read once.
 
-Keys and values stay where they were computed: those of a beginning that many texts share lie in memory once, and are
-joined to what follows layer by layer, for the texts of one pass. Caches of other kinds, such as the states of Mamba,
-are as long as one token, and are copied for each text. `continues` tries a model's caches on a text of its own.
+Keys and values of a shared beginning lie in memory once, and are joined to the continuations layer by layer, per pass.
+Other caches, such as Mamba's states, are as long as one token and are copied for each text. `continues` tests a model's
+caches on one of its texts.
 
 Shapes: R rows, texts that were read together; T tokens, D hidden width.
 """
@@ -22,18 +22,18 @@ from rbpx.models.devices import input_device
 from rbpx.models.head import NO_PAST, head_input
 from rbpx.models.lengths import beyond_rounding, rope_kind, ropes
 
-_NAMES: Final = ("past_key_values", "cache_params")  # what models call the cache that they are given
-# Frequencies of these positions depend on the length of the whole text, so a beginning cannot be read without its end.
+_NAMES: Final = ("past_key_values", "cache_params")  # argument names of the cache
+# These frequencies depend on the length of the whole text, so a beginning cannot be read alone.
 _OF_WHOLE_LENGTH: Final = ("dynamic", "longrope")
 
 
 class _Joined:
-    """Mixin for a layer of attention that keeps the keys and values of its own pass, and knows those before it.
+    """Mixin for an attention layer's cache: the keys and values of its own pass, and a link to those before.
 
     Attributes:
         before: the layer's keys and values up to this pass; None at the beginning.
         rows: [R], the row there that each row of this pass continues.
-        keeps: whether something will continue this pass.
+        keeps: whether a later pass will continue this one.
     """
 
     before: "_Joined | None" = None
@@ -57,7 +57,7 @@ class _Joined:
         return keys, _joined([(layer.values, rows) for layer, rows in passes], value_states, n_unseen)
 
     def passes(self, rows: Tensor) -> "list[tuple[_Joined, Tensor]]":
-        """The layers that have what some rows were read in, from the beginning, and the rows there."""
+        """The layers of the passes in which some rows were read, from the beginning, and the rows there."""
         rows = rows.to(self.keys.device)
         return [*([] if self.before is None else self.before.passes(self.rows.to(rows.device)[rows])), (self, rows)]
 
@@ -74,7 +74,7 @@ class _Joined:
 
 
 def _joined(parts: Sequence[tuple[Tensor, Tensor]], own: Tensor, n_unseen: int) -> Tensor:
-    """Keys or values of rows of several passes and then of this one, each copied once, but for the first tokens."""
+    """Keys or values of rows of several passes, then of this one, copied once, without the first `n_unseen` tokens."""
     at = -n_unseen
     n_tokens = at + sum(part.shape[-2] for part, _ in parts) + own.shape[-2]
     joined = own.new_empty(*own.shape[:2], n_tokens, own.shape[-1])
@@ -109,7 +109,7 @@ class Past:
     """The beginnings that a model has read, or is about to read.
 
     Attributes:
-        name: what the model calls its cache.
+        name: the model's argument for its cache.
         cache: of the model, with one row for each beginning.
         n_tokens: of each beginning, the same for all.
     """
@@ -123,19 +123,16 @@ class Past:
         return {self.name: self.cache, "use_cache": True}
 
     def read_on(self, model: Any, ids_RT: Tensor, rows: Tensor | None) -> "Past":
-        """Read the next tokens of some beginnings, each with what follows it, for something to follow in its turn.
+        """Read the next tokens of some beginnings, and return a past that can be continued.
 
-        Args:
-            model: the model.
-            ids_RT: the tokens.
-            rows: [R], the beginning that each row continues; None where nothing was read before.
+        `rows` [R] is the beginning that each row of `ids_RT` continues; None where nothing was read before.
         """
         further = self.branched(rows, keeps=True)
         head_input(model, ids_RT, further.given())
         return Past(self.name, further.cache, self.n_tokens + ids_RT.shape[1])
 
     def branched(self, rows: Tensor | None, keeps: bool) -> "Past":
-        """A cache with a row for each of the given rows of this one, which stays as it is."""
+        """A cache with a row for each of the given rows of this one, which is left unchanged."""
         cache = copy.copy(self.cache)
         cache.layers = [_branched(layer, rows, keeps) for layer in self.cache.layers]
         return Past(self.name, cache, self.n_tokens)
@@ -171,15 +168,15 @@ def empty_past(model: Any) -> Past | None:
 
 
 def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) -> bool:
-    """Whether a model that reads a text in parts gets the states of the text read whole, but for rounding.
+    """Whether reading a text in parts gives the states of the text read whole, but for rounding.
 
-    Any error of the model says no: it can then be read whole, and what is wrong there is raised by that.
+    Any error of the model means no; reading the text whole then raises it, if it persists.
 
     Args:
         model: the model.
         past: its empty past.
         ids: the text.
-        parts: where it is divided, two places or more; what lies between the last two is read in three rows at once.
+        parts: two or more places where it is divided; the part between the last two is read in three rows at once.
     """
     try:
         with torch.inference_mode():
@@ -198,10 +195,10 @@ def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) 
 
 
 def nothing_kept(model: Any) -> dict[str, Any]:
-    """The arguments with which a model reads texts from their beginning, and of which nothing is kept.
+    """The arguments with which a model reads texts from their beginning and keeps no cache.
 
-    Given an empty cache, transformers does not look for several texts in one row, and a GPU need not be waited for. A
-    model whose cache is more than keys and values reads without one.
+    With an empty cache, transformers does not look for several texts in one row, which would synchronise a GPU. A model
+    whose cache is more than keys and values reads without one.
     """
     past = empty_past(model)
     if past is None or past.name != _NAMES[0]:

@@ -37,7 +37,7 @@ def load_weights(
         dtype: of its weights; the checkpoint's own choice is ignored.
         device: where it is placed in one piece.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices, or the processes that hold it together; None for one device.
+        split: placement over several devices, or the processes that share it; None for one device.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
@@ -59,7 +59,7 @@ def load_weights(
             "local_files_only": True,
             "output_loading_info": True,
             "ignore_mismatched_sizes": True,  # they are refused below, by name
-            # Where peft is installed transformers would put an adapter that lies beside the weights into them, unasked.
+            # With peft installed, transformers would apply an adapter in the folder unasked.
             "adapter_kwargs": {"subfolder": "(none)"},
         }
         if isinstance(split, TensorGroup):
@@ -70,14 +70,14 @@ def load_weights(
             elif split is not None:
                 options |= _device_map(split)
             elif device.type != "cpu":
-                options["device_map"] = {"": device}  # each tensor goes there from its file, not by way of host memory
+                options["device_map"] = {"": device}  # each tensor goes there directly from its file
             holder, file = pretrained(folder)
             with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
                 model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options)
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
-    except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
+    except Exception as problem:  # errors of a wrong config.json differ by architecture
         if is_out_of_memory(problem):
             raise
         if isinstance(problem, UnpicklingError):  # torch's own words advise to run the code

@@ -1,7 +1,7 @@
-"""Rounds the weights of a loaded model's linear layers to a few bits, with torchao.
+"""Quantises the weights of a loaded model's linear layers with torchao.
 
-Every `nn.Linear` but the output head is quantised, as transformers does for all of its methods; embeddings, norms, the
-head and all activations keep their precision. torchao computes the scales from the weights alone.
+Every `nn.Linear` but the output head is quantised, as in transformers; embeddings, norms, the head and all activations
+keep their precision. torchao computes the scales from the weights alone.
 """
 
 import logging
@@ -32,16 +32,16 @@ def is_installed() -> bool:
 
 
 def silence() -> None:
-    """Keep torchao, which transformers imports wherever it is installed, from warning about kernels for other GPUs."""
+    """Silence torchao's warnings about kernels for other GPUs; transformers imports it wherever installed."""
     for noisy in ("torchao", "torch.utils._pytree"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
 
 
 def check_installed(kind: Quantise) -> None:
-    """Refuse to quantise without torchao.
+    """Check that torchao is installed.
 
     Raises:
-        RbpxError: it is not installed.
+        RbpxError: it is not.
     """
     if not is_installed():
         raise RbpxError(
@@ -50,12 +50,7 @@ def check_installed(kind: Quantise) -> None:
 
 
 def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear]:
-    """The layers whose weights are rounded: all linear ones but the output head.
-
-    Args:
-        model: a causal language model.
-        kind: how they are to be rounded, for errors.
-        name: as requested, for errors.
+    """The layers to be quantised: all linear ones but the output head; `kind` and `name` are for errors.
 
     Raises:
         RbpxError: the model has no linear layers.
@@ -71,13 +66,9 @@ def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear
 
 
 def round_weights(layers: Sequence[nn.Linear], kind: Quantise) -> None:
-    """Round the weights of layers in place.
+    """Quantise the weights of layers in place, on their device.
 
-    As many weights share a scale as `RECIPE` says, or the largest part of that number that divides a layer.
-
-    Args:
-        layers: on their device.
-        kind: how to round.
+    A scale is shared by as many weights as `RECIPE` says, or the largest part of that number that divides a layer.
     """
     for layer in layers:
         _round(layer, kind)

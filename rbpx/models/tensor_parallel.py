@@ -1,6 +1,6 @@
-"""Tensor parallelism: splits one model's layers and vocabulary over several processes, each with its own device.
+"""Tensor parallelism: splits a model's layers and vocabulary over several processes, each with its own device.
 
-All uses of transformers and of torch's device mesh for it are here, because both interfaces still change.
+All its uses of transformers and torch's device mesh are here, because both interfaces still change.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _HEADS = ("num_attention_heads", "num_key_value_heads")
 
 @dataclass(frozen=True, eq=False)
 class TensorGroup:
-    """The processes that hold one model together, seen from one of them.
+    """The processes that share one model, seen from one of them.
 
     Attributes:
         mesh: of all processes; those of this group lie along its axis `tp`.
@@ -54,7 +54,10 @@ class TensorGroup:
         return parts
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work` returns here; an error in one process is raised in all. `work` must not wait for a process."""
+        """Return what `work` returns here; an error in one process is raised in all.
+
+        `work` must not wait for another process.
+        """
         problem: Exception | None = None
         try:
             result = work()
@@ -127,7 +130,7 @@ def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, A
     def on_our_mesh(cls: Any, asked: Any, device_map: Any = None) -> tuple[Any, Any, Any]:
         return asked, group.device, TransformersDeviceMesh(group.mesh, group.mesh)
 
-    # transformers makes a mesh of all processes, but several groups need ours. The subclass keeps the class's name, by
+    # transformers makes a mesh of all processes, but several groups need ours. The subclass keeps the class name, by
     # which transformers finds how the names of weights changed.
     ours: Any = type(
         plain.__name__,
@@ -155,12 +158,12 @@ def _check_heads(config: Any, size: int) -> None:
 
 
 def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[nn.Linear, VocabularyPart]:
-    """A layer with the rows of an output head whose logits this process computes, and which part of the whole it is.
+    """The rows of an output head whose logits this process computes, as a layer, and the part of the whole they are.
 
     Args:
         head: of a model that was loaded with `load_split`.
         group: the processes that share it.
-        vocab_size: rows that compete for a rank; those after them are padding that the model cuts off.
+        vocab_size: rows that compete for a rank; later rows are padding that the model cuts off.
 
     Raises:
         RbpxError: the head is not a plain matrix product.

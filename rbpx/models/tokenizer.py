@@ -12,7 +12,7 @@ from rbpx.models.gguf import cut_as_llama, pretrained
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:
-    """The fast tokenizer of a model folder or a GGUF file; bundled models share one, which lies above them.
+    """The fast tokenizer of a model folder or GGUF file; bundled models share one in their parent folder.
 
     Raises:
         RbpxError: there is none, or it does not report the offsets of its tokens in the text.
@@ -39,12 +39,12 @@ def load_tokenizer(folder: Path, name: str) -> Any:
 
 
 def count_ids(tokenizer: Any, rows: int, name: str) -> int:
-    """Number of ids of a tokenizer; rows of the vocabulary from there on have no token.
+    """Number of ids of a tokenizer; later rows of the vocabulary have no token.
 
-    Tokens that were added to it may lie beyond the rows: texts without them can be read all the same.
+    Added tokens may lie beyond the model's rows; texts without them can still be read.
 
     Raises:
-        RbpxError: the tokens that it was trained with have more ids than the model has rows.
+        RbpxError: the tokens of its training have more ids than the model has rows.
     """
     added = set(tokenizer.get_added_vocab().values())
     n_ids = int(max(tokenizer.get_vocab().values())) + 1
@@ -56,7 +56,7 @@ def count_ids(tokenizer: Any, rows: int, name: str) -> int:
 
 
 def hash_tokenizer(tokenizer: Any) -> str:
-    """The identity of a tokenizer: a hash of everything that decides into which ids it cuts a text."""
+    """The identity of a tokenizer: a hash of everything that decides a text's ids."""
     return _hash(tokenizer.backend_tokenizer.to_str(), tuple(sorted(tokenizer.all_special_ids)))
 
 

@@ -1,7 +1,7 @@
-"""Kernel of the CPU path: one pass over a tile of logits updates the counts, sums and target logits of its rows.
+"""CPU kernel: one pass over a tile of logits updates the counts, sums and target logits of its rows.
 
-numba compiles the loops when they first run and caches them beside this file (or in NUMBA_CACHE_DIR), so no compiler
-is needed. A row of a tile is read while it lies in a core's cache: for its counts, then for its exponentials.
+numba compiles the loops on first use and caches them next to this file (or in NUMBA_CACHE_DIR), so no compiler is
+needed. Each row of a tile is read twice while in a core's cache: for its counts, then for its exponentials.
 
 Shapes: n positions, v entries of the vocabulary in a tile.
 """
@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-NEAR_KEPT = 256  # logits of a row that are kept because they lie within the bounds of the target's; 1 KiB a row
+NEAR_KEPT = 256  # most logits kept per row that lie within the bounds of the target's; 1 KiB a row
 
 f32, i32 = np.float32, np.int32
 
 
 _ABSOLUTE = i32(0x7FFFFFFF)  # all bits of a float32 but its sign
 INFINITE = i32(0x7F800000)  # bits of +inf; those of every NaN without its sign are larger
-_SPREAD = f32(60.0)  # logits may exceed what their exponentials are taken about by so much: e^60 a tile is no overflow
+_SPREAD = f32(60.0)  # logits may exceed the shift of their exponentials by so much; e^60 does not overflow
 
 
 @njit(inline="always")
@@ -42,11 +42,11 @@ def exponential(x: Any) -> Any:
     return i32(f32(p).view(i32) + (i32(k) << i32(23))).view(f32)
 
 
-# A compiler does not split the largest of floats over a vector's lanes, whose NaN would follow no order, but that of
-# whole numbers. And of what a row is read for, it makes wide vectors of one thing at a time.
+# Compilers vectorise the maximum of integers, but not of floats, because of NaN.
+# They vectorise one reduction of a loop at a time.
 @njit(nogil=True, cache=True)
 def largest(z_v: Any) -> Any:
-    """The largest value, and the bits of the largest absolute one, where NaN and infinities exceed all numbers."""
+    """The largest value, and the bits of the largest absolute value, where NaN and infinities exceed all numbers."""
     top, absolute = -_ABSOLUTE, i32(0)
     for v in range(z_v.shape[0]):
         bits = f32(z_v[v]).view(i32)
@@ -55,10 +55,10 @@ def largest(z_v: Any) -> Any:
     return i32(top ^ ((top >> i32(31)) & _ABSOLUTE)).view(f32), absolute
 
 
-# What `add_tile` calls becomes a part of it, else a process that compiles would add in another order than later ones.
+# Inlined, else a process that compiles would add in another order than later ones.
 @njit(forceinline=True)
 def _counts(z_v: Any, low: Any, high: Any) -> Any:
-    """How many are at least `low`, how many exceed `high`, and the bits of the largest absolute value."""
+    """Entries at least `low`, entries above `high`, and the bits of the largest absolute value."""
     least, above, absolute = i32(0), i32(0), i32(0)
     for v in range(z_v.shape[0]):
         z = z_v[v]
@@ -151,7 +151,7 @@ class TileCounter:
 
     @property
     def exact_n(self) -> npt.NDArray[np.bool_]:
-        """Bool [n]: the target's logit lies within its bounds, and all logits there were kept: the counts are exact."""
+        """Bool [n]: the counts are exact: the target's logit is within its bounds, and all logits there were kept."""
         _, low_n, high_n = self._targets
         return (low_n <= self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)
 

@@ -1,10 +1,10 @@
-"""Kernel of the CPU path: the product of states with a tile of the head's matrix, in AVX-512 instructions.
+"""CPU kernel: the product of states with a tile of the head's matrix, in AVX-512 instructions.
 
-Torch's libraries form it at up to nine tenths of what these instructions allow, and logits of bfloat16 weights at the
-speed of float32, as they would round a faster product to 16 bits. Here a product of bfloat16 numbers is exact and added
-in float32, as the definition of a rank asks, at twice the speed where the processor has such an instruction.
+Torch's libraries reach up to nine tenths of the peak of these instructions, and for bfloat16 weights only the speed of
+float32, as a faster product would round logits to 16 bits. Here products of bfloat16 numbers are exact and added in
+float32, as the definition of a rank requires, at twice the speed where the processor has such an instruction.
 
-The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the registers, and reads weights that lie in its order.
+The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the registers, and reads weights stored in its order.
 
 Shapes: n positions, v entries of the vocabulary in a tile, D hidden width, K words of 32 bits of a state: D float32 or
 D / 2 pairs of bfloat16; P panels of `COLUMNS` entries.
@@ -25,8 +25,8 @@ from rbpx.ranks.definition import linear_float32
 
 ROWS = 6  # with four vectors of sixteen logits each, 24 of a core's 32 registers
 COLUMNS = 64
-_WORDS_AT_A_TIME = 1024  # a panel of the weights has 256 KiB then, which stay in a core's cache for all rows
-# What numba compiles for, which NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX may narrow; an instruction outside it is fatal.
+_WORDS_AT_A_TIME = 1024  # a panel then has 256 KiB and stays in a core's cache for all rows
+# numba's target, which NUMBA_CPU_FEATURES and NUMBA_ENABLE_AVX may narrow; other instructions crash.
 _FEATURES = (config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()).split(",")
 HAS_AVX512 = "+avx512f" in _FEATURES
 HAS_BFLOAT16 = HAS_AVX512 and "+avx512bf16" in _FEATURES
@@ -39,20 +39,15 @@ def best_dtype(hidden_ND: Tensor, weight_VD: Tensor) -> torch.dtype:
 
 
 def whole_blocks(hidden_nD: Tensor) -> Tensor:
-    """States with rows of zeros after them, up to a multiple of `ROWS`."""
+    """States, zero-padded to a multiple of `ROWS` rows."""
     return _padded(hidden_nD, ROWS)
 
 
 def tile_product(weight_vD: Tensor, bias_v: Tensor | None, dtype: torch.dtype) -> Callable[[Tensor, Tensor], Tensor]:
-    """The weights of a tile, brought into order once -> (states, buffer) to float32 logits.
+    """Reorder the weights of a tile (on the CPU) once; return a function from (states, buffer) to float32 logits.
 
-    The states [n, D] are `whole_blocks` of `dtype`; the buffer has room for n x v logits, v rounded up to a multiple of
-    `COLUMNS`. The logits [n, v] may lie in it, so they last until its next use.
-
-    Args:
-        weight_vD: on the CPU.
-        bias_v: the bias that is added.
-        dtype: as `best_dtype` says.
+    The states [n, D] are `whole_blocks` of `dtype` (see `best_dtype`); the buffer has room for n x v logits, v rounded
+    up to a multiple of `COLUMNS`. The logits [n, v] may lie in it, so they last until its next use.
     """
     if not HAS_AVX512:
         wide_vD = weight_vD.float()
@@ -79,7 +74,7 @@ def _padded(rows_nD: Tensor, multiple: int) -> Tensor:
 
 
 class _BFloat(ir.Type):  # type: ignore[misc]
-    """The 16-bit float of LLVM that llvmlite has no name for."""
+    """LLVM's bfloat, which llvmlite lacks."""
 
     def _to_string(self) -> str:
         return "bfloat"
@@ -105,11 +100,11 @@ def _add_bfloat16(builder: Any, sums: Any, lanes: Any, columns: Any) -> Any:
 def _block_kernel(add: Any, word: Any) -> Any:
     """An intrinsic that writes a block of logits: `ROWS` rows of four vectors.
 
-    It is given addresses: of the states, of a panel of weights, of what the sums begin with and of what is written;
-    after all but the panel's, the bytes from a row to the next. Last comes the number of words to add.
+    Its arguments are addresses: of the states, a panel of weights, the initial sums and the output, each but the panel
+    followed by its row stride in bytes; then the number of words to add.
 
     Args:
-        add: (builder, sums, a state's word in all lanes, the columns' words) -> the sums and their products.
+        add: (builder, sums, a state's word in all lanes, the columns' words) -> the sums plus their products.
         word: the type of a word of 32 bits.
     """
     words, block = ir.VectorType(word, 16), [(row, c) for row in range(ROWS) for c in range(COLUMNS // 16)]

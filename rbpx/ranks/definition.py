@@ -1,4 +1,4 @@
-"""The definition of a rank: exact greater, ties and logprob of each target, from logits or from hidden states.
+"""Defines a rank: exact greater, ties and logprob of each target, from logits or from hidden states.
 
 Shapes: N positions, D width of the hidden states, V width of the vocabulary as the model emits it.
 """
@@ -28,9 +28,9 @@ _BYTES_PER_LOGIT = 4
 _CACHE_BYTES = 1 << 20  # a chunk of this size stays in a core's cache between passes
 _FEWEST_ROWS = 64  # with fewer, reading the head again for every chunk costs more than the cache saves
 _CPU_BYTES = 16 << 20  # limit of a chunk with many rows of the vocabulary
-_GPU_BYTES = 256 << 20  # large enough that launching kernels does not count
+_GPU_BYTES = 256 << 20  # large enough to hide kernel launches
 _GPU_ROWS = 256  # of logits; a product of another multiple leaves part of its last tiles idle
-# triton comes with torch for CUDA on Linux; elsewhere torch's own operations count.
+# torch for CUDA on Linux includes triton; elsewhere torch's own operations are used.
 _HAS_TRITON = find_spec("triton") is not None
 
 
@@ -43,7 +43,7 @@ def chunk_bytes_for(device: torch.device, vocab_size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TokenRanks:
-    """What is measured at N positions. The rank (pessimistic, optimistic, mid) is derived from it when queried.
+    """The measurement at N positions, from which the rank (pessimistic, optimistic, mid) is derived when queried.
 
     Attributes:
         greater: int32 [N], number of vocabulary entries whose logit exceeds the target's.
@@ -117,10 +117,10 @@ def begin_ranks(
     vocab_size: int,
     chunk_bytes: int | None = None,
 ) -> Callable[[], TokenRanks]:
-    """Begin as `rank_hidden` does, without waiting for the device; what is returned waits, and gives the ranks.
+    """Begin `rank_hidden` without waiting for the device; the returned function waits and gives the ranks.
 
     Raises:
-        ValueError: as in `rank_hidden`; NonFiniteLogits is raised by what is returned.
+        ValueError: as in `rank_hidden`; the returned function raises NonFiniteLogits.
     """
     return _collect(map_chunks(_rank_rows, hidden_ND, targets_N, head, vocab_size, chunk_bytes))
 
@@ -133,15 +133,9 @@ def map_chunks(
     vocab_size: int,
     chunk_bytes: int | None = None,
 ) -> list[Tensor]:
-    """What a function makes of the logits and targets of each chunk of positions; one chunk is in memory at a time.
+    """The value of `of_rows` for the logits [n, V] and targets [n] of each chunk; one chunk is in memory at a time.
 
-    Args:
-        of_rows: logits [n, V] and targets [n] of a chunk to the value that is kept of it.
-        hidden_ND: as in `rank_hidden`, with the arguments after it and what is raised.
-        targets_N: the same.
-        head: the same.
-        vocab_size: the same.
-        chunk_bytes: the same.
+    The other arguments and errors are those of `rank_hidden`.
     """
     if len(hidden_ND) != len(targets_N):
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
@@ -156,7 +150,7 @@ def map_chunks(
             if logits_nV.shape[-1] != vocab_size:
                 raise ValueError(f"The head emits {logits_nV.shape[-1]} logits where vocab_size is {vocab_size}")
             chunks.append(of_rows(logits_nV, targets_n))
-            del logits_nV  # else the next chunk is computed while this one is still in memory
+            del logits_nV  # else two chunks are in memory at once
     return chunks
 
 
@@ -167,7 +161,7 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     if logits_NV.ndim != 2 or targets_N.shape != logits_NV.shape[:1]:
         raise ValueError(f"Logits of shape {tuple(logits_NV.shape)} do not fit targets {tuple(targets_N.shape)}")
     targets_N = targets_N.to(logits_NV.device, torch.int64)
-    inside_N = (targets_N >= 0) & (targets_N < logits_NV.shape[1])  # to raise, a GPU would have to be waited for
+    inside_N = (targets_N >= 0) & (targets_N < logits_NV.shape[1])  # raising would synchronise the GPU
     own_N = logits_NV.gather(1, torch.where(inside_N, targets_N, 0)[:, None])[:, 0]
     greater_N, equal_N, shift_bits, log_sum_bits, finite_N = count_rows(logits_NV, own_N)
     logprob_N = own_N - shift_bits.view(torch.float32) - log_sum_bits.view(torch.float32)
@@ -175,7 +169,7 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
 
 
 def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
-    """What one pass over each row finds, int32 [5, N] on the logits' device.
+    """The counts of each row in one pass, int32 [5, N] on the logits' device.
 
     Logits above own; equal to it; the bits of a shift and of ln sum exp(z - shift); whether all are finite.
 
@@ -197,7 +191,7 @@ def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
 
 
 def _collect(chunks: list[Tensor]) -> Callable[[], TokenRanks]:
-    """Begin to copy what was found; what is returned waits for it, then checks that all rows are finite."""
+    """Begin to copy the results; the returned function waits, then checks that all rows are finite."""
     arrived = arriving(torch.cat(chunks, dim=1))
 
     def ranks() -> TokenRanks:
@@ -210,10 +204,10 @@ def _collect(chunks: list[Tensor]) -> Callable[[], TokenRanks]:
 
 
 def arriving(values: Tensor) -> Callable[[], npt.NDArray[Any]]:
-    """Begin to copy a tensor to the host; what is returned waits for the copy alone, and gives it."""
+    """Begin to copy a tensor to the host; the returned function waits for this copy alone."""
     if not values.is_cuda:
         return lambda: values.numpy()
-    there = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)  # a copy to other memory would be waited for
+    there = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)  # unpinned copies are synchronous
     there.copy_(values, non_blocking=True)
     copied = torch.cuda.current_stream(values.device).record_event()
 

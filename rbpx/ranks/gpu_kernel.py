@@ -1,4 +1,4 @@
-"""Kernel of the GPU path: counts, log-sum-exp and finiteness of each row of logits, which is read from memory once.
+"""GPU kernel: counts, log-sum-exp and finiteness of each row of logits, read from memory once.
 
 Shapes: N positions, V width of the vocabulary.
 """

@@ -1,6 +1,6 @@
-"""Ranks of targets where each process holds a part of the vocabulary: each counts in its part, and counts are summed.
+"""Ranks targets where each process holds a part of the vocabulary: each counts in its part, and counts are summed.
 
-Logits never leave the process that made them; what goes between processes is a handful of numbers for each position.
+Only a few numbers per position are exchanged between processes, never logits.
 
 Shapes: N positions, n of them in a chunk, D hidden width, v entries of the vocabulary in this process's part.
 """

@@ -1,7 +1,7 @@
 """Losses at several temperatures from hidden states and a head matrix on the CPU, one tile of the vocabulary at a time.
 
-The slabs and tiles are those of `rank_tiles`; a kernel that numba compiles adds up the powers of each exponential while
-the tile lies in a core's cache.
+Slabs and tiles are those of `rank_tiles`; a numba kernel adds the powers of each exponential while the tile is in a
+core's cache.
 
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile, J nodes.
 """
@@ -24,7 +24,7 @@ f32 = np.float32
 # Sums may be split over a vector's lanes; the loops never see a NaN, which `largest` finds first.
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
 def _exponentials(z_v: Any, top: Any, below_v: Any, step_v: Any, power_v: Any, step: Any) -> None:
-    """Write x = z - top and exp(step x) of each entry; the power that the nodes multiply begins at 1."""
+    """Write x = z - top and exp(step x) of each entry; set the power to 1."""
     for v in range(z_v.shape[0]):
         x = z_v[v] - top
         below_v[v] = x

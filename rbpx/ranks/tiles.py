@@ -1,11 +1,11 @@
-"""Ranks of targets from hidden states and a head matrix on the CPU, one tile of the vocabulary at a time.
+"""Ranks targets from hidden states and a head matrix on the CPU, one tile of the vocabulary at a time.
 
-A chunk of positions with the whole vocabulary reads the head's matrix anew for a few positions, and costs up to twice
+A chunk of positions with the whole vocabulary reads the head's matrix again for a few positions, and costs up to twice
 the product alone. A tile, many positions by a thousand entries, avoids that and stays in a core's cache until it is
-counted. But most tiles are counted before the tile that holds the target's own logit, when that logit is known only up
-to rounding. Logits within these rounding bounds are kept and compared at the end with the target's logit from its own
-tile, so the counts are those of the definition, tie by tie. The few rows where that logit lies outside the bounds, or
-where more than `NEAR_KEPT` entries lie inside, are ranked again with all of their logits at once.
+counted. Most tiles are counted before the tile with the target's own logit, when that logit is known only up to
+rounding. Logits within the rounding bounds are kept and compared at the end with the target's logit from its own tile,
+so counts, ties included, are those of the definition. The few rows where that logit lies outside the bounds, or more
+than `NEAR_KEPT` entries lie inside, are ranked again with all of their logits at once.
 
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile.
 """
@@ -25,10 +25,10 @@ from rbpx.ranks.cpu_product import ROWS, best_dtype, tile_product, whole_blocks
 from rbpx.ranks.definition import Map, NonFiniteLogits, TokenRanks, linear_float32, rank_hidden
 
 _TILE_ENTRIES = 1024  # of the vocabulary; with `_SLAB_ROWS` positions a tile has a MiB, the size of a core's cache
-_SLAB_ROWS = 252  # positions at most that a thread ranks at a time
+_SLAB_ROWS = 252  # most positions that a thread ranks at a time
 _FEWEST_ROWS = 64  # a slab with fewer does not pay for a thread of its own
 _ALL_TILES_BYTES = 32 << 20  # of all threads together
-_ROUNDING = 2.0**-20  # of the sum of |h w|: many times what the order of float32 additions can move a product
+_ROUNDING = 2.0**-20  # of the sum of |h w|: many times the effect of the order of float32 additions
 
 
 def rank_tiles(
@@ -75,7 +75,7 @@ HeadMatrix = tuple[Tensor, Tensor | None, Map | None]  # weights, bias, and what
 
 
 class Sums(Protocol):
-    """What is counted of some rows, tile by tile."""
+    """Accumulates statistics of some rows, tile by tile."""
 
     def add(self, tile_nv: npt.NDArray[np.float32], start: int) -> None:
         """Add a tile whose first column is the entry `start` of the vocabulary."""
@@ -87,16 +87,16 @@ Counter = TypeVar("Counter", bound=Sums)
 def add_tiles(
     hidden_ND: Tensor, targets_N: Tensor, head: HeadMatrix, begin: Callable[[Tensor, Tensor], Counter]
 ) -> list[Counter]:
-    """Form the logits of each slab of positions tile by tile, and add them up; slabs are divided among threads.
+    """Form the logits of each slab of positions tile by tile, and accumulate them; threads share the slabs.
 
     Args:
         hidden_ND: as in `rank_tiles`.
         targets_N: the same.
         head: its last three arguments.
-        begin: hidden states and targets of a slab -> what its tiles are added to.
+        begin: (hidden states, targets) of a slab -> its accumulator.
 
     Returns:
-        What `begin` returned for each slab, in the order of the positions; one of no rows where there are none.
+        The accumulator of each slab, in the order of the positions; one of no rows where there are none.
 
     Raises:
         ValueError: there is not one target per position.
@@ -106,7 +106,7 @@ def add_tiles(
     n_threads = torch.get_num_threads()
     n_most = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
     n_each = max(_FEWEST_ROWS, -(-len(targets_N) // n_threads))
-    n_rows = -(-n_each // -(-n_each // n_most))  # slabs of a thread are of one size
+    n_rows = -(-n_each // -(-n_each // n_most))  # equal slabs per thread
     n_rows += -n_rows % ROWS
     hidden_ND, targets_N = hidden_ND.to("cpu", best_dtype(hidden_ND, head[0])), targets_N.to("cpu", torch.int64)
     slabs = list(zip(torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows), strict=True))
@@ -120,7 +120,7 @@ def add_tiles(
 
 
 def joined(counters: Sequence[Sums], name: str) -> npt.NDArray[Any]:
-    """One column of what was counted, over all slabs."""
+    """One attribute of the accumulators, concatenated over all slabs."""
     return np.concatenate([getattr(counter, name) for counter in counters])
 
 

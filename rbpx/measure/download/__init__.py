@@ -1,1 +1,1 @@
-"""What a sweep needs of the hub, fetched before it is measured: models, and the samples of datasets."""
+"""Downloads the models and dataset samples of a sweep before it is measured."""

@@ -1,6 +1,6 @@
-"""Everything that measuring a sweep reads from the hub, fetched without loading a model: requests in, results out.
+"""Downloads all that measuring a sweep reads from the hub, without loading a model: requests in, results out.
 
-First the hub is asked what there is to fetch; then huggingface_hub fetches files, side by side.
+First the hub is queried for commits and sizes; then huggingface_hub fetches the files in parallel.
 """
 
 import shutil
@@ -28,17 +28,17 @@ from rbpx.models.folder import local_folder
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
-_AT_ONCE: Final = 8  # files, as many as huggingface_hub fetches side by side
+_AT_ONCE: Final = 8  # files in parallel, huggingface_hub's default
 
 
 @dataclass(eq=False)
 class Needed:
-    """Something of the hub that cells need.
+    """A model or sample of the hub that cells need.
 
     Attributes:
         wanted: what it is.
-        found: what the hub says of it; None where it is not there, or before it was asked.
-        problem: why it cannot be had.
+        found: what the hub says of it; None before the query, or where the hub lacks it.
+        problem: why it cannot be downloaded.
     """
 
     wanted: Wanted
@@ -51,7 +51,7 @@ class Needed:
             self.found = self.wanted.look_up()
 
     def settle(self) -> None:
-        """Hand it over to whoever measures, once its files are here."""
+        """Make it available to `measure`, once its files are here."""
         with self._noted():
             self.wanted.settle()
 
@@ -65,12 +65,12 @@ class Needed:
 
 @dataclass(eq=False)
 class _Grid:
-    """A grid as requested: its cells with the models that they need of the hub, its texts, and what is wrong."""
+    """A grid as requested: its cells with the hub models that they need, its texts and its errors."""
 
     request: Request
     texts: list[Needed] = field(default_factory=list)
     models: dict[Cell, Needed | None] = field(default_factory=dict)
-    absent: dict[Cell, RbpxError] = field(default_factory=dict)  # cells whose folder is not there
+    absent: dict[Cell, RbpxError] = field(default_factory=dict)  # cells whose folder does not exist
     problem: RbpxError | None = None
 
     @property
@@ -79,7 +79,7 @@ class _Grid:
         return next((text.problem for text in self.texts if text.problem is not None), self.problem)
 
     def result(self) -> Measured:
-        """What became of it, as if each cell that can be measured now were."""
+        """The result of the grid, as if each cell that can be measured now were measured."""
         if self.stopped is not None:
             return not_measured(self.request, self.stopped)
         of_hub = {cell: model.problem for cell, model in self.models.items() if model is not None}
@@ -92,10 +92,10 @@ class _Grid:
 
 
 class Download:
-    """What the grids of a sweep need of the hub, and what became of it."""
+    """The downloads of a sweep's grids, and their outcome."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
-        """Ask the hub what there is to fetch; what is wrong with a request is part of its result."""
+        """Query the hub for what there is to fetch; an error in a request becomes part of its result."""
         known: dict[Wanted, Needed] = {}
         self._grids = [_Grid(request) for request in requests]
         parts: list[frozenset[int] | None] = []
@@ -119,7 +119,7 @@ class Download:
             for done in as_completed([pool.submit(model.look_up) for model in models]):
                 done.result()
                 advance(1)
-            for text in texts:  # `datasets` is not made for several threads
+            for text in texts:  # `datasets` is not thread-safe
                 text.look_up()
                 advance(1)
 
@@ -128,7 +128,7 @@ class Download:
             grid.problem = grid.problem or problem
 
     def fetch(self) -> None:
-        """Fetch what is missing; what fails does not stop the rest. Nothing is begun where a disk is too small."""
+        """Fetch what is missing; a failure does not stop the rest. Fetches nothing where a disk is too small."""
         found = [each.found for each in self._needed if each.found is not None]
         missing = list({file.content: file for of in found for file in of.files if not file.is_here}.values())
         n_bytes = sum(file.n_bytes for file in missing)
@@ -165,7 +165,7 @@ class Download:
                         raise problem
                     if problem is not None:
                         self._note(fetched[future], problem)
-            finally:  # after Ctrl-C too: what is being fetched then ends at its next bytes
+            finally:  # after Ctrl-C too: each fetch ends at its next bytes
                 stopped.set()
                 pool.shutdown(cancel_futures=True)
 
@@ -175,7 +175,7 @@ class Download:
                 each.problem = problem
 
     def rows(self) -> list[Record]:
-        """A row for each repository and revision: what is needed of it, what was here before, and its state."""
+        """A row for each repository and revision: what is needed, what was here before, and its state."""
         return [self._row(*place, list(of)) for place, of in groupby(sorted(self._needed, key=_place), key=_place)]
 
     def _row(self, kind: str, name: str, revision: str, needed: Sequence[Needed]) -> Record:
@@ -204,7 +204,7 @@ class Download:
         }
 
     def summary(self) -> str | None:
-        """What came, in a line; None where something failed and nothing came."""
+        """What was downloaded, in one line; None where something failed and nothing was."""
         states = [row["state"] for row in self.rows()]
         n_fetched = states.count("fetched")
         if n_fetched:
@@ -218,7 +218,7 @@ class Download:
         return None
 
     def results(self) -> list[Measured]:
-        """What became of each grid, in the order of the requests."""
+        """The result of each grid, in the order of the requests."""
         return [grid.result() for grid in self._grids]
 
 
@@ -256,17 +256,17 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Wanted, Neede
 
 
 def _is_done(state: CellState, request: Request, store: Store) -> bool:
-    """Whether a cell is measured, with its best tokens where they are asked for."""
+    """Whether a cell is measured, with its best tokens where they are requested."""
     if state.state is not State.done or state.run_id is None:
         return False
     return not request.best or store.beside_file("best", state.run_id).is_file()
 
 
 def _check_room(n_bytes: int) -> None:
-    """Refuse what does not fit on the disk of the hub's cache.
+    """Check that the disk of the hub's cache has room.
 
     Raises:
-        MeasureError: there is less room.
+        MeasureError: it has not.
     """
     folder = cache_folder()
     place = next(place for place in (folder, *folder.absolute().parents) if place.exists())

@@ -1,4 +1,4 @@
-"""What cells want of the hub: a model, or a sample of a dataset; each knows its files, and how measuring gets it."""
+"""The models and dataset samples that cells need from the hub: their files, and how `measure` finds them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from rbpx.store.store import Store
 
 @dataclass(frozen=True)
 class Found:
-    """What the hub says of it.
+    """What the hub says of a model or dataset.
 
     Attributes:
-        commit: that its revision names now, or that the sample in the store comes from.
+        commit: of its revision now, or of the sample in the store.
         files: that go whole into the hub's cache.
-        n_read_bytes: what is read besides, of which only a sample is kept.
+        n_read_bytes: further bytes that are read, of which only a sample is stored.
     """
 
     commit: str | None
@@ -36,7 +36,7 @@ class WantedModel:
         name: ORG/NAME.
         revision: branch, tag or commit; None is the hub's default.
         pickled: whether its weights may be a pickle.
-        weights: whether they are wanted; an engine has its own.
+        weights: whether weights are needed; an inference server has its own.
     """
 
     kind: ClassVar = "model"
@@ -47,7 +47,7 @@ class WantedModel:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is all here once its files are."""
+        """Whether the model is complete once its files are here."""
         return True
 
     def look_up(self) -> Found:
@@ -56,7 +56,7 @@ class WantedModel:
         return Found(commit, tuple(files))
 
     def settle(self) -> None:
-        """Let the cache know what its revision names, once the files are there."""
+        """Record in the cache which commit its revision names."""
         fetch(self.name, self.revision, self.pickled, self.weights)
 
 
@@ -65,12 +65,12 @@ class WantedText:
     """A sample of a dataset of the hub.
 
     Attributes:
-        identity: of the dataset's configuration, and where the store is that keeps the sample.
+        identity: of the dataset's configuration and of the store that keeps the sample.
         limit: documents at most.
-        seed: of the draw; None takes the first ones.
+        seed: of the draw; None takes the first documents.
         dataset: its configuration.
         store: the store.
-        held: the sample, if it is there.
+        held: the sample, if the store has it.
     """
 
     kind: ClassVar = "dataset"
@@ -98,7 +98,7 @@ class WantedText:
         return self.held is not None
 
     def look_up(self) -> Found:
-        """The files that drawing it reads; none where the store has it."""
+        """The files that drawing the sample reads; none where the store has it."""
         if self.held is not None:
             return Found(self.held.commit)
         needed = needed_rows(self.dataset, self.limit, self.seed)

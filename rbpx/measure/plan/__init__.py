@@ -1,1 +1,1 @@
-"""Estimates what a grid would cost without measuring it: tokens, FLOPs, memory, disk and time of each cell."""
+"""Estimates tokens, FLOPs, memory, disk and time of each cell of a grid without measuring it."""

@@ -1,4 +1,4 @@
-"""The memory that is free for this process, and the dtype or placement with which a model fits into it."""
+"""Finds the free memory of this machine, and the dtype or placement with which a model fits into it."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ class FreeMemory:
 
 
 def free_memory(device: str, store: Path) -> FreeMemory:
-    """The memory that is free now; a `device` of `auto` means a GPU if there is one."""
+    """The memory that is free now; `device=auto` means a GPU if there is one."""
     has_gpu = torch.cuda.is_available()
     gpus = tuple(torch.cuda.mem_get_info(i)[0] / _MIB for i in range(torch.cuda.device_count())) if has_gpu else ()
     existing = next(folder for folder in (store, *store.parents) if folder.is_dir())
@@ -41,7 +41,7 @@ def free_memory(device: str, store: Path) -> FreeMemory:
 
 
 def _free_cpu_mib() -> float | None:
-    """Available memory as Linux reports it, within the limits of Slurm and of the control groups of this process."""
+    """Available memory as Linux reports it, within the limits of Slurm and this process's control groups."""
     meminfo = Path("/proc/meminfo")
     if not meminfo.is_file():
         return None
@@ -51,7 +51,7 @@ def _free_cpu_mib() -> float | None:
 
 
 def _free_in_group_mib(group: Path) -> float | None:
-    """What a control group of version 2 or 1 leaves; files that were read are forgotten when memory is needed."""
+    """Memory that a control group (version 2 or 1) leaves; the page cache counts as free."""
     for limit, used, files in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -66,7 +66,7 @@ def _free_in_group_mib(group: Path) -> float | None:
 
 
 def _of_slurm_mib() -> list[float]:
-    """What Slurm gives a job on its node, which may not be enforced until the job exceeds it."""
+    """Slurm's memory limits for this job, which may be enforced only once the job exceeds them."""
     named = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")
     of_node, of_core, n_cores = (int(v) if (v := os.environ.get(name, "")).isdecimal() else 0 for name in named)
     given = of_node or of_core * n_cores
@@ -92,7 +92,7 @@ def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, free:
     for candidate in (dtype, *smaller):
         if peaks_mib[candidate] <= free_mib:
             return candidate
-    # Layers that do not fit on the GPUs are kept in main memory and on disk; activations must fit beside them.
+    # Layers beyond the GPUs lie in main memory and on disk; activations must fit on top.
     total_mib = sum(free.gpus_mib) + (free.cpu_mib or 0.0) + free.disk_mib
     activations_mib = peaks_mib[dtype] - weights_mib
     return SPLIT if weights_mib <= total_mib and activations_mib <= free_mib else NO

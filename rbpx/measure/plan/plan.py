@@ -24,12 +24,12 @@ from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20
-_DISK_BYTES_PER_TOKEN = 9.0  # where the store has no runs: that of the bundled ladder's
+_DISK_BYTES_PER_TOKEN = 9.0  # where the store has no runs: the bundled ladder's
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What one cell would cost; None where it is not known on this machine. Sizes in MiB, times in seconds.
+    """The cost of one cell; None where it is unknown on this machine. Sizes in MiB, times in seconds.
 
     Attributes:
         cell_state: the cell and its state.
@@ -41,10 +41,10 @@ class Planned:
         flops: of the whole cell.
         tokens: that are scored.
         tokens_counted: whether they were counted, not estimated.
-        scored_share: of the bytes of a user's text; what a protocol does not read to its end is left out.
+        scored_share: of the bytes of a user's text; some protocols do not read it to its end.
         disk_mib: in the store.
-        time_s: of the forward passes, expected; measured for a cell that is done.
-        time_from: what the time is derived from: the name of a run, or `calibrate=true`; `measured` for a done cell.
+        time_s: expected time of the forward passes; the measured time of a cell that is done.
+        time_from: source of the time: the name of a run, `calibrate=true`, or `measured` for a done cell.
         fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
     """
 
@@ -83,7 +83,7 @@ class Planned:
 
 
 def plan_grid(request: Request) -> list[Planned]:
-    """What each cell of a request's grid would cost.
+    """The cost of each cell of a request's grid.
 
     Raises:
         RbpxError: the request names no model or dataset, or a folder or file that does not exist.
@@ -125,7 +125,7 @@ def _plan(
         if throughput is not None:
             time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
     peaks_mib, fits, weights_mib = None, None, local.weights_mib
-    if architecture is not None and cell.engine is None:  # an engine takes memory and time of its own machine
+    if architecture is not None and cell.engine is None:  # an engine runs on its own machine
         expanded = local.folder is not None and is_gguf(local.folder)
         peaks_mib = _peaks_mib(architecture, request, window, documents, weights_mib, free, expanded)
         fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
@@ -188,7 +188,7 @@ def _peaks_mib(
 def _disk_mib(
     cell_state: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
-    """Disk that a run takes: as much a token as the stored run whose vocabulary has the most similar size."""
+    """Disk use of a run: the bytes per token of the stored run with the most similar vocabulary size."""
     if cell_state.run_id is not None:
         return store.run_bytes(cell_state.run_id) / _MIB
     if n_tokens is None:
@@ -218,7 +218,7 @@ def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeM
 
 
 def _architecture_of_run(run: Record) -> Architecture | None:
-    """The architecture of a measured model, from the family in its request, or from its folder if that still exists."""
+    """The architecture of a measured model, from the family in its request or from its folder if that still exists."""
     family = json.loads(run["config"] or "{}").get("model") or {}
     size = (family.get("sizes") or {}).get(run["size"]) or {}
     shape: dict[str, Any] = {**(family.get("shape") or {}), **(size.get("shape") or {})}

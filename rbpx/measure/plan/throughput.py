@@ -1,4 +1,4 @@
-"""The throughput of this machine in FLOPs a second: that of runs in the store, or of a small model run for a second."""
+"""The throughput of this machine, FLOPs/s, from runs in the store or from a small model run for a second."""
 
 import math
 import time
@@ -14,10 +14,10 @@ from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import in_one_pass
 
-CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
-_SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough for a user to wait
+CALIBRATED = "calibrate=true"  # source of a throughput measured for this plan
+_SECONDS = 1.0  # a few passes on a slow machine
 _WINDOW, _WINDOWS = 512, 2
-# Shapes large enough that matrix products take most of a pass, as in the models that are planned.
+# Large enough that matrix products dominate a pass, as in planned models.
 _ON_CPU = {"n_embd": 512, "n_layer": 2, "n_head": 8, "vocab_size": 16_384}
 _ON_GPU = {"n_embd": 2048, "n_layer": 2, "n_head": 16, "vocab_size": 50_304}
 
@@ -29,7 +29,7 @@ class Throughput:
     Attributes:
         source: what was measured, for people.
         flops_per_s: of the whole pass, ranks included.
-        flops_per_token: of the model that was measured; small models reach fewer FLOPs a second.
+        flops_per_token: of the measured model; small models reach fewer FLOPs/s.
     """
 
     source: str
@@ -38,17 +38,13 @@ class Throughput:
 
 
 def nearest(throughputs: Sequence[Throughput], flops_per_token: float) -> Throughput | None:
-    """The throughput of the model with the most similar FLOPs a token, by ratio; None if nothing was measured."""
+    """The throughput of the model with the most similar FLOPs per token, by ratio; None if there is none."""
     return min(throughputs, key=lambda t: abs(math.log(t.flops_per_token / flops_per_token)), default=None)
 
 
 @cache
 def calibrate(device: str, dtype: str) -> Throughput:
     """Measure a small random GPT-2 for about a second, in the same way as a cell.
-
-    Args:
-        device: `cpu` or `cuda`.
-        dtype: of the weights.
 
     Raises:
         RbpxError: the device is not available.

@@ -1,4 +1,4 @@
-"""How many tokens a cell would read: counted if the store holds a run of the same tokens, else estimated."""
+"""The number of tokens that a cell reads: counted if the store holds a run of the same tokens, else estimated."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,15 +35,10 @@ def find_tokens_read(
     runs: Sequence[Record],
     store: Store,
 ) -> tuple[TokensRead | None, bool | None]:
-    """How much a cell reads, and whether that was counted; None if neither its text nor a run of it is on this machine.
+    """The tokens that a cell reads, and whether they were counted; None if neither its text nor a run of it is here.
 
-    Args:
-        cell_state: the cell.
-        cut: how its text is cut.
-        folder: of its model, for the tokenizer; None if it is not on this machine.
-        documents: its text; None if it is not on this machine.
-        runs: the relation `runs` of the store.
-        store: that holds them.
+    `folder` (of the model, for its tokenizer) and `documents` are None if they are not on this machine; `runs` is the
+    relation of the store.
     """
     cell = cell_state.cell
     if cell_state.run_id is not None:
@@ -55,7 +50,7 @@ def find_tokens_read(
             return tokens_read_of_run(store, run["run_id"], cut), True
     of_family = [run for run in same_text if run["family"] == cell.family]
     if not of_family and documents is not None:
-        overlap = (cut[0], cut[0] - 1) if cell.protocol == HARNESS else cut  # of texts, which the harness reads whole
+        overlap = (cut[0], cut[0] - 1) if cell.protocol == HARNESS else cut  # the harness reads texts whole
         return _estimate(documents, overlap), False
     for run in of_family or same_text:
         return tokens_read_of_run(store, run["run_id"], cut), False
@@ -63,14 +58,14 @@ def find_tokens_read(
 
 
 def _reads_same_text(cell: Cell, cut: Cut, run: Record) -> bool:
-    """Whether a run read the text of a cell in the same windows; a text that is not here is compared by name."""
+    """Whether a run read a cell's text in the same windows; a text that is not here is compared by name."""
     same_text = run["text_hash"] == cell.text_hash if cell.text_hash is not None else run["dataset"] == cell.dataset
     return same_text and run["protocol"] == cell.protocol and (run["window"], run["stride"]) == cut
 
 
 @cache
 def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
-    """The hash of a folder's tokenizer and its effective BOS policy; None if it cannot be loaded."""
+    """Hash of a folder's tokenizer and its effective BOS policy; None if it cannot be loaded."""
     try:
         tokenizer: Any = load_tokenizer(folder, str(folder))
         return hash_tokenizer(tokenizer), acting_bos(tokenizer, Bos(bos)).value
@@ -79,9 +74,9 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
 
 
 def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
-    """How much a run of a text that was cut so has read; models do not read documents without a scored token.
+    """The tokens that a run read, given how its text was cut; documents without a scored token are not read.
 
-    What items begin with alike was read once, where the run says so.
+    Shared beginnings of items count once, where the run says that they were read once.
     """
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
@@ -105,7 +100,7 @@ def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
 
 
 def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:
-    """What all items begin with is read once, then each context once, where no text is longer than a window."""
+    """Estimate where the common beginning of all items, then each context, is read once, in one window a text."""
     parts = [(document.part, document.text) for document in documents if document.part is not None]
     whole_n = [_n_tokens(text) for _, text in parts]
     n_scored = sum(whole_n) - sum(_n_tokens(text[: part.n_context]) for part, text in parts)

@@ -1,1 +1,1 @@
-"""Reads windows with a model: plans what is read once, divides it into batches, keeps what is finished."""
+"""Reads windows with a model: plans what is read once, forms batches, stores what is finished."""

@@ -1,7 +1,7 @@
-"""Divides windows into batches of about one length, the longest first.
+"""Divides windows into batches of similar length, the longest first.
 
-A causal model computes the same states for the same tokens, so what choices of one token have before it is read once in
-a batch.
+A causal model computes the same states for the same tokens, so a context that several choices share is read once in a
+batch.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from rbpx.data.windows import Window
 
-_MOST_PADDING = 0.05  # share of padding in a batch at most, because computation on it is wasted
-# Tokens whose reading takes as long as what a pass costs beside them: measured with small models on a CPU; on a GPU
-# reckoned from some 150 launches of 10 microseconds and a million tokens a second.
+_MOST_PADDING = 0.05  # largest share of padding in a batch
+# Overhead of a pass in tokens: measured with small models on a CPU; on a GPU estimated
+# from some 150 launches of 10 microseconds and a million tokens/s.
 PASS = {"cpu": 128, "cuda": 2048}
-PAST = 8  # tokens of a beginning that take the memory of one that is read: keys and values of one layer at a time
+PAST = 8  # cached tokens with the memory of one that is read: keys and values of one layer at a time
 
 
 def batch_windows(
@@ -28,16 +28,15 @@ def batch_windows(
     """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
 
     The longest come first, so that a batch that does not fit into memory fails at once. At most `_MOST_PADDING` of a
-    batch is padding, so lengths differ by about a tenth within one; texts of 8 to 512 tokens need some 40 more batches.
-    What follows a beginning is often a few tokens, and then as much padding as a pass costs is allowed.
+    batch is padding, so lengths within it differ by about a tenth; texts of 8 to 512 tokens need some 40 more batches.
+    Continuations of a shared beginning are often short, so padding up to the overhead of a pass is allowed too.
 
     Args:
         windows: in any order.
-        tokens_per_batch: padded tokens, each of what several windows read alike once; `PAST` times as many with their
-            beginnings.
+        tokens_per_batch: padded tokens, shared ones counted once; `PAST` times as many including cached beginnings.
         begun: tokens of each window that were read before.
-        kind: of the numbers of tokens that are read; a batch has windows of one kind.
-        device: cpu or cuda, for what a pass costs there.
+        kind: maps a number of tokens to a class; the windows of a batch have one class.
+        device: cpu or cuda, for the overhead of a pass.
     """
     batch: list[Window] = []
     last, n_reads, n_tokens = b"", 0, 0
@@ -63,17 +62,17 @@ def batch_windows(
 
 
 def longest_first(window: Window) -> tuple[int, bytes, int, int]:
-    """The longest first; choices of one token stand beside the others that read the same context."""
+    """Sort key: longest first, choices of one token next to others with the same context."""
     return -len(window.ids), read_of(window) or b"", window.doc_id, window.start
 
 
 def read_of(window: Window) -> bytes | None:
-    """What a window reads, where others may read the same; None where it reads all of its tokens."""
+    """The tokens of a window's shared read; None where it reads all of its tokens by itself."""
     return window.ids[: window.n_read].tobytes() if window.ends_in_label else None
 
 
 def distinct_reads(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The first window of each sequence of tokens to be read, and which of these each window reads."""
+    """The first window of each distinct token sequence to be read, and the index of the sequence of each window."""
     if not any(window.ends_in_label for window in batch):
         return list(range(len(batch))), np.arange(len(batch))
     return distinct(window.ids[: window.n_read].tobytes() for window in batch)

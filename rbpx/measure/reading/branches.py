@@ -1,9 +1,9 @@
-"""Finds the beginnings that windows share, a trie over what is read, and which of them are worth reading once.
+"""Finds the shared beginnings of windows (a trie of their tokens) that are worth reading once.
 
-A beginning ends before the state that predicts the first scored token of any of its windows, so that all states that
-are ranked are computed after it. Windows that are scored from their second token on, as ordinary texts are, share none.
+A beginning ends before the state that predicts the first scored token of any of its windows, so every ranked state is
+computed after it. Windows scored from their second token on, such as ordinary texts, share none.
 
-Symbols: n windows in the order of the tokens that they read.
+Symbols: n windows in the order of their tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ import numpy.typing as npt
 from rbpx.data.windows import Window
 from rbpx.measure.reading.batches import PASS, PAST, distinct_reads
 
-_LEAST_SAVED = 0.2  # of the tokens that windows would read without a shared beginning, so that reading it once pays
-_MOST_READ_AGAIN = 0.1  # of the tokens of a batch, beside what a pass costs, so that beginnings have one length
+_LEAST_SAVED = 0.2  # share of tokens that a shared beginning must save
+_MOST_READ_AGAIN = 0.1  # share of a batch's tokens, plus a pass's overhead
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ class Stem:
     Attributes:
         windows: all of them.
         depth: tokens of the beginning.
-        n_reads: how many different sequences of tokens they read.
+        n_reads: number of distinct token sequences that they read.
         n_tokens: of these together.
     """
 
@@ -63,7 +63,7 @@ def branches(windows: Sequence[Window], begun: int = 0) -> tuple[list[Stem], lis
             alone.append(ordered[low])
             continue
         depth = int(within.min())
-        # The first of an interval counts as new, also where it was cut off from an equal one.
+        # The first of an interval counts as new, even if it equals the one before.
         reads = int(n_reads[high] - n_reads[low + 1]) + 1
         tokens = int(n_tokens[high] - n_tokens[low + 1] + length_n[low])
         saved = (reads - 1) * (depth - begun)
@@ -79,12 +79,12 @@ def branches(windows: Sequence[Window], begun: int = 0) -> tuple[list[Stem], lis
 
 
 def _free(window: Window) -> int:
-    """Tokens before the state that predicts its first scored token."""
+    """Tokens before the state that predicts the first scored token."""
     return max(0, int(window.scored.argmax()) - 1)
 
 
 def _shared(ordered: Sequence[Window]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Tokens that each window shares with the one before it and that nothing scored needs; whether it reads others."""
+    """Unscored tokens that each window shares with the window before it; whether it reads other tokens."""
     shared_n, is_new_n = np.zeros(len(ordered), np.int64), np.ones(len(ordered), bool)
     free_n = [_free(window) for window in ordered]
     for at in range(1, len(ordered)):
@@ -100,16 +100,16 @@ def _shared(ordered: Sequence[Window]) -> tuple[Ints, npt.NDArray[np.bool_]]:
 def stem_batches(
     stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0, device: str = "cpu"
 ) -> Iterator[tuple[list[Stem], int]]:
-    """Batches of stems, the deepest first, and up to which token each is read.
+    """Batches of stems, the deepest first, with the depth to which each batch is read.
 
-    All beginnings of a batch are read to the depth of the shallowest, so that they have one length; what is left of the
-    others is read with each of their windows.
+    All beginnings of a batch are read to the depth of the shallowest, so that they have one length; the remainder of
+    the others is read with each of their windows.
 
     Args:
         stems: in any order.
         tokens_per_batch: tokens of the beginnings, or of one.
         begun: tokens of each window that were read before.
-        device: cpu or cuda, for what a pass costs there.
+        device: cpu or cuda, for the overhead of a pass.
     """
     batch: list[Stem] = []
     for stem in sorted(stems, key=lambda stem: -stem.depth):
@@ -128,7 +128,7 @@ def stem_batches(
 
 
 def read_once(windows: Sequence[Window], begun: int = 0) -> tuple[int, int]:
-    """Tokens and (token, context) pairs that a model reads of windows where each beginning is read once.
+    """Tokens and (token, context) pairs that a model reads where each beginning is read once.
 
     Batches read somewhat more: beginnings of one length, and padding.
     """
@@ -141,5 +141,5 @@ def read_once(windows: Sequence[Window], begun: int = 0) -> tuple[int, int]:
 
 
 def n_saved(windows: Sequence[Window]) -> int:
-    """Tokens that reading the beginnings of windows once saves at the least, those of the first level."""
+    """Lower bound on the tokens saved by reading beginnings once: those of the first level."""
     return sum((stem.n_reads - 1) * stem.depth for stem in branches(windows)[0])

@@ -1,11 +1,11 @@
-"""Keeps what is measured of a cell before all of it is, in parts, from which it goes on after it was stopped.
+"""Stores the measured rows of an unfinished cell in parts, so that an interrupted cell resumes from them.
 
 running/.parts.<key>.<number>.tmp   a checksum of the key and of what follows: seconds, and rows of scored tokens
 
-The key is a hash of what the rows are: of the run (model, tokenizer, text, protocol) and of what decides its batches
-(tokens a batch, number of processes, versions, devices). A part holds the rows of whole batches, so those that are left
-are of the same shapes as in a run without interruption, and its bytes are the same. A part that is truncated or changed
-is measured again. A store lists parts as unfinished files, and removes them a month after they were written.
+The key is a hash of the run (model, tokenizer, text, protocol) and of what decides its batches (tokens per batch,
+number of processes, versions, devices). A part holds the rows of whole batches, so the remaining batches have the
+shapes of an uninterrupted run, and the bytes of the run are the same. A truncated or changed part is measured again. A
+store lists parts as unfinished files and removes them a month after they were written.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from rbpx.files.entries import atomic_write
 from rbpx.store.store import RUNNING, Store
 
 Rows = npt.NDArray[Any]
-SECONDS: Final = "RBPX_PART_S"  # the environment's: seconds from one part to the next
+SECONDS: Final = "RBPX_PART_S"  # environment variable: seconds between parts
 _SECONDS: Final = 30.0
 _CHECKSUM_BYTES: Final = 32
 
@@ -31,19 +31,19 @@ _CHECKSUM_BYTES: Final = 32
 class Parts:
     """The parts of one cell that one process measures.
 
-    A cell that takes less than the time of a part writes none. What cannot be written is not kept, and is no error.
+    A cell that takes less than the interval writes none. A failed write is no error; the part is lost.
 
     Attributes:
-        wall_s: how long measuring what is known took, seconds.
+        wall_s: seconds that the stored rows took to measure.
     """
 
     def __init__(self, store: Store, key: str, kind: np.dtype[Any]) -> None:
-        """Read the parts that an earlier process has left.
+        """Read the parts that an earlier process left.
 
         Args:
             store: that the run will be written to.
             key: 16 hexadecimal digits.
-            kind: of a row, a structure with doc_id, position and token_id.
+            kind: dtype of a row, a structure with doc_id, position and token_id.
         """
         self._store, self._key, self._kind = store, key, kind
         self._every_s = float(os.environ.get(SECONDS, _SECONDS))
@@ -62,7 +62,7 @@ class Parts:
         return len(self._rows)
 
     def rows(self, window: Window) -> Rows | None:
-        """The rows of a window that was measured before; None where it was not, or where they are of other tokens."""
+        """The stored rows of a window; None where there are none, or where their tokens differ."""
         first = int(window.scored.argmax())
         at = self._at.get((window.doc_id, window.start + first))
         if at is None:
@@ -73,7 +73,7 @@ class Parts:
         return rows if own and np.array_equal(rows["token_id"], window.ids[window.scored]) else None
 
     def add(self, rows: Rows) -> None:
-        """Take the rows of a batch, and seal a part if it is time."""
+        """Add the rows of a batch, and write a part if it is time."""
         self._open.append(rows)
         if time.monotonic() - self._sealed_at >= self._every_s:
             self.seal()
@@ -83,7 +83,7 @@ class Parts:
         number = 1 + max((int(path.name.split(".")[-2], 16) for path in self._files), default=-1)
         wall_s = np.float64(time.monotonic() - self._sealed_at)
         content = wall_s.tobytes() + np.concatenate(self._open).tobytes()
-        with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
+        with suppress(OSError):  # writing the run reports a full disk or missing store
             path = self._store.root / RUNNING / f".parts.{self._key}.{number:08x}.tmp"
             with atomic_write(path, durable=False) as temporary:
                 temporary.write_bytes(self._checksum(content) + content)
@@ -98,7 +98,7 @@ class Parts:
         self._files = []
 
     def _read(self, path: Path) -> Rows:
-        """The rows of a part; none where it is not what was written under this key."""
+        """The rows of a part; none where its checksum does not match this key."""
         with suppress(OSError):
             whole = path.read_bytes()
             content = whole[_CHECKSUM_BYTES:]

@@ -1,7 +1,7 @@
-"""Reads windows with a model and measures their scored tokens, in batches that are divided among processes.
+"""Reads windows with a model and measures their scored tokens, in batches divided among processes.
 
-What windows begin with alike is read once (`branches`), then what follows in each; a text that shares nothing is read
-from its first token on. So a batch is windows, and the rows of a past that they continue.
+Shared beginnings of windows are read once (`branches`), then each continuation; a text that shares nothing is read from
+its first token on. A batch is thus windows, and the rows of the past (key-value cache) that they continue.
 
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """
@@ -34,8 +34,8 @@ Advance = Callable[[int], None]
 Measure = Callable[[torch.Tensor, torch.Tensor], Callable[[], T]]
 """States and targets of a batch to a function that waits for the device and gives what is measured of them."""
 
-_BRANCH = 8  # tokens that are read in several rows, twice at the end of the trial
-_TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
+_BRANCH = 8  # tokens read in several rows, twice at the end of the trial
+_TRIAL = 4  # shared beginnings must save so many times the longest window
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Batch:
     Attributes:
         windows: the longest first.
         past: what was read before.
-        rows: the row of the past that each window continues; None where nothing was read before.
+        rows: the row of the past that each window continues; None without a past.
     """
 
     windows: list[Window]
@@ -70,11 +70,11 @@ class Reading:
         loaded: the model.
         windows: each token is scored in at most one; windows without a scored position are skipped.
         processes: the process group.
-        tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out. 1 reads each
+        tokens_per_batch: padded tokens per batch; halved for the rest of the cell when memory runs out. 1 reads each
             window alone, and all of it.
         advance: called with the number of tokens that this process has just scored.
-        is_known: whether the values of a window are known, so that nothing need be read before it.
-        shares: called if what windows begin with alike is read once.
+        is_known: whether the values of a window are known, so that its beginning need not be read.
+        shares: called if shared beginnings are read once.
     """
 
     loaded: LoadedModel
@@ -91,7 +91,7 @@ class Reading:
         return sum(window.n_scored for window in self.windows)
 
     def with_tiles_from(self, n_logits: int) -> "Reading":
-        """The same without the tile kernel if fewer logits than this are to be computed."""
+        """A copy without the tile kernel if fewer logits than this are to be computed."""
         if self.n_tokens * self.loaded.head.vocab_size >= n_logits:
             return self
         return replace(self, loaded=replace(self.loaded, head=without_tiles(self.loaded.head)))
@@ -99,7 +99,7 @@ class Reading:
     def measure(self, of_batch: OfBatch[T]) -> list[T]:
         """The value of `of_batch` for each batch; every process returns the values of all.
 
-        On a GPU the next batch is prepared and launched before the value of a batch is waited for.
+        On a GPU the next batch is prepared and launched before the value of a batch is awaited.
 
         Raises:
             MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails;
@@ -111,7 +111,7 @@ class Reading:
 
 
 def _bundles(windows: Iterable[Window]) -> list[list[Window]]:
-    """Windows with a scored position, those of one context together, the longest first.
+    """Windows with a scored position, grouped by context, the longest first.
 
     Dealt in this order, the processes finish together.
     """
@@ -129,7 +129,7 @@ class _Share(Generic[T]):
     def __init__(self, reading: Reading, of_batch: OfBatch[T]) -> None:
         self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
         self._of_batch, self._is_known, self._shares = of_batch, reading.is_known, reading.shares
-        # A model without a product gives whole logits, so it reads one window at a time.
+        # A model without a head product returns all logits, so it reads one window at a time.
         self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
         self._parts: list[T] = []
         self._device = "cuda" if input_device(self._loaded.model).type == "cuda" else "cpu"
@@ -145,11 +145,11 @@ class _Share(Generic[T]):
         return self._parts
 
     def _past_for(self, windows: list[Window]) -> Past | None:
-        """The empty past of a model that reads shared beginnings once; None where that saves nothing, or it cannot.
+        """An empty past for a model that reads shared beginnings once; None where that saves nothing or does not work.
 
-        It is tried on the longest of its own windows, because some limits of caches show in long texts alone.
+        Tried on the longest window of this share, because some cache limits show in long texts only.
         """
-        # Processes that hold a model together would have to agree on what each of them sees in the trial.
+        # Processes that share a model would have to agree on the trial's outcome.
         if self._tokens_per_batch == 1 or self._processes.tensor is not None or not windows:
             return None
         stems, _ = branches(windows)
@@ -165,7 +165,7 @@ class _Share(Generic[T]):
         return past if fits else None
 
     def _read(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
-        """Read windows on from a past; `rows` gives by the id of each window the row that it continues."""
+        """Read windows on from a past; `rows` maps the id of each window to the row that it continues."""
         begun = 0 if past is None else past.n_tokens
         stems, alone = ([], windows) if past is None else branches(windows, begun)
         queue = list(stem_batches(stems, self._tokens_per_batch, begun, self._device))
@@ -180,7 +180,7 @@ class _Share(Generic[T]):
                 self._tokens_per_batch = max(1, len(batch) * (depth - begun) // 2)
                 left = [*batch, *chain.from_iterable(stems for stems, _ in queue)]
                 queue = list(stem_batches(left, self._tokens_per_batch, begun, self._device))
-            else:  # not even one beginning has room beside the model, so its windows are read without
+            else:  # no memory for one beginning: read its windows whole
                 alone = alone + batch[0].windows
         self._leaves(alone, past, rows)
 
@@ -200,7 +200,7 @@ class _Share(Generic[T]):
         return self._unless_full(read, _name(firsts[0]))[0]
 
     def _leaves(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
-        """Measure what windows have after what was read before."""
+        """Measure the rest of each window after its past."""
         begun = 0 if past is None else past.n_tokens
         kind = self._loaded.lengths.kind
         queue = list(batch_windows(windows, self._tokens_per_batch, begun, kind, self._device))
@@ -233,7 +233,7 @@ class _Share(Generic[T]):
         self._advance(sum(window.n_scored for window in batch))
 
     def _unless_full(self, work: Callable[[], U], longest: str) -> tuple[U | None, str]:
-        """What the model gives; or None and why, if memory runs out where this process has the model to itself."""
+        """What `work` returns; None and the reason, if memory runs out and no other process shares the model."""
         try:
             return work(), ""
         except RbpxError:
@@ -268,24 +268,24 @@ class Places:
 def read_batch(
     loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_whole: Measure[T]
 ) -> Callable[[], tuple[Places, T]]:
-    """Run a model over a batch, and measure its scored tokens; what is returned waits for the device.
+    """Run a model over a batch and launch the measurement of its scored tokens; the returned function awaits it.
 
-    Nothing before waits for it: all that the device needs to know of a batch is copied there at once.
+    Nothing before it synchronises with the device: the indices of a batch are copied there at once.
 
     Args:
         loaded: the model.
-        batch: windows, and what was read of them before.
+        batch: windows, and their past.
         measure: called with the states [N, D] that predict the scored tokens, and these tokens [N].
-        measure_whole: called with logits [N, V] in place of states, for a model that changes them after its head in a
-            way that is not known.
+        measure_whole: called with logits [N, V] in place of states, for a model whose change of the logits after the
+            head is unknown.
 
     Raises:
-        MeasureError: logits are not finite, or the files of the weights were written to; raised here or by what is
-            returned.
+        MeasureError: logits are not finite, or the weight files were written to; raised here or by the returned
+            function.
     """
     windows, begun = batch.windows, batch.begun
     longest = len(windows[0].ids) - begun
-    ids_BT = np.zeros((len(windows), longest), np.int64)  # padded on the right, which a causal model does not attend to
+    ids_BT = np.zeros((len(windows), longest), np.int64)  # right padding, which a causal model ignores
     scored_BT = np.zeros((len(windows), longest), bool)
     for row, window in enumerate(windows):
         n_own = len(window.ids) - begun
