@@ -55,7 +55,7 @@ class PairedGroup(TrainingGroup):
 
     @property
     def doubts(self) -> tuple[Status, ...]:
-        """The warning mixed_checkpoints where some runs are checkpoints of one training; their errors are correlated."""
+        """The warning mixed_checkpoints where some runs are checkpoints of one training, with correlated errors."""
         return (Status.mixed_checkpoints,) if self.n_mid else ()
 
     @property
