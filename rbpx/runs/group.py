@@ -324,7 +324,7 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
 
 
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:
-    """The title of each group, or other names, with the text drawn and the tie rule where they tell equal ones apart."""
+    """The title of each group, or other names, with the text drawn and the tie rule where these tell groups apart."""
     texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
     return _told_apart(
         names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups]

@@ -1,4 +1,4 @@
-"""What an import would bring: a row for each family, text and quantity."""
+"""Previews an import: a row for each family, text and quantity."""
 
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ _RANGES: Final = {"S": "non_embedding_params", "D": "training_tokens", "C": "tra
 
 
 def n_different(table: pa.Table, *names: str) -> int:
-    """How many combinations of values some columns have."""
+    """The number of distinct combinations of values of some columns."""
     return len(np.unique(codes(table, names)))
 
 
