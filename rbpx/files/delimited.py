@@ -23,12 +23,9 @@ _Rows = Iterator[tuple[int, dict[str, str]]]  # line number and cells of each ro
 
 
 def read_delimited(text: str, path: Path, usual: str) -> tuple[Sequence[str], _Rows]:
-    """The columns and rows of a table; a line sep= names the separator, else the heading decides it.
+    """The columns and rows of a table.
 
-    Args:
-        text: of the file.
-        path: the file.
-        usual: the separator where the heading has one column.
+    A line sep= names the separator, else the heading decides it; `usual` separates a heading of one column.
 
     Raises:
         RbpxError: two separators fit equally well, or the heading is among the comments before it.

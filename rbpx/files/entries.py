@@ -30,11 +30,9 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     write then fails.
 
     After a crash of the machine the content is complete, old or new, and after a normal return it is the new: the bytes
-    are
-    on disk before the rename, and the folder's entry after it (where the platform can synchronise folders). With
+    are on disk before the rename, and the folder's entry after it (where the platform can synchronise folders). With
     `durable=False` nothing is synchronised, and such a crash (not one of the process) may leave an empty or partial
-    file
-    under the final name; use it for what can be made again and is recognised as corrupt when it is read.
+    file under the final name; use it for what can be made again and is recognised as corrupt when it is read.
 
     A killed process leaves the temporary file or folder, which `Store.leftovers` lists.
 

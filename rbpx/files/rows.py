@@ -237,11 +237,7 @@ def _opened(
 
 
 def _decoded(content: bytes, path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark.
-
-    Raises:
-        RbpxError: it is in neither.
-    """
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark."""
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
         text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
@@ -290,7 +286,6 @@ def _checked(value: Any, where: str) -> dict[str, Any]:
 
 
 def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of a Parquet file."""
     file = pq.ParquetFile(pa.BufferReader(content))
     about = file.metadata
     n_bytes = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
@@ -300,11 +295,7 @@ def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str
 
 
 def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of an Excel sheet; its first row with a cell is the heading.
-
-    Raises:
-        RbpxError: openpyxl is not installed, the sheet is ambiguous, or a formula has no result.
-    """
+    """The columns and rows of an Excel sheet; its first row with a cell is the heading."""
     try:
         from openpyxl import load_workbook
     except ImportError:

@@ -83,8 +83,7 @@ def neighbours_p(value_N: Floats) -> float:
     """One-sided p-value of neighbours as alike as these, if the order were random.
 
     The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which does not depend
-    on
-    the distribution of the values: near 2 by chance, small where neighbours are alike. The p-value uses its normal
+    on the distribution of the values: near 2 by chance, small where neighbours are alike. The p-value uses its normal
     approximation.
 
     Args:

@@ -82,7 +82,6 @@ def fit_all(
 
 
 def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bool) -> Law:
-    """One law, judged."""
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
@@ -290,8 +289,7 @@ def stands(law: Law) -> bool:
     """Whether a law holds: its trend is significant, also in the replicates, and no warning concerns its form.
 
     0 < RBP_k < 1 at every size and in nearly all replicates, the interval of alpha lies above 0, and there is no
-    warning
-    of curvature, reversal, a failed backtest or an undetermined alpha (`rbpx.laws.prediction.verdict`).
+    warning of curvature, reversal, a failed backtest or an undetermined alpha (`rbpx.laws.prediction.verdict`).
     """
     fit = law.fit
     falls = fit.alpha.lo is not None and fit.alpha.lo > 0

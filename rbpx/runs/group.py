@@ -99,8 +99,7 @@ class Run:
         """The same model with another definition of S.
 
         By active parameters, unused experts do not count. With embeddings, S are all parameters, which must be known,
-        and the
-        used ones grow by as many.
+        and the used ones grow by as many.
         """
         if by is SizeBy.active:
             S, idle = self.used_params, self.non_embedding_params - self.used_params

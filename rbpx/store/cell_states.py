@@ -194,8 +194,7 @@ def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     """The state of each cell of a grid.
 
     A cell is found by its key. Without its text on this machine it has no key; the newest cell with the same names,
-    model,
-    protocol, dtype, sample size and seed is used instead.
+    model, protocol, dtype, sample size and seed is used instead.
     """
     heartbeats = read_heartbeats(store)
     unnamed = any(cell.text_hash is None for cell in cells)  # otherwise only the records of the cells are read

@@ -64,7 +64,6 @@ def _export_all(store: Store, output: str, limits: SqlLimits) -> None:
 
 
 def _kind(output: str | None, suffix: str | None) -> str:
-    """The file format: by the output's name, else `suffix`, else CSV."""
     if output is None:
         return suffix or ".csv"
     own = Path(output).suffix.lower()

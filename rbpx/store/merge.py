@@ -83,11 +83,6 @@ class Merged:
 def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
     """Copy what another store has and this one lacks; a repeated merge copies nothing, a stopped one resumes.
 
-    Args:
-        store: the target.
-        other: the source, which is not changed.
-        advance: called after each run.
-
     Raises:
         RbpxError: a run of the other store has a newer format than this version reads.
         MeasureError: the store cannot be written.

@@ -78,10 +78,7 @@ def _sql_files() -> tuple[Path, ...]:
 def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool = True) -> None:
     """Make the relations of a store in a connection; logs each run, record and file that cannot be read.
 
-    Args:
-        connection: in memory.
-        store: the store.
-        with_fits: whether to include `fits`, `rank_fits` and `failures`, which only users' queries read.
+    Only users' queries read `fits`, `rank_fits` and `failures` (`with_fits`).
 
     Raises:
         RbpxError: a run has a newer format than this version reads.
@@ -258,7 +255,6 @@ def _type(column: pa.Field) -> str | list[str]:
 
 
 def _pattern(path: str) -> str:
-    """A glob that matches this path alone."""
     return re.sub(r"[*?\[{]", r"[\g<0>]", path)
 
 

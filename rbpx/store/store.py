@@ -348,8 +348,7 @@ class Store:
         """Write one record of a kind; a record of the same name is replaced.
 
         Where the store is read-only or the disk is full, a record computed from runs is only logged as not kept: the
-        same
-        question computes it again.
+        same question computes it again.
 
         Raises:
             MeasureError: the disk fails, or is full and the record is not computed.

@@ -80,12 +80,7 @@ class Verified:
 
 
 def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
-    """Read every byte of a store and check it against manifests, names and counts.
-
-    Args:
-        store: the store.
-        advance: called with the number of bytes read.
-    """
+    """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
     faults: list[Fault] = []
     run_ids, sound, n_bytes, n_tokens = store.run_ids(), set[str](), 0, 0
     for run_id in run_ids:

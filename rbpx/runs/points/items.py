@@ -115,13 +115,7 @@ _ASKED: Final = ("dataset", "limit", "seed")
 
 
 def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id: str) -> dict[int, Document]:
-    """The documents that a run read, by doc_id, from their source; empty where its text has changed.
-
-    Args:
-        connection: to the store.
-        store: its name.
-        run_id: of a run on items.
-    """
+    """The documents that a run read, by doc_id, from their source; empty where its text has changed."""
     (row,) = ask(connection, "run_request", run_id=run_id).to_pylist()
     config = json.loads(row["config"]) if isinstance(row["config"], str) else row["config"]
     values = {name: config.get(name) for name in _ASKED}
@@ -144,10 +138,8 @@ def item_views(
     """Records of some items of a task.
 
     Each has `item`, its number in the sample; `context` and `target`, None where their source is gone; and `readings`,
-    for
-    each model its `size`, whether it `is_right` (by log-likelihood among choices, or greedily), the `probability` of
-    the
-    right choice or the target, and its `ranks`.
+    for each model its `size`, whether it `is_right` (by log-likelihood among choices, or greedily), the `probability`
+    of the right choice or the target, and its `ranks`.
 
     Args:
         runs: of the models, on one text.
@@ -169,12 +161,7 @@ def item_views(
 
 
 def telling_items(answers: Sequence[Answers], most: int) -> list[int]:
-    """The `most` items with the largest gains and losses of the largest model over the smallest, in nats; half of each.
-
-    Args:
-        answers: of models, to the same items.
-        most: how many.
-    """
+    """The `most` items that the largest model gains and loses most over the smallest, in nats; half of each."""
     if not answers:
         return []
     gains_I = answers[0].nats_I - answers[-1].nats_I

@@ -49,8 +49,7 @@ class Evidence:
 
     Attributes:
         measured: rbp (shares), cross_entropy (nats) and, on request, the terms of the error-entropy decomposition
-            (nats,
-            they add up to cross_entropy) and the curves derived from the rank model (nats, NaN without one).
+            (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN without one).
         replicates: the same for each replicate; NaN for a replicate without a token.
         paper: lognormal fitted to the ranks from 2 up, as published; None where not requested.
         full: the same family fitted to all ranks.

@@ -104,8 +104,7 @@ def select_along(
     """Select the groups of a request along its axis that have enough points for a law.
 
     A group has one run for each size, revision and number of tokens, alike in source, text, protocol, dtype and
-    variant.
-    Runs with the same weights are one point.
+    variant. Runs with the same weights are one point.
 
     Args:
         connection: to the store.
@@ -141,7 +140,6 @@ def select_along(
 
 
 def _decaying(runs: Sequence[Run]) -> str:
-    """The number of runs in the middle of a decay."""
     n = sum(run.place is SchedulePhase.middle for members in in_groups(runs, shared) for run in placed(members))
     return f", {n} of them in the middle of a decay of their rate, no points of a law" if n else ""
 
@@ -154,8 +152,7 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
     """Split the runs of one size by training where each training deserves its own law.
 
     Final models with different tokens are points of one law, whatever their names. A training gets its own law if it
-    has
-    enough points for one, or if two trainings have the same number of tokens.
+    has enough points for one, or if two trainings have the same number of tokens.
     """
     whole = _group(runs, request)
     named = {run.model for run in runs if run.source != MEASURED}
@@ -169,7 +166,6 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
 
 
 def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
-    """The group of runs in order of the axis, without duplicates."""
     on_axis = [replace(run, axis=request.along) for run in placed(runs)]
     group = group_of(on_axis, lambda run: run.x, request, 1 if request.checkpoints is Checkpoints.last else None)
     if group is None:

@@ -33,9 +33,6 @@ def points_of(runs: Sequence[Run]) -> Points:
     """The checkpoints for one law: ends of decays, or those at a constant rate where ends are few.
 
     The two kinds never mix. Checkpoints of unknown schedule go with either.
-
-    Args:
-        runs: of one group, with their places.
     """
     ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is SchedulePhase.end}
     n_constant = sum(run.place is SchedulePhase.constant for run in runs)
@@ -58,12 +55,7 @@ _LEFT_OUT: Final = {
 
 
 def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int]) -> list[str]:
-    """Notes on how many points are ends of decays and at a constant rate, and how many checkpoints were left out.
-
-    Args:
-        runs: the points.
-        n_left_out: as of `points_of`.
-    """
+    """Notes on how many points are ends of decays and at a constant rate, and how many checkpoints were left out."""
     counts = {
         place: sum(run.place is place for run in runs) for place in (SchedulePhase.end, SchedulePhase.constant, None)
     }
@@ -77,12 +69,9 @@ def placed(runs: Sequence[Run]) -> list[Run]:
 
     With known rates, `constant` is the highest rate where it is held for a tenth of the training, and `end` the last
     checkpoint before the rate rises again, or of the training, once the rate is at most half of the highest. Without
-    them
-    the name of the schedule decides: `constant` for a constant schedule, `end` for the last checkpoint of another one.
-    A
-    known length of the schedule, in tokens, decides what is an end. A schedule named constant has no end; one with
-    another
-    name (except wsd) is nowhere constant, and a rate that never changes then says nothing.
+    them the name of the schedule decides: `constant` for a constant schedule, `end` for the last checkpoint of another
+    one. A known length of the schedule, in tokens, decides what is an end. A schedule named constant has no end; one
+    with another name (except wsd) is nowhere constant, and a rate that never changes then says nothing.
 
     Args:
         runs: of one group; checkpoints of one training are ordered by tokens and steps.

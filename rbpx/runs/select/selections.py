@@ -75,12 +75,8 @@ def whole_trainings(
 ) -> Sequence[Group]:
     """All trainings of a family.
 
-    Args:
-        connection: to the store.
-        request: the selection.
-        cells: of a grid.
-        raw: whether raw checkpoints are preferred to finished models.
-        needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied.
+    With `raw`, raw checkpoints are preferred to finished models; with `needs_tokens`, trainings with unknown tokens are
+    left out and `last=` is applied.
 
     Raises:
         RbpxError: the request is about another axis than S or about last checkpoints, or no run has known tokens.

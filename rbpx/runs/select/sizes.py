@@ -54,12 +54,7 @@ def training_of(run: Run) -> tuple[Any, ...]:
 
 
 def last_of_each(runs: Sequence[Run], n_last: int = 1) -> list[Run]:
-    """The last `n_last` checkpoints of each training, in order.
-
-    Args:
-        runs: alike in source, family, text, protocol, dtype and variant.
-        n_last: how many.
-    """
+    """The last `n_last` checkpoints of each training, in order."""
     kept = {id(run) for members in grouped(in_order(runs), training_of).values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]
 
@@ -133,11 +128,7 @@ def select(
 ) -> list[Group]:
     """Select the groups of a request: the cells of a grid, or every matching run of the store.
 
-    Args:
-        connection: to the store.
-        request: the selection.
-        cell_keys: of a grid; None for all runs that match the request.
-        needs_law: whether groups are left out in which models of one size differ in training tokens.
+    With `needs_law`, groups are left out in which models of one size differ in training tokens.
 
     Raises:
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
@@ -257,11 +248,7 @@ def _revisions(model: ModelConfig) -> list[str] | None:
 def _narrowed(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    """The measured and imported runs that match the filters.
-
-    Raises:
-        RbpxError: several runs match, and none has the requested quantisation.
-    """
+    """The measured and imported runs that match the filters."""
     sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
     if quantise is not None:
@@ -370,10 +357,6 @@ def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
     """Drop groups with too few sizes for a law where the same family has enough at another revision.
 
     Only the number of the dropped groups is reported.
-
-    Args:
-        groups: of a request, each of one revision.
-        least: minimum number of sizes.
     """
 
     def place(group: Group) -> tuple[str, ...]:

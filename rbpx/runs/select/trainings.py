@@ -67,8 +67,8 @@ class TrainingGroup(Group):
         """Number of points before the last of their training, without ends of decays.
 
         It is 0 where all points are at a constant rate, since a constant rate is what raises the loss above that of a
-        finished
-        run. A single point may be finished whatever its schedule is called, so every training must have several.
+        finished run. A single point may be finished whatever its schedule is called, so every training must have
+        several.
         """
         if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
             return 0

@@ -23,8 +23,7 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
     """The rows of a table for which a condition is true.
 
     A column whose cells are all numbers, or all true or false, has that type; any other is text. A cell that is empty
-    or
-    NaN is NULL.
+    or NaN is NULL.
 
     Raises:
         RbpxError: the condition is not valid SQL, names a missing column, takes too long, or no row meets it.

@@ -219,11 +219,7 @@ def match_columns(
 
 
 def _of_run(by_name: Mapping[str, str], column: str) -> str:
-    """The column of a run: of that name, or the only one named `NAME - val/loss` or the like.
-
-    Raises:
-        RbpxError: several quantities of the run were logged.
-    """
+    """The column of a run: of that name, or the only one named `NAME - val/loss` or the like."""
     if _plain(column) in by_name:
         return column
     logged = [each for name, each in by_name.items() if name.startswith(f"{_plain(column)} - ")]
@@ -285,7 +281,6 @@ def _units(column: str) -> str:
 def _problem(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> str | None:
-    """The first fault in the quantities of a file."""
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         if _plain(named.get(quantity, "")) in _PERPLEXITIES:

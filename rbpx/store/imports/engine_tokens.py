@@ -123,12 +123,6 @@ def _tokens(
 def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_size: int) -> Iterator[EngineToken]:
     """The tokens of one prompt in an answer of vLLM; the first has no logprob, since nothing precedes it.
 
-    Args:
-        answer: `prompt_logprobs`, and `prompt_token_ids` if requested.
-        doc_id: of its document.
-        place: its location, for errors.
-        vocab_size: V.
-
     Raises:
         RbpxError: a token is invalid, or it is unknown which of several is the prompt's.
     """
@@ -150,11 +144,7 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_s
 
 
 def _token(told: Mapping[str, Any], place: str, rule: Ties | None, vocab_size: int) -> EngineToken:
-    """Check a token and convert it.
-
-    Raises:
-        RbpxError: a value is missing or impossible, or its rank and its probability exclude each other.
-    """
+    """Check a token and convert it."""
     missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if name not in told), None)
     if missing is not None:
         raise RbpxError(
@@ -198,10 +188,8 @@ def exclusion(token: EngineToken, vocab_size: int) -> str | None:
 
     If r tokens, itself included, are at least as probable as a token of probability p, then r p <= 1; the best of V has
     p >= 1/V; r tokens that tie reach 1/r. As engines round, two log-probabilities that count as equal may differ: with
-    the
-    relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8, the coarsest in
-    use,
-    and 2^-14 for what float32 loses in a softmax over a vocabulary.
+    the relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8, the coarsest
+    in use, and 2^-14 for what float32 loses in a softmax over a vocabulary.
     """
     if token.greater is None and token.ties is None:
         return None
@@ -243,8 +231,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     """Check every token of a file, then write them as one run, with the record of its cell.
 
     The run_id follows from the tokens with their values, and from names, engine and version in the request. The
-    text_hash
-    is of the tokens, so that it never equals that of a text that rbpx read.
+    text_hash is of the tokens, so that it never equals that of a text that rbpx read.
 
     Raises:
         RbpxError: the request lacks a name, or the file or a token is invalid.

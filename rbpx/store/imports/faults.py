@@ -51,12 +51,7 @@ class Faults:
 
 
 def refuse(lines: Sequence[str], n: int, file: object) -> None:
-    """Refuse a file with faults.
-
-    Args:
-        lines: the first faults.
-        n: the number of faults.
-        file: its path.
+    """Refuse a file with faults: `n` of them, of which `lines` are the first.
 
     Raises:
         RbpxError: the one fault; of several their number, after each is logged in its own line.

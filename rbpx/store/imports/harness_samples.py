@@ -89,7 +89,6 @@ def read_samples(path: Path, metric: str | None = None, filter_name: str | None 
 
 
 def _of_filter(rows: Sequence[Row], asked: str | None) -> list[Row]:
-    """The answers of the requested filter, or of the only one."""
     of: dict[str, list[Row]] = {}
     for row in rows:
         of.setdefault(str(row.values.get("filter")), []).append(row)
@@ -113,7 +112,6 @@ def _check_alone(rows: Sequence[Row]) -> None:
 
 
 def _metric(row: Row, asked: str | None) -> str | None:
-    """The metric that is the accuracy."""
     metrics = row.values.get("metrics")
     logged = [str(name) for name in metrics] if isinstance(metrics, list) else []
     if asked is not None and asked not in logged:
@@ -167,7 +165,6 @@ def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and its standard error; None for a single value."""
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:

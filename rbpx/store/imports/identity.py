@@ -62,7 +62,6 @@ def run_ids(observations: pa.Table) -> pa.Array:
 
 
 def _digests(observations: pa.Table) -> npt.NDArray[np.uint64]:
-    """[R], a digest of the values of each row."""
     S = observations["non_embedding_params"].to_numpy()
     is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
     for name in _SECOND:

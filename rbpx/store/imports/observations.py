@@ -77,8 +77,6 @@ def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Re
 
 
 class _Reader:
-    """Checks the columns of a file."""
-
     def __init__(self, table: Rows, columns: Columns, config: ImportConfig) -> None:
         self.table, self.columns, self.config = table, columns, config
         self.faults = Faults()

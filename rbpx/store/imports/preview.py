@@ -21,10 +21,6 @@ def n_different(table: pa.Table, *names: str) -> int:
 def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
     """One row for each family, text and quantity.
 
-    Args:
-        read: the observations of a file.
-        new: those of them that are not in the store.
-
     Returns:
         family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),
         and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.

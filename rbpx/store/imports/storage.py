@@ -50,11 +50,7 @@ def provenance(path: Path) -> Record:
 
 
 def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record, Any]:
-    """The provenance and all observations of one file.
-
-    Raises:
-        RbpxError: it cannot be read, or was not imported by rbpx.
-    """
+    """The provenance and all observations of one file that rbpx imported."""
     try:
         origin: Record = json.loads((pq.read_schema(path).metadata or {})[_PROVENANCE])
         if not all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
@@ -73,12 +69,10 @@ def _read_own(path: Path) -> tuple[Record, pa.Table]:
 
 
 def _name(origin: Record, rows: pa.Table) -> str:
-    """The name of a file: its source, and a digest of all values of its rows."""
     return f"{origin['source']}-{digest_of_rows(rows)}"
 
 
 def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
-    """Each readable import; each of the others is logged once and skipped."""
     for path in store.import_files():
         try:
             yield _read(path)

@@ -135,7 +135,6 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
 
 
 def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: ImportConfig) -> RbpxError:
-    """The error for S, D or C of unknown unit, with what to type."""
     most = ", ".join(
         f"{shown_field(field)} is {least:,g} to {largest:,g}" for field, (_, least, largest) in few.items()
     )
@@ -151,11 +150,7 @@ def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: Import
 
 
 def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Judged:
-    """Compare a file with the store, filling in sizes that it does not name.
-
-    Raises:
-        RbpxError: it has faults, no row with a value, or contradicts the store.
-    """
+    """Compare a file with the store, filling in sizes that it does not name, and refuse faults and contradictions."""
     stored = observations_of(store, config.source)
     judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
     faults = Faults([*reading.faults.found, *judged.faults.found])
@@ -166,11 +161,7 @@ def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, confi
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
-    """The columns of quantity, value and stderr, where rows name their quantity; empty where they do not.
-
-    Raises:
-        RbpxError: one of them has a factor.
-    """
+    """The columns of quantity, value and stderr, where rows name their quantity; empty where they do not."""
     by_name = {column.strip().lower(): column for column in columns}
     chosen = {name: choice_of((config.columns or {}).get(name, name)) for name in ("quantity", "value", "stderr")}
     asked = {name: column.strip().lower() for name, (column, _) in chosen.items()}
@@ -184,11 +175,7 @@ def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
 
 
 def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
-    """The same rows with a column for each quantity, empty in the rows of the others.
-
-    Raises:
-        RbpxError: a row names no quantity, or a quantity has the name of a column.
-    """
+    """The same rows with a column for each quantity, empty in the rows of the others."""
     kept = [name for name in table.columns if name not in named.values()]
     taken, rows, names = {name.strip().lower() for name in kept}, [], dict.fromkeys(kept)
     for row in table.rows:
@@ -206,11 +193,7 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
 
 
 def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
-    """Map the columns.
-
-    Raises:
-        RbpxError: the columns have a fault, or a field that every row needs is missing.
-    """
+    """Map the columns of a file, and refuse faulty or missing ones."""
     runs = {name: run.columns for name, run in config.wide_runs().items()}
     columns, lines = match_columns(names, chosen, str(path), config.texts, runs)
     if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:

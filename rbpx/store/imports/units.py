@@ -37,12 +37,7 @@ def unit_of(heading: str) -> Unit | None:
 
 
 def headings_with_units(headings: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Field -> the headings that name it with a unit.
-
-    Args:
-        headings: of columns.
-        aliases: field -> its names, for fields that may have a unit.
-    """
+    """Field -> the headings that name it with a unit."""
     units = {heading: unit.name for heading in headings if (unit := unit_of(heading)) is not None}
     found: dict[str, list[str]] = {}
     for heading, name in units.items():
