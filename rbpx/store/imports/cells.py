@@ -1,6 +1,6 @@
-"""Reads one cell of an imported table: the name or number of a field, or `Wrong` with the fault.
+"""Reads one cell of an imported table: the name or number of a field, or `CellError` with the fault.
 
-Each distinct cell is checked once. `Wrong` has neither the location nor the column.
+Each distinct cell is checked once. `CellError` has neither the location nor the column.
 """
 
 import re
@@ -21,11 +21,11 @@ _BELOW: Final = 10**300
 _FEWEST_ROUNDED: Final = 1000  # a smaller count with decimals is one of thousands, millions or billions
 
 
-class Wrong(Exception):
+class CellError(Exception):
     """The fault of a cell: the words after the name of its column."""
 
 
-class DecimalComma(Wrong):
+class DecimalComma(CellError):
     """The cell is a number with a decimal comma."""
 
 
@@ -63,7 +63,7 @@ class Number:
         if is_empty(cell) or (self.may_be_nan and is_no_value(cell)):
             return None
         if times is not None and has_unit(cell):
-            raise Wrong(f"is {as_written(cell)}, but its column is read times {shown(times)}; write numbers alone")
+            raise CellError(f"is {as_written(cell)}, but its column is read times {shown(times)}; write numbers alone")
         exact = large_number(cell) if self.scaled else number(cell)
         if exact is not None and times is not None:
             exact *= times
@@ -76,7 +76,7 @@ class Number:
                 raise DecimalComma(f"is {as_written(cell)}; {comma}")
             below = self.below_0 if exact is not None and exact < 0 else ""
             by = "" if times is None else f" times {shown(times)}"
-            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{below}")
+            raise CellError(f"is {as_written(cell)}{by}; {self.meaning}{below}")
         return int(exact) if self.whole else float(exact)
 
 
@@ -148,14 +148,14 @@ def value_of(
         needed: whether the cell must not be empty.
 
     Raises:
-        Wrong: it is no such number or name.
+        CellError: it is no such number or name.
     """
     numbers = NUMBERS.get(field, _KNOB if field.startswith(VARY) else None)
     if numbers is None:
         return _name_of(cell, field, given, needed)
     value = numbers.of(cell, times)
     if value is None and needed:
-        raise Wrong(f"is {as_written(cell)}; {numbers.meaning}")
+        raise CellError(f"is {as_written(cell)}; {numbers.meaning}")
     return value
 
 
@@ -163,15 +163,15 @@ def _name_of(cell: Any, field: str, given: str | None, needed: bool) -> str | No
     if is_empty(cell):
         if needed and given is None:
             rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
-            raise Wrong(f"is empty; fill in the {field}, or give {field}={rule}")
+            raise CellError(f"is empty; fill in the {field}, or give {field}={rule}")
         return given
     if isinstance(cell, bool) or not isinstance(cell, str | int):
-        raise Wrong(f"is {quoted(cell)}, but a name is expected; write it as text")
+        raise CellError(f"is {quoted(cell)}, but a name is expected; write it as text")
     name = str(cell).strip()
     if field == "ties" and name not in list(Ties):
-        raise Wrong(f"is {quoted(name)}; known: {', '.join(Ties)}")
+        raise CellError(f"is {quoted(name)}; known: {', '.join(Ties)}")
     if given not in (None, name):
-        raise Wrong(f"is {quoted(name)}, but {field}={given} was given; leave one of them out")
+        raise CellError(f"is {quoted(name)}, but {field}={given} was given; leave one of them out")
     return name
 
 

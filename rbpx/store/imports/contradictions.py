@@ -35,7 +35,7 @@ _Pairs = tuple[_Integers, _Integers, Callable[[int, int], str]]  # [P] rows, [P]
 
 
 @dataclass(frozen=True)
-class Judged:
+class Comparison:
     """The observations of a file compared with those of the store.
 
     Attributes:
@@ -60,7 +60,9 @@ def fields_of(columns: pa.Schema) -> pa.Schema:
     return pa.schema([column for column in columns if column.name != "run_id"])
 
 
-def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field) -> Judged:
+def not_stored(
+    read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field
+) -> Comparison:
     """Compare the observations of a file with those of the store.
 
     Args:
@@ -100,7 +102,7 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     updated = {name: at for name, at in updated.items() if at.size}
     n_updated = len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored]))
     shown_as = tuple(shown(name, None, None) for name in updated)
-    return Judged(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
+    return Comparison(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
 
 
 def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:

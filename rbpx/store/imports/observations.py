@@ -20,7 +20,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
-from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, DecimalComma, Wrong, is_rounded, type_of, value_of
+from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, CellError, DecimalComma, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
@@ -45,7 +45,7 @@ _VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # a row needs one 
 
 
 @dataclass(frozen=True)
-class Reading:
+class ObservationFile:
     """The contents of a file of results.
 
     Attributes:
@@ -68,7 +68,7 @@ class Reading:
     steps: tuple[int, int] | None
 
 
-def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Reading:
+def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> ObservationFile:
     """The observations of a file.
 
     A value has a fault where it is missing, no number, out of range, or contradicts the request.
@@ -88,7 +88,7 @@ class _Reader:
         # runs in columns, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
-    def read(self) -> Reading:
+    def read(self) -> ObservationFile:
         columns, rows_of = self.columns, self.table.rows
         shared = self.of_all()
         parts: list[pa.Table] = []
@@ -108,7 +108,7 @@ class _Reader:
         whole = pa.concat_tables(parts)
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
-        return Reading(
+        return ObservationFile(
             observations=whole.take(order[~faulty[rows[order]]]),
             faults=self.faults.only(~empty),
             n_empty=int(empty.sum()),
@@ -203,11 +203,11 @@ class _Reader:
         """A field from its column; refused cells become null and faults."""
         given = getattr(self.config, field) if field in _GIVEN else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
-        values, wrong = [], dict[int, Wrong]()
+        values, wrong = [], dict[int, CellError]()
         for code, cell in enumerate(cells):
             try:
                 values.append(value_of(cell, field, given, needed, times))
-            except Wrong as problem:
+            except CellError as problem:
                 values.append(None)
                 wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))

@@ -13,10 +13,10 @@ from rbpx.files.rows import Row, Rows, read_table
 from rbpx.spelling import typed
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
-from rbpx.store.imports.contradictions import Judged, kept_of, not_stored, sized
+from rbpx.store.imports.contradictions import Comparison, kept_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.observations import Reading, read_observations
+from rbpx.store.imports.observations import ObservationFile, read_observations
 from rbpx.store.imports.storage import LOCK, observations_of, write
 from rbpx.store.store import Store, now
 
@@ -35,8 +35,8 @@ class Imported:
         units: column -> how its heading was read, as `S times 1e6`, for headings with a unit.
     """
 
-    reading: Reading
-    judged: Judged
+    reading: ObservationFile
+    judged: Comparison
     ignored: tuple[str, ...]
     n_not_chosen: int
     n_replaced: int
@@ -149,7 +149,7 @@ def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: Import
     )
 
 
-def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Judged:
+def _judged(reading: ObservationFile, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Comparison:
     """Compare a file with the store, filling in sizes that it does not name, and refuse faults and contradictions."""
     stored = observations_of(store, config.source)
     judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
