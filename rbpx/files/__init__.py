@@ -1,1 +1,1 @@
-"""Files: reading users' tables, writing atomically, digests."""
+"""Reads users' tables, writes files atomically, and computes digests."""

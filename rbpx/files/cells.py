@@ -1,4 +1,4 @@
-"""Cells of tables: exact numbers read from users' files, and cells of CSV that no spreadsheet takes for a formula."""
+"""Reads exact numbers from cells of users' tables, and writes cells of CSV that no spreadsheet takes for a formula."""
 
 import json
 import re
@@ -13,16 +13,16 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _SCALED = re.compile(r"([+-]?[\d.,]+) ?([kmbt])", re.ASCII | re.IGNORECASE)
 _POWERS = {"k": 3, "m": 6, "b": 9, "t": 12}
-_BLANK = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")  # between groups of three digits, in French and others
+_BLANK = re.compile(r"(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))")  # between groups of three digits, as in French
 _SWAPPED = str.maketrans(",.", ".,")
-_NO_VALUE = {"nan", "na", "n/a", "#n/a", "null", "none"}  # as tables write it, in any case
+_NO_VALUE = {"nan", "na", "n/a", "#n/a", "null", "none"}  # in any case
 _LONGEST = 100  # characters of a cell in an error
-_SHORT = reprlib.Repr()  # of the beginning of what is nested, however deep that is
+_SHORT = reprlib.Repr()  # of the first parts of a nested value
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
 
 
 def number(value: Any) -> Decimal | None:
-    """A finite number exactly as written, None where a cell is not one; true and false are not numbers."""
+    """The finite number of a cell, exactly as written; None for any other, true and false included."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return None
     text = str(value).strip()
@@ -30,9 +30,9 @@ def number(value: Any) -> Decimal | None:
 
 
 def large_number(value: Any) -> Decimal | None:
-    """A number as `number` reads it, or as people write large ones: 1.2B, 1,100M, 10k, 2T, 1,000; None for others.
+    """As `number`, also in forms such as 1.2B, 1,100M, 10k, 2T and 1,000.
 
-    A comma stands before three digits and nowhere else: 1,5 has two readings.
+    A comma must precede three digits: 1,5 is ambiguous.
     """
     text = value.strip() if isinstance(value, str) else ""
     scaled = _SCALED.fullmatch(text)
@@ -43,21 +43,21 @@ def large_number(value: Any) -> Decimal | None:
 
 
 def with_point(cell: str) -> str:
-    """A number whose decimals stand after a comma, with a point there; any other cell as it is.
+    """Convert a number with a decimal comma to one with a point; any other cell is returned unchanged.
 
-    Its groups of three digits may be divided by points or blanks.
+    Groups of three digits may be separated by points or blanks.
     """
     written = _BLANK.sub("", cell).translate(_SWAPPED)
     return written if large_number(written) is not None else cell
 
 
 def has_unit(value: Any) -> bool:
-    """Whether a number is written with the letter of its unit: 60M, 7B."""
+    """Whether a number ends in the letter of a unit: 60M, 7B."""
     return isinstance(value, str) and bool(_SCALED.fullmatch(value.strip()))
 
 
 def whole_number(place: str, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
-    """A whole number within limits.
+    """The whole number in a cell.
 
     Args:
         place: where the cell is, for the error.
@@ -82,14 +82,14 @@ def is_empty(value: Any) -> bool:
 
 
 def is_no_value(value: Any) -> bool:
-    """Whether a cell says that there is no number: NaN, NA, null and the like."""
+    """Whether a cell is NaN, NA, null or the like."""
     if isinstance(value, str):
         return value.strip().lstrip("+-").lower() in _NO_VALUE
     return isinstance(value, float) and value != value
 
 
 def as_written(value: Any) -> str:
-    """A cell as an error shows it, shortened where it is long."""
+    """A cell as errors show it, shortened."""
     if is_empty(value):
         return "empty"
     text = _SHORT.repr(value) if isinstance(value, list | dict) else str(value)
@@ -97,23 +97,23 @@ def as_written(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A cell as an error shows it where its type matters: as Python writes it, shortened where it is long."""
+    """The Python literal of a cell, shortened, for errors in which its type matters."""
     return _SHORT.repr(value)
 
 
 _for_spreadsheets: Final = ContextVar("for_spreadsheets", default=False)
-# What spreadsheets take for a formula, signs of full width too: at the beginning, and after what ends a cell or a row
-# where the separator is another, since a quote that is not the first of a cell keeps nothing together there.
+# What spreadsheets take for a formula, full-width signs included: at the start of a cell, and after characters that end
+# a cell or row under another separator, where a quote inside a cell protects nothing.
 _RUN: Final = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 def write_for_spreadsheets(on: bool) -> None:
-    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
+    """Set whether CSV is written so that no spreadsheet takes a cell for a formula."""
     _for_spreadsheets.set(on)
 
 
 def csv_cell(value: Any) -> Any:
-    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
+    """A value as a cell of CSV: nested values as JSON; for spreadsheets, formulas behind a quote."""
     if isinstance(value, dict | list):
         return json.dumps(value, default=str)
     if _for_spreadsheets.get() and isinstance(value, str):

@@ -1,7 +1,6 @@
-"""Reads a table of CSV or TSV: its text in, the names of its columns and its rows out.
+"""Reads a table of CSV or TSV from its text: returns the names of its columns and its rows.
 
-One look at the heading finds what separates columns. Before the heading there may be blank lines, remarks that begin
-with #, and a line `sep=;`, which Excel understands.
+The heading decides the separator. Blank lines, comments that begin with #, and a line `sep=;` for Excel may precede it.
 """
 
 import csv
@@ -16,23 +15,20 @@ from typing import Any, Final
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import number
 
-_SEPARATORS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}  # of CSV, and what errors call them
-_SAID: Final = re.compile(r'"?sep=([^"\r\n])"?\s*', re.IGNORECASE)  # the line with which Excel is told the separator
+_SEPARATORS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}  # separator -> its name in errors
+_SAID: Final = re.compile(r'"?sep=([^"\r\n])"?\s*', re.IGNORECASE)  # Excel's line for the separator
 _REMARK: Final = re.compile(r"\s*#(?![,;\t|])")  # a column may be named #
 
-_Rows = Iterator[tuple[int, dict[str, str]]]  # the line on which each begins, and its cells
+_Rows = Iterator[tuple[int, dict[str, str]]]  # line number and cells of each row
 
 
 def read_delimited(text: str, path: Path, usual: str) -> tuple[Sequence[str], _Rows]:
-    """The columns and rows of a table; its heading says what separates them, unless a line sep= before it does.
+    """The columns and rows of a table.
 
-    Args:
-        text: of the file.
-        path: the file.
-        usual: what separates them where the heading has one column.
+    A line sep= names the separator, else the heading decides it; `usual` separates a heading of one column.
 
     Raises:
-        RbpxError: two separators would do alike, or the heading is among the remarks before it.
+        RbpxError: two separators fit equally well, or the heading is among the comments before it.
     """
     csv.field_size_limit(sys.maxsize)
     lines, start, n_before, said, remark = io.StringIO(text, newline=""), 0, 0, "", ""
@@ -53,11 +49,11 @@ def read_delimited(text: str, path: Path, usual: str) -> tuple[Sequence[str], _R
 
 
 def _separator(lines: io.StringIO, start: int, usual: str, path: Path) -> str:
-    """What separates the names of columns: what makes the most of them, but a tab wherever there is one."""
+    """The separator that gives the heading most columns; a tab wherever there is one."""
     width = dict[str, int]()
     for each in _SEPARATORS:
         lines.seek(start)
-        with suppress(csv.Error):  # a quote ends elsewhere
+        with suppress(csv.Error):  # quoted cells do not fit this separator
             width[each] = len(next(csv.reader(lines, strict=True, delimiter=each), ()))
     best = [each for each, n in width.items() if n == max(width.values())]
     if width.get("\t", 0) > 1:
@@ -69,7 +65,7 @@ def _separator(lines: io.StringIO, start: int, usual: str, path: Path) -> str:
 
 
 def _rows(reader: Any, columns: list[str], path: Path, n_before: int, separated: str) -> _Rows:
-    number, line = 1, n_before + reader.line_num + 1  # a row with quoted line breaks has several
+    number, line = 1, n_before + reader.line_num + 1  # a row with quoted line breaks has several lines
     for cells in reader:
         if len(cells) == len(columns):
             yield line, dict(zip(columns, cells, strict=True))

@@ -1,4 +1,4 @@
-"""Digests of values, of the rows of a table, and of files; and caches of them."""
+"""Computes digests of values, of the rows of a table, and of files; and caches them."""
 
 import contextlib
 import hashlib
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CACHED_FROM_BYTES = 1 << 24  # smaller files are hashed faster than a cache is read
-_DIGESTED_ROWS: Final = 50_000  # written as JSON at once
+_DIGESTED_ROWS: Final = 50_000  # converted to JSON at once
 
 
 def digest(value: Any) -> str:
-    """Sixteen hexadecimal digits that identify a JSON-serialisable value."""
+    """The first 16 hexadecimal digits of the SHA-256 of a value as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def digest_of_rows(table: "pa.Table") -> str:
-    """What `digest` gives for the rows of a table as records: a list of objects whose keys are sorted."""
+    """The `digest` of the rows of a table as a list of objects."""
     names = sorted(table.column_names)
     content, before = hashlib.sha256(b"["), ""
     for rows in _as_json(table, names, [f"{json.dumps(name)}: " for name in names]):
@@ -37,20 +37,20 @@ def digest_of_rows(table: "pa.Table") -> str:
 
 
 def digests_of_rows(table: "pa.Table", names: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """[R], what `digest` gives for each row as a list of its values in some columns, as the number that it writes."""
+    """The `digest` of each row as a list of its values in some columns, as a number; [R]."""
     rows = (f"[{row}]".encode() for rows in _as_json(table, names, [""] * len(names)) for row in rows)
     digests = b"".join(hashlib.sha256(row).digest()[:8] for row in rows)
     return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
 def _as_json(table: "pa.Table", names: Sequence[str], before: Sequence[str]) -> Iterator[Iterator[str]]:
-    """Each row: its values as JSON, each with what stands before it; a block of rows at a time."""
+    """Each row's values as JSON, each after its prefix in `before`, in blocks of rows."""
     for at in range(0, table.num_rows, _DIGESTED_ROWS):
         columns = []
         for name, label in zip(names, before, strict=True):
             distinct = table[name].slice(at, _DIGESTED_ROWS).combine_chunks().dictionary_encode("encode")
             values = distinct.dictionary.to_pylist()
-            is_text = any(isinstance(value, str) for value in values)  # numbers at once: a third of the time
+            is_text = any(isinstance(value, str) for value in values)  # numbers together take a third of the time
             texts = map(json.dumps, values) if is_text else json.dumps(values)[1:-1].split(", ")
             columns.append(np.array([label + text for text in texts], object)[distinct.indices.to_numpy()])
         yield map(", ".join, zip(*columns, strict=True))
@@ -63,7 +63,7 @@ def sha256_of(path: Path) -> str:
 
 
 def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
-    """One hash for the bytes of several files, in the order given; their names and folders do not matter."""
+    """One hash for the bytes of several files in their order; names and folders do not matter."""
     return digest(file_hashes(paths, cache))
 
 
@@ -90,7 +90,7 @@ def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
 
 
 def read_cache(path: Path) -> dict[str, Any]:
-    """The contents of a cache; empty where it is missing or corrupt, since all of it can be computed again."""
+    """The contents of a cache; empty where it is missing or corrupt."""
     try:
         entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -99,7 +99,7 @@ def read_cache(path: Path) -> dict[str, Any]:
 
 
 def write_cache(path: Path, entries: Mapping[str, Any]) -> None:
-    """Write a cache if the disk has room and the folder is writable; otherwise all is computed again next time."""
+    """Write a cache if the disk has room and the folder is writable."""
     with contextlib.suppress(OSError):
         atomic_write_text(path, json.dumps(entries, indent=0), durable=False)
 

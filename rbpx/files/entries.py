@@ -1,4 +1,4 @@
-"""Files and folders on disk: what lies at a path, and writes that are seen complete or not at all.
+"""Writes files and folders atomically, and inspects paths.
 
 Nothing else in rbpx renames a file into place.
 """
@@ -16,25 +16,25 @@ from typing import Final
 
 from rbpx.errors import RbpxError
 
-_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log next to its file
 
 
 @contextmanager
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
-    """Write a file, or a folder with files in it, at the path that this yields; it is renamed to `path` at the end.
+    """Yield a temporary path for a file, or a folder with files in it; it is renamed to `path` at the end.
 
-    The yielded path is in the same folder, begins with a dot and ends in `.tmp`. Missing parent folders are made.
+    The temporary path is in the same folder, begins with a dot and ends in `.tmp`. Missing parent folders are made.
 
-    What a reader sees: the complete old content or the complete new content. An existing file is replaced. An existing
-    folder is not: where another process was faster, its folder stays and this write fails.
+    Readers see the complete old or the complete new content. An existing file is replaced; an existing folder is not:
+    this
+    write then fails.
 
-    What a crash of the machine leaves: the complete old or new content, and after a normal return the new: the bytes
-    are on disk before the rename, and the folder's entry is on disk after it (where the platform can synchronise
-    folders). With `durable=False` nothing is synchronised, so a crash of the machine (not of the process) may leave an
-    empty or partial file under the final name: this is for what can be made again, and is recognised as corrupt when it
-    is read.
+    After a crash of the machine the content is complete, old or new, and after a normal return it is the new: the bytes
+    are on disk before the rename, and the folder's entry after it (where the platform can synchronise folders). With
+    `durable=False` nothing is synchronised, and such a crash (not one of the process) may leave an empty or partial
+    file under the final name; use it for what can be made again and is recognised as corrupt when it is read.
 
-    What a killed process leaves: the temporary file or folder. `Store.leftovers` lists them.
+    A killed process leaves the temporary file or folder, which `Store.leftovers` lists.
 
     Args:
         path: the final path.
@@ -65,7 +65,7 @@ def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
 
 
 def atomic_remove(folder: Path) -> None:
-    """Remove a folder: a reader sees it complete or not at all. Of a link to a folder the link alone is removed."""
+    """Remove a folder atomically; of a link to a folder only the link is removed."""
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
     os.replace(folder, temporary)
     _remove(temporary)
@@ -77,17 +77,17 @@ def is_refusal(problem: OSError) -> bool:
 
 
 def is_full(problem: OSError) -> bool:
-    """Whether writing failed because there is no room, on the disk or in this user's share of it."""
+    """Whether writing failed because the disk or this user's quota is full."""
     return problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is one that `atomic_write` gives to what is written."""
+    """Whether `atomic_write` made this name."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it; each new entry is synchronised, so that a durable file in it can be found."""
+    """Make a folder and its parents; each new entry is synchronised, so that a durable file in it can be found."""
     if folder.is_dir():
         return
     _make_folder(folder.parent)
@@ -125,7 +125,7 @@ def _remove(temporary: Path) -> None:
 
 
 def folder_at(path: Path, name: str) -> Path:
-    """The whole path of a folder, whether or not it is there; `name` is what an error calls it.
+    """The absolute path of a folder, whether or not it exists; `name` is for the error.
 
     Raises:
         RbpxError: a file is there.
@@ -137,9 +137,9 @@ def folder_at(path: Path, name: str) -> Path:
 
 
 def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
-    """Names in a folder in their order, without those that begin with a dot; none where there is no such folder.
+    """The sorted names in a folder, without those that begin with a dot; empty if the folder does not exist.
 
-    Names are sorted, not paths, which takes a tenth of the time.
+    Sorting names takes a tenth of the time of sorting paths.
     """
     try:
         with os.scandir(folder) as entries:

@@ -1,17 +1,17 @@
-"""Makes a text safe to print: what a terminal would obey, or nobody would see, is shown as an escape."""
+"""Makes a text safe to print: control characters and invisible ones become escapes."""
 
 import codecs
 import sys
 from io import TextIOWrapper
 from typing import Final
 
-AS_ASCII: Final = "rbpx_ascii"  # name of an error handler: how an encoding without our signs writes them
+AS_ASCII: Final = "rbpx_ascii"  # error handler for encodings without our signs
 _KEPT = {"\n", "\t"}
-_STAND_INS: Final = dict(zip("–─·Σ…−‹›«»", "--*S~-<>{}", strict=True))  # as wide as what they stand for
+_STAND_INS: Final = dict(zip("–─·Σ…−‹›«»", "--*S~-<>{}", strict=True))  # of equal width
 
 
 def write_as_ascii_where_needed() -> None:
-    """Let standard output write our signs in characters that its encoding has."""
+    """Let standard output replace our signs by characters that its encoding has."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors=AS_ASCII)
 
@@ -37,7 +37,7 @@ def _escaped(character: str) -> str:
 
 
 def _as_ascii(problem: UnicodeError) -> tuple[str, int]:
-    """Our signs as the ASCII characters that look like them; others as the escapes that Python writes."""
+    """Our signs as similar ASCII characters; others as Python escapes."""
     if not isinstance(problem, UnicodeEncodeError):
         raise problem
     missing = problem.object[problem.start : problem.end]

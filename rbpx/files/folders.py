@@ -1,4 +1,4 @@
-"""The files that a folder or a glob stands for, by their names in it."""
+"""Lists the files of a folder or a glob, by their names in it."""
 
 import os
 import re
@@ -15,9 +15,9 @@ _ALL: Final = "**/*"
 
 
 def folder_and_pattern(path: Path) -> tuple[Path, str] | None:
-    """The folder of a path that stands for several files, and the pattern of their names in it; None for one file.
+    """The folder and file pattern of a path that stands for several files; None for one file.
 
-    What exists is taken as it is, so that the name of a file may have brackets.
+    An existing path is taken literally, so that the name of a file may have brackets.
     """
     if path.is_dir():
         return path, _ALL
@@ -28,14 +28,14 @@ def folder_and_pattern(path: Path) -> tuple[Path, str] | None:
 
 
 def files_of(path: Path) -> list[tuple[str, Path]] | None:
-    """Name and path of each file of a folder and of those in it, or of a glob, in order; None for one file.
+    """Name and path of each file in a folder (at any depth) or of a glob, in order; None for one file.
 
     A name is the path within the folder, or within that of the glob's first wildcard. Hidden files and folders, whose
     names begin with a dot, are left out.
 
     Raises:
         AbsentTextError: there is no file.
-        RbpxError: files have several suffixes (.gz apart), or the pattern is none.
+        RbpxError: files have several suffixes (.gz apart), or the pattern is invalid.
     """
     several = folder_and_pattern(path)
     if several is None:

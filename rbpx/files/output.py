@@ -1,4 +1,4 @@
-"""Writes Arrow rows as CSV, JSON or Parquet as they come, a file completely or not at all."""
+"""Writes Arrow rows as CSV, JSON or Parquet while they are computed; a file appears complete or not at all."""
 
 import csv
 import errno
@@ -41,7 +41,7 @@ def check_output(output: str) -> None:
 
 @contextmanager
 def output_file(output: str) -> Iterator[Path]:
-    """A path to write a user's output to; it is renamed to its final name at the end, or removed after an error.
+    """Yield a temporary path for a user's output; it is renamed at the end, or removed after an error.
 
     Raises:
         RbpxError: the output cannot be written.
@@ -62,18 +62,18 @@ def output_file(output: str) -> Iterator[Path]:
 
 @contextmanager
 def opened(output: str | None) -> Iterator[TextIO]:
-    """A file to write text to, or stdout if `output` is None; a terminal is sent nothing that it would obey."""
+    """A text file, or stdout if `output` is None; a terminal receives no control characters."""
     if output is None:
         write_as_ascii_where_needed()
         yield cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
-        sys.stdout.flush()  # where it cannot be written, that is known here
+        sys.stdout.flush()  # raises here if stdout cannot be written
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
 class _Shown:
-    """A terminal, where a text's own escape sequences are shown."""
+    """A terminal that shows escape sequences of a text instead of obeying them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -86,7 +86,7 @@ class _Shown:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON and CSV can represent; what is not finite is missing, at any depth."""
+    """Convert a value for JSON and CSV; numbers that are not finite become missing, at any depth."""
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -97,10 +97,10 @@ def plain(value: Any) -> Any:
 
 
 class Lines:
-    r"""The file that a CSV writer writes to; it ends each row with a line feed.
+    r"""The file of a CSV writer; ends each row with a line feed.
 
-    With lineterminator="\n", Python's own writer leaves a carriage return in a cell unquoted (before 3.13), and
-    readers take it for the end of the row.
+    With lineterminator="\n", Python's own writer (before 3.13) leaves a carriage return in a cell unquoted, and readers
+    take it for the end of the row.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -108,13 +108,13 @@ class Lines:
         self._file = file
 
     def write(self, row: str) -> int:
-        """Write one row, which comes with the two characters that end it."""
+        """Write one row, which comes with two characters at its end."""
         return self._file.write(row[:-2] + "\n")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that are computed while they are read, once, a part at a time.
+    """Rows that are computed while they are read, once, in parts.
 
     Attributes:
         schema: of every part.
@@ -154,14 +154,14 @@ def write_json(rows: Rows, output: str | None) -> None:
 
 
 def _as_json(value: Any) -> int | float | str:
-    """A number for what SQL counts exactly, as sum(n_tokens) and 0.5; text for all else that JSON does not have."""
+    """A number for exact types of SQL, as sum(n_tokens) and 0.5; text for other types that JSON lacks."""
     if not isinstance(value, Decimal) or not value.is_finite():
         return str(value)
     return int(value) if value == value.to_integral_value() else float(value)
 
 
 def write_parquet(rows: Rows, output: str) -> None:
-    """Write Parquet, with the types of the rows, a row group for every few thousand of them."""
+    """Write Parquet with the types of the rows."""
     fields = [field.with_name(name) for field, name in zip(rows.schema, _distinct(rows.schema.names), strict=True)]
     schema = pa.schema(fields, rows.schema.metadata)
     with output_file(output) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -170,7 +170,7 @@ def write_parquet(rows: Rows, output: str) -> None:
 
 
 def _gathered(rows: Rows) -> Iterator[list[pa.RecordBatch]]:
-    """Parts of the rows together, as many as make a row group that is worth its header."""
+    """Join parts of the rows into row groups large enough to be worth their header."""
     parts: list[pa.RecordBatch] = []
     for part in rows:
         parts.append(part)

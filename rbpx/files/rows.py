@@ -1,7 +1,7 @@
-"""Reads users' tables by rows: CSV, TSV, JSON, JSON Lines, Parquet or Excel, plain or gzipped; the only reader of them.
+"""Reads users' tables into rows: CSV, TSV, JSON, JSON Lines, Parquet or Excel, plain or gzipped.
 
-`read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
-white space, None for empty ones, a column `train.lr` of what is nested, column names that differ in more than case.
+`read_rows` returns values as written, for texts. `read_table` returns a table of values: stripped cells, None for empty
+ones, a column such as `train.lr` for each nested value, and column names that differ in more than case.
 """
 
 import codecs
@@ -29,10 +29,10 @@ from rbpx.files.delimited import read_delimited
 from rbpx.spelling import typed
 
 FORMATS: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx")
-FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked
+FILE_MIB: Final = 1024  # largest decompressed size
 MIB: Final = 2**20
 
-_Records = Iterable[tuple[int | None, dict[str, Any]]]  # the line on which each begins, and its values
+_Records = Iterable[tuple[int | None, dict[str, Any]]]  # line number and values of each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,7 @@ class Row:
     Attributes:
         path: the file.
         number: of the row, from 1.
-        line: on which it begins, from 1, in Excel as the sheet numbers its rows; None where the file has no lines
-            (Parquet) or they mean nothing (JSON).
+        line: its first line, from 1; in Excel its number in the sheet; None for Parquet and JSON.
         values: column -> value.
     """
 
@@ -54,22 +53,22 @@ class Row:
 
     @property
     def within(self) -> str:
-        """Where it is in its file."""
+        """Its location within the file."""
         return f"row {self.number}" if self.line is None else f"line {self.line}"
 
     @property
     def place(self) -> str:
-        """Where it is, for errors."""
+        """Its location, for errors."""
         return f"{self.path}, {self.within}"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A file as it was read.
+    """The contents of a file.
 
     Attributes:
         path: the file.
-        sha256: of its bytes, once they are unpacked.
+        sha256: of its decompressed bytes.
         columns: their names, in order.
         rows: in order.
     """
@@ -80,12 +79,12 @@ class Rows:
     rows: Sequence[Row]
 
     def cells(self, column: str) -> list[Any]:
-        """The cells of one column, None in rows that lack it."""
+        """The cells of one column; None in rows that lack it."""
         return [row.values.get(column) for row in self.rows]
 
 
 def format_of(path: Path) -> str | None:
-    """One of `FORMATS` by a file's name, ignoring `.gz` and case; None for any other."""
+    """The format of `FORMATS` in a file's name, ignoring `.gz` and case; None for any other."""
     last = next((suffix for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "").lower()
     return last if last in FORMATS else None
 
@@ -95,8 +94,8 @@ def read_table(path: Path, decimal: str | None = None, sheet: str | None = None)
 
     Args:
         path: the file.
-        decimal: "," where decimals stand after a comma.
-        sheet: of a workbook of Excel.
+        decimal: "," for decimal commas.
+        sheet: of an Excel workbook.
 
     Raises:
         RbpxError: as in `read_rows`, or two columns differ only in case, or it has no values.
@@ -123,13 +122,13 @@ def read_table(path: Path, decimal: str | None = None, sheet: str | None = None)
 
 
 def _with_leaves(row: Row) -> dict[str, Any]:
-    """The values of a row, what is nested in them for conditions of SQL, and each leaf of that by a path with dots.
+    """The values of a row with all nested values by their dotted path, records included (for SQL conditions).
 
     Raises:
         RbpxError: a path is also the name of a column.
     """
     cells, waiting = dict(row.values), [(name, cell) for name, cell in row.values.items() if isinstance(cell, dict)]
-    for within, record in waiting:  # which grows
+    for within, record in waiting:  # the list grows
         for key, cell in record.items():
             name = f"{within}.{key}"
             if name in cells:
@@ -140,10 +139,10 @@ def _with_leaves(row: Row) -> dict[str, Any]:
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:
-    """Refuse columns whose names differ only in case.
+    """Check that column names differ in more than case.
 
     Raises:
-        RbpxError: two do.
+        RbpxError: two do not.
     """
     counted = Counter(column.strip().lower() for column in columns)
     duplicate = next((column for column in columns if counted[column.strip().lower()] > 1), None)
@@ -158,11 +157,11 @@ def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) ->
 
     Args:
         path: the file.
-        file_mib: what a packed file (.gz, Parquet, .xlsx) may hold once it is unpacked, MiB.
-        sheet: of a workbook of Excel, needed where several hold something.
+        file_mib: the largest decompressed size (.gz, Parquet, .xlsx), MiB.
+        sheet: of an Excel workbook, needed where several sheets have cells.
 
     Raises:
-        RbpxError: it is missing, is not what its suffix says, or holds more than it may.
+        RbpxError: it is missing, is not what its suffix says, or is too large.
     """
     if not path.is_file():
         raise RbpxError(
@@ -194,10 +193,10 @@ _READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
-    """The bytes of a file, decompressed where its name ends in .gz, and then never more of them than it may hold.
+    """The bytes of a file, decompressed if its name ends in .gz.
 
     Raises:
-        RbpxError: it holds more.
+        RbpxError: it exceeds `file_mib`; no more than that is decompressed.
     """
     if path.suffix.lower() != ".gz":
         return path.read_bytes()
@@ -230,7 +229,7 @@ def _opened(
         try:
             return None, _of_json(text, path)
         except json.JSONDecodeError as problem:
-            if problem.msg != "Extra data":  # after a first object stand others, as in .jsonl
+            if problem.msg != "Extra data":  # more objects follow the first, as in .jsonl
                 raise
     if kind in (".json", ".jsonl"):
         return None, _of_json_lines(text, path)
@@ -238,11 +237,7 @@ def _opened(
 
 
 def _decoded(content: bytes, path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16 where its first bytes say so.
-
-    Raises:
-        RbpxError: it is in neither.
-    """
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark."""
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
         text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")
@@ -291,7 +286,6 @@ def _checked(value: Any, where: str) -> dict[str, Any]:
 
 
 def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of a Parquet file."""
     file = pq.ParquetFile(pa.BufferReader(content))
     about = file.metadata
     n_bytes = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
@@ -301,11 +295,7 @@ def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str
 
 
 def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of a sheet of Excel, whose first row that holds something is the heading.
-
-    Raises:
-        RbpxError: openpyxl is not installed, it is not said which sheet is meant, or a formula has no result.
-    """
+    """The columns and rows of an Excel sheet; its first row with a cell is the heading."""
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -321,7 +311,7 @@ def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             if sum(each.file_size for each in packed.infolist()) > file_mib * MIB:
                 raise _too_large(path, file_mib)
-        with warnings.catch_warnings(action="ignore"):  # of what a workbook has beside its cells
+        with warnings.catch_warnings(action="ignore"):  # about workbook features that rbpx does not read
             known = sheets(data_only=True)
             filled = [title for title, each in known.items() if any(map(_holds, each.values))]
             title = (filled or list(known))[0] if sheet is None and len(filled) < 2 else sheet or ""
@@ -330,7 +320,7 @@ def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -
             formulas = list(sheets(data_only=False)[title].values) if has_gaps else rows
     except RbpxError:
         raise
-    except Exception as problem:  # openpyxl follows whatever it finds in a damaged file
+    except Exception as problem:  # openpyxl raises anything on a damaged file
         raise ValueError(reason(problem, 300)) from None
     if title not in known:
         why = f"{len(filled)} sheets that hold something" if sheet is None else f"no sheet {sheet}"

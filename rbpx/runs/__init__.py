@@ -1,1 +1,1 @@
-"""The groups of runs that a request selects, and the points of each group that laws are fitted to."""
+"""Selects groups of runs by a request and computes the points of each group for laws."""

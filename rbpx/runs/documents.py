@@ -1,11 +1,10 @@
-"""Documents of a text: the ranks of their tokens, how they are resampled, and means over them with their replicates.
+"""Resamples the documents of a text: ranks of their tokens, bootstrap weights, and means with their replicates.
 
-Documents that were cut from one text, or made of one, depend on each other, and are drawn together. Nothing says what
-else belongs together, as the works of an author do; where such documents are neighbours in their source, a test of
-their losses in that order shows it. Counts by document come in one order, so that sums over them are the same to the
-bit.
+Parts of one text depend on each other and are resampled together. Other dependence (one author's works) is unknown to
+the store; a test of the losses in source order shows it where such documents are neighbours. Counts come in a fixed
+document order, so that their sums are reproducible to the bit.
 
-Shapes: N runs, D documents, U units (documents, or texts that several of them were cut from), B replicates, T tokens.
+Shapes: N runs, D documents, U units (documents, or texts that several were cut from), B replicates, T tokens.
 """
 
 import math
@@ -35,7 +34,7 @@ EDGES: Final = tuple(
 
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
+    """The distinct ranks, ascending, and the index of each given rank among them; ranks are multiples of 1/2."""
     halves = (2 * rank).astype(np.intp)
     occurs = np.zeros(halves.max(initial=0) + 1, bool)
     occurs[halves] = True
@@ -43,7 +42,7 @@ def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.i
 
 
 def rank_edges(V: int, per_decade: int) -> list[int]:
-    """Where bins of ranks begin, from 1 up: evenly spaced in ln rank, whole numbers; the last is V + 1."""
+    """Lower edges of rank bins from 1 up: whole numbers evenly spaced in ln rank; the last is V + 1."""
     steps = range(int(per_decade * math.log10(V)) + 1)
     return [*sorted({round(10 ** (at / per_decade)) for at in steps}), V + 1]
 
@@ -51,9 +50,9 @@ def rank_edges(V: int, per_decade: int) -> list[int]:
 def text_ranks(
     connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Document and rank of each scored token, documents one after another, tokens in the order of the text, [T] each.
+    """Document and rank of each scored token, [T] each, by document and in the order of the text.
 
-    Measured runs were written in that order and mostly come in it, which takes less time to see than to sort.
+    Stored runs are mostly in that order, which is faster to check than to sort.
     """
     tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
     doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
@@ -65,26 +64,27 @@ def text_ranks(
 
 
 def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
-    """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
+    """Rank counts for resampling: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
     return ask_once(connection, "document_ranks", run_id=run_id, ties=ties.value)
 
 
 def document_hits(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
-    """The same with ranks rounded up to the next of `EDGES` (beyond them infinite), in half the time.
+    """As `document_ranks` with ranks rounded up to `EDGES` (infinite beyond them), in half the time.
 
-    The log-probabilities of a document stand at the first rank of it.
+    The log-probabilities of a document are summed in its first row.
     """
     return ask_once(connection, "document_hits", run_id=run_id, ties=ties.value, edges=[float(edge) for edge in EDGES])
 
 
-_LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
+_LAGS: Final = (4.0, 100.0, 2 / 9)  # number of lags c (n / m)^p for n members
 
 
 def neighbours_p(value_N: Floats) -> float:
-    """How probable neighbours as alike as these would be, were the order of the members a matter of chance.
+    """One-sided p-value of neighbours as alike as these, if the order were random.
 
-    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which no distribution
-    of the values changes: near 2 by chance, small where neighbours are alike. One-sided, by its normal approximation.
+    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which does not depend
+    on the distribution of the values: near 2 by chance, small where neighbours are alike. The p-value uses its normal
+    approximation.
 
     Args:
         value_N: at least 3, not all equal.
@@ -93,7 +93,7 @@ def neighbours_p(value_N: Floats) -> float:
         R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77 (1982), 40.
     """
     _, place_N, n_equal_R = np.unique(value_N, return_inverse=True, return_counts=True)
-    rank_N = (np.cumsum(n_equal_R) - (n_equal_R - 1) / 2)[place_N]  # of equal ones the mean
+    rank_N = (np.cumsum(n_equal_R) - (n_equal_R - 1) / 2)[place_N]  # ties share their mean rank
     n, about_N = len(rank_N), rank_N - rank_N.mean()
     ratio = float((np.diff(rank_N) ** 2).sum() / (about_N @ about_N))
     variance = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
@@ -101,7 +101,7 @@ def neighbours_p(value_N: Floats) -> float:
 
 
 def variance_factor(value_N: Floats) -> float:
-    """How many times as much as that of independent members the sum of a series varies; at least 1.
+    """The variance of the sum of a series relative to that of independent members; at least 1.
 
     Args:
         value_N: in order, with mean 0.
@@ -120,8 +120,8 @@ def variance_factor(value_N: Floats) -> float:
 G = TypeVar("G", bound=Group)
 
 _SIGNIFICANT: Final = 0.01  # each text is tested twice
-_FEWEST: Final = 20  # units whose order is tested
-_NARROW: Final = Z / float(ndtri(0.95))  # an interval of 95 % over one of 90 %
+_FEWEST: Final = 20  # minimum number of units for the test of order
+_NARROW: Final = Z / float(ndtri(0.95))  # ratio of the widths of 95 % and 90 % intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +129,11 @@ class Documents:
     """The documents of a text, for resampling.
 
     Attributes:
-        unit_D: number of the unit that a document is of.
+        unit_D: number of the unit of each document.
         n: units with a token.
-        effective: `effective_number` of the tokens of the units, which intervals take for their number.
-        dependence: how many times as much as independent ones units vary together whose neighbours in the source are
-            alike; 1 where no dependence shows.
+        effective: effective sample size (`effective_number` of the tokens of the units).
+        dependence: variance relative to that of independent units where neighbours in the source are alike; 1 where no
+            dependence is detected.
         is_one_text: whether all are parts of one text; then each is a unit.
     """
 
@@ -149,17 +149,17 @@ class Documents:
         return cls(np.arange(n), n, n)
 
     def tokens_of_units(self, doc_N: npt.NDArray[Any], tokens_N: npt.NDArray[Any]) -> Floats:
-        """Tokens of each unit, from numbers of tokens of documents."""
+        """Tokens of each unit, from those of documents."""
         return np.bincount(self.unit_D[doc_N], tokens_N).astype(np.float64)
 
     def weights(self, n_replicates: int, seed: int) -> Floats:
-        """How often each document is drawn in each replicate, [B, D]; those of one unit as often."""
+        """How often each document is drawn in each replicate, [B, D]; equal within a unit."""
         weights_BU = document_weights(int(self.unit_D.max()) + 1, n_replicates, seed).astype(np.float64)
         return weights_BU if weights_BU.shape[1] == len(self.unit_D) else weights_BU[:, self.unit_D]
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of them, a line each."""
+        """Notes on the documents, a line each."""
         lines, are_texts = [], self.unit_D.max() + 1 < len(self.unit_D)
         units, documents = number_of(self.n, "text" if are_texts else "document"), f"{len(self.unit_D):,} documents"
         if are_texts:
@@ -176,10 +176,10 @@ class Documents:
         return lines
 
     def leave_too_narrow(self, half_width: float, variance: float) -> bool:
-        """Whether an interval of 95 % is one of less than 90 % where documents depend on each other as these do.
+        """Whether the dependence of documents reduces the coverage of a 95 % interval below 90 %.
 
         Args:
-            half_width: of the interval, with the documents as if they were independent.
+            half_width: of the interval, for independent documents.
             variance: over them.
         """
         more = (self.dependence - 1) * document_t(self.effective) ** 2 * variance
@@ -187,12 +187,12 @@ class Documents:
 
 
 def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order: bool) -> G:
-    """A measured group with its documents as they are resampled; any other one as it is.
+    """Add the documents to a measured group; any other group is returned unchanged.
 
     Args:
         connection: to the store.
         group: runs on one text.
-        tests_order: whether neighbours in the source are compared; costs a count of two runs, which laws need anyway.
+        tests_order: whether to test neighbours in the source for dependence; counts two runs, which laws need anyway.
     """
     if not group.is_measured:
         return group
@@ -216,12 +216,12 @@ def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order:
 
 
 def _natural(name: str) -> list[Any]:
-    """A key by which row 9 comes before row 10."""
+    """A key that sorts row 9 before row 10."""
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDArray[np.int64]) -> Floats:
-    """How far each unit moves ln of the loss, at the mean of the first and the last run and from one to the other."""
+    """The effect of each unit on ln of the loss: on the mean of the first and last run, and on their difference."""
     moved = []
     for run in (group.runs[0], group.runs[-1]):
         counts = document_hits(connection, run.run_id, group.ties)
@@ -238,10 +238,10 @@ def means(group: Group, request: Request, counted: pa.Table, total: str, n: str)
 
     Args:
         group: of measured runs.
-        request: how many replicates, and their seed, which all questions share.
+        request: number of replicates and their seed, which all questions share.
         counted: run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
-        total: the column above.
-        n: the column below.
+        total: the column of the numerator.
+        n: the column of the denominator.
 
     Returns:
         The mean of each run, shape [N], and under each replicate, the same documents for all runs, shape [B, N]; NaN

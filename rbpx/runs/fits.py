@@ -1,4 +1,4 @@
-"""A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
+"""Fits laws to the points of a group and makes their rows of the relation `fits`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from rbpx.store.schema import FITS
 from rbpx.store.store import Record, now
 from rbpx.ties import Ties
 
-_SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
+_SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what derives from them, as confidence_share
 _AGAINST: Final = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 
@@ -40,8 +40,8 @@ class Law:
         k: None where the law has none.
         method: how it was fitted.
         fit: its numbers; `status` is the first of its reasons, `reasons` has them all.
-        choice: which form the points call for; None where no forms were compared.
-        runs: the sizes.
+        choice: the form chosen by the comparison of forms; None without a comparison.
+        runs: the runs it was fitted to.
         backtests: the law, fitted to the smallest sizes, against each larger one.
     """
 
@@ -57,7 +57,7 @@ class Law:
 def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:
     """Fit one law to its points and judge it by `rbpx.laws.prediction.verdict`.
 
-    A doubt known beforehand is one of its reasons, or prevents the fit.
+    A warning about the points is one of its reasons, or prevents the fit.
     """
     (law,) = fit_all([points], method, compares=False, pins=pins)
     return law
@@ -66,12 +66,12 @@ def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:
 def fit_all(
     series: Sequence[Points], method: Method, compares: bool = True, pins: Priors = NO_PRIORS, over: float = 1.0
 ) -> list[Law]:
-    """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares.
+    """Fit laws as `fit_points` does, and compare their forms where the method is ordinary least squares.
 
     With weights, or with `over`, no forms are compared.
 
     Raises:
-        RbpxError: a constant cannot be what is given, or runs do not count alike in what takes them so alone.
+        RbpxError: a fixed parameter is impossible, or the method cannot use the weights of the runs.
     """
     method = pinning(method, pins)
     _check_unequal(series, method, pins, over)
@@ -82,7 +82,6 @@ def fit_all(
 
 
 def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bool) -> Law:
-    """One law, judged."""
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
@@ -96,7 +95,7 @@ def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bo
         fit = fit_power_law(S, y_N, replicates, method, signed=signed, run_weights=run_weights)
 
     def smallest(m: int) -> PowerLaw:
-        # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
+        # The larger model has the same documents, and refitting an offset to all replicates is slow.
         kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
         few = None if run_weights is None else run_weights.only(slice(m))
         return fit_power_law(S[:m], y_N[:m], kept, method, False, signed, fit.given, few)
@@ -113,7 +112,7 @@ def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bo
 
 
 def _replicates(points: Points, signed: bool) -> Replicates | None:
-    """Those of a quantity times its sign; None where there are none, or one document."""
+    """Replicates of a quantity times its sign; None without any, or with one document."""
     if points.y_BN is None or points.doubt is Status.one_document:
         return None
     sign = -1 if signed and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
@@ -130,10 +129,10 @@ def _check_unequal(series: Sequence[Points], method: Method, pins: Priors, over:
 
 @contextmanager
 def naming(title: str) -> Iterator[None]:
-    """Say of which runs it is that a constant cannot be what is given.
+    """Add the title of the runs to an error about a fixed parameter.
 
     Raises:
-        RbpxError: so it is.
+        RbpxError: the error, with the title.
     """
     try:
         yield
@@ -142,10 +141,10 @@ def naming(title: str) -> Iterator[None]:
 
 
 def pinning(method: Method, pins: Priors) -> Method:
-    """How a law with given constants is fitted: with an E by `offset`.
+    """The method for a law with fixed parameters: `offset` where E is fixed.
 
     Raises:
-        RbpxError: the method has no such constant.
+        RbpxError: the method has no such parameter.
     """
     if not pins:
         return method
@@ -159,17 +158,17 @@ def pinning(method: Method, pins: Priors) -> Method:
 
 
 def doubted(group: Group, law: Law) -> Law:
-    """A law with the doubts about the runs and the documents of its group among its reasons."""
+    """Add the warnings about the runs and documents of its group to the reasons of a law."""
     return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
 
 
 def of_dependent_documents(group: Group, fit: PowerLaw) -> PowerLaw:
-    """A fit with a status that says where its documents depend on each other more than its interval allows for."""
+    """Add the warning where the documents depend on each other more than the interval of a fit allows for."""
     return _with_more(fit, document_doubts(group, fit))
 
 
 def document_doubts(group: Group, fit: PowerLaw) -> list[Status]:
-    """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
+    """The warning dependent_documents where the interval of alpha is too narrow for dependent documents."""
     sd, _ = fit.alpha_sds
     if group.documents is None or sd is None or fit.alpha.lo is None or fit.alpha.hi is None:
         return []
@@ -189,30 +188,30 @@ def _is_signed(law: str) -> bool:
 
 
 def of_one_document(group: Group, fit: PowerLaw) -> PowerLaw:
-    """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
+    """Remove the interval, and add a status, where a group has one document, which cannot be resampled."""
     if group.n_resampled != 1 or fit.alpha.value is None:
         return fit
     return replace(_with_more(fit, [Status.one_document]), alpha=replace(fit.alpha, lo=None, hi=None))
 
 
 def power_law_of(group: Group, points: Points) -> PowerLaw:
-    """The power law of some points, without the interval that one document cannot give; it is not judged."""
+    """The power law of some points, not judged; one document gives it no interval."""
     return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.replicates))
 
 
 def with_document_doubts(group: Group, fit: PowerLaw) -> PowerLaw:
-    """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
+    """Apply `of_one_document` and `of_dependent_documents` to a fit."""
     return of_dependent_documents(group, of_one_document(group, fit))
 
 
 def alike(rows: Sequence[Record]) -> list[Record]:
-    """Rows of several kinds with the same columns in each, None where one has no value."""
+    """Give rows of several kinds the same columns, None where a row has no value."""
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
 def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> list[Record]:
-    """Rows for programs with one for each best of a sweep, of kind cell, after those of laws; the same without any."""
+    """Append a row of kind cell for each best run of a sweep, if any."""
     if not cells:
         return rows
     of_cells = [{"kind": "cell", **group.names(), **cell.row()} for cell in cells]
@@ -220,7 +219,7 @@ def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> 
 
 
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
-    """A row of the relation `fits`; `own` is what its params have beside those of any law."""
+    """A row of the relation `fits`; `own` has the params that only this law has."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
     choice = {} if law.choice is None else {"choice": asdict(law.choice)}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
@@ -231,7 +230,7 @@ def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None
 
 
 def about_axis(group: Group) -> dict[str, Any]:
-    """What params say of a law that is not in S: S there are the places on the axis."""
+    """The params of a law that is not in S; its `S` are positions on the axis."""
     if group.axis is Axis.S:
         return {"notes": group.notes} if group.notes else {}
     return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
@@ -240,7 +239,7 @@ def about_axis(group: Group) -> dict[str, Any]:
 def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
     """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only.
 
-    A law that stands for all that nobody judged (`rbpx.laws.prediction.verdict`) has no status.
+    A law that nobody judged (`rbpx.laws.prediction.verdict`) has no status.
     """
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
@@ -278,7 +277,7 @@ def _pins_of(record: Record) -> dict[str, Record]:
 
 
 def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
-    """A row of the relation `rank_fits`; `implied` is what its params have beside those of the distribution."""
+    """A row of the relation `rank_fits`; `implied` has params besides those of the distribution."""
     return {
         **{name: each for name, each in vars(fit).items() if name != "theta"},
         **{"run_id": run.run_id, "ties": ties.value, "created_at": now()},
@@ -287,10 +286,10 @@ def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Reco
 
 
 def stands(law: Law) -> bool:
-    """Whether a law holds: a trend that is significant, also over replicates, and no doubt about its form.
+    """Whether a law holds: its trend is significant, also in the replicates, and no warning concerns its form.
 
-    0 < RBP_k < 1 at every size, in nearly all replicates too, the interval of alpha lies above 0, and the points do not
-    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.prediction.verdict`).
+    0 < RBP_k < 1 at every size and in nearly all replicates, the interval of alpha lies above 0, and there is no
+    warning of curvature, reversal, a failed backtest or an undetermined alpha (`rbpx.laws.prediction.verdict`).
     """
     fit = law.fit
     falls = fit.alpha.lo is not None and fit.alpha.lo > 0
@@ -299,7 +298,7 @@ def stands(law: Law) -> bool:
 
 
 def supported(laws: Iterable[Law]) -> int | None:
-    """The largest k, of laws in order of k, up to which every law stands; None if not the first."""
+    """The largest k up to which every law stands, for laws in order of k; None if the first does not."""
     reach = None
     for law in laws:
         if not stands(law):
@@ -309,5 +308,5 @@ def supported(laws: Iterable[Law]) -> int | None:
 
 
 def largest_standing(laws: Iterable[Law]) -> int | None:
-    """The largest k at which a law stands, whatever smaller k say; None where none does."""
+    """The largest k at which a law stands, whatever the smaller k; None where none does."""
     return max((law.k for law in laws if law.k is not None and stands(law)), default=None)

@@ -1,4 +1,4 @@
-"""Runs and groups of them: one model on one text, and those that may enter one fit, with what they are known by."""
+"""Defines runs (one model on one text) and groups of runs that may enter one fit."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -26,22 +26,22 @@ OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", 
 
 @dataclass(frozen=True)
 class Run:
-    """One size of a family on one text; what is unknown of an imported run is None.
+    """One size of a family on one text; fields unknown for an imported run are None.
 
     Attributes:
         run_ids: one for a measured run; an imported size may come from several files.
         observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
-        imported: quantities beside RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
+        imported: quantities besides RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
         attempts: (right attempts, all attempts) at each item, by its name, of an imported run.
-        training_seed: tells it from other trainings of its size.
+        training_seed: identifies the training among those of its size.
         varied: numbers that a sweep varies, as learning rate and batch size, by name.
-        weight: how much it counts beside others.
-        active_params: those of S that one token uses; None where not known, as of a dense model.
+        weight: its weight in fits.
+        active_params: parameters of S that one token uses; None where unknown, as of a dense model.
         schedule: of its learning rate, as imported.
-        schedule_tokens: D at which it ends.
+        schedule_tokens: D at which the schedule ends.
         lr: learning rate at this step.
-        place: where in its schedule it lies; None where nothing is known of that.
-        size_by: which parameters its S counts.
+        place: its place in the schedule; None where unknown.
+        size_by: which parameters S counts.
     """
 
     run_ids: tuple[str, ...]
@@ -92,14 +92,14 @@ class Run:
 
     @property
     def is_routed(self) -> bool:
-        """Whether a token uses only some of the parameters that its S counts."""
+        """Whether a token uses only some of the parameters that S counts."""
         return self.used_params < self.non_embedding_params
 
     def sized_by(self, by: SizeBy) -> "Run":
-        """The same model with another S.
+        """The same model with another definition of S.
 
-        By active parameters, it is as if the experts that a token is not sent to were not there. With embeddings, S
-        are all parameters, which have to be known, and those that a token uses gain as many.
+        By active parameters, unused experts do not count. With embeddings, S are all parameters, which must be known,
+        and the used ones grow by as many.
         """
         if by is SizeBy.active:
             S, idle = self.used_params, self.non_embedding_params - self.used_params
@@ -113,7 +113,7 @@ class Run:
 
     @property
     def x(self) -> float | None:
-        """Its place on the axis: S; D, or C / (6 S) where it is not known; C, or 6 S D, S the active ones; or steps."""
+        """Its position on the axis: S; D, else C / (6 S); C, else 6 S D, S the active parameters; or steps."""
         S, D, C = self.used_params, self.training_tokens, self.training_flops
         if self.axis is Axis.D:
             return D if D is not None or C is None else C / (6 * S)
@@ -123,13 +123,13 @@ class Run:
 
     @property
     def training(self) -> tuple[Any, ...]:
-        """S, the seed and a checkpoint: what a model is known by in several measurements, or on several texts."""
+        """S, the seed and the checkpoint, which identify a model across measurements and texts."""
         of_size = (self.non_embedding_params, self.training_seed)
         return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
 
     @property
     def reading(self) -> str | None:
-        """How documents were read, where not as in the paper: the protocol, or its window where another."""
+        """The protocol or window, where it is not the paper's."""
         if self.stride is not None:
             return f"{self.protocol} {self.window}/{self.stride}"
         if self.protocol not in (None, "paper"):
@@ -137,13 +137,13 @@ class Run:
         return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
     def stated(self, law: str, k: int | None = None) -> float | None:
-        """What an imported run says of a quantity, RBP_k as a share; None where it says nothing."""
+        """The value of a quantity in an imported run, RBP_k as a share; None where it has none."""
         if law == "rbp":
             return self.observed.get((k or 1, 1))
         return self.cross_entropy_nats if law == "cross_entropy" else self.imported.get(law)
 
     def names(self) -> dict[str, Any]:
-        """What tells the run from others of its group, by column."""
+        """The columns that identify the run within its group."""
         return {name: getattr(self, name) for name in ("size", "non_embedding_params", "revision", *OF_TRAINING)}
 
     @property
@@ -157,11 +157,11 @@ class Run:
 class Group:
     """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype, revision and variant.
 
-    There is one a size, or several that differ in their training_seed: replicates.
+    Each size has one run, or replicates that differ in training_seed.
 
     Attributes:
-        n_earlier: runs that are left out because a later checkpoint of their training is among these.
-        documents: as they are resampled; None where each stands for itself.
+        n_earlier: runs left out because a later checkpoint of their training is included.
+        documents: for resampling; None where each document is a unit.
     """
 
     runs: tuple[Run, ...]
@@ -171,7 +171,7 @@ class Group:
 
     @property
     def first(self) -> Run:
-        """A run that names what all have in common: without a revision where they differ in it."""
+        """A run with the names that all share, without a revision where they differ in it."""
         first = self.runs[0]
         return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
 
@@ -182,65 +182,65 @@ class Group:
 
     @property
     def n_documents(self) -> int:
-        """Documents that were drawn, those without a token included; 0 where none are known."""
+        """Number of documents drawn, including those without a token; 0 where unknown."""
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
 
     @property
     def n_resampled(self) -> int:
-        """What is resampled: documents, or the texts that several were cut from."""
+        """Number of resampled units: documents, or the texts that several were cut from."""
         return self.n_documents if self.documents is None else self.documents.n
 
     @property
     def n_effective(self) -> float:
-        """What intervals take for the number of those: fewer where they differ in length."""
+        """Effective sample size: fewer than the units where they differ in length."""
         return self.n_documents if self.documents is None else self.documents.effective
 
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each replicate, [B, D]."""
-        # With the statistics of resampling, which a status need not wait for.
+        # Imported here: it loads the statistics of resampling, which `status` does not need.
         from rbpx.runs.documents import Documents
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)
 
     def stated_k(self, request: Request) -> list[int]:
-        """The k asked for; where none are, those of which imported runs say RBP_k."""
+        """The requested k, else those at which imported runs have RBP_k."""
         stated = sorted({k for run in self.runs for k, n in run.observed if n == 1})
         return stated if not request.k.by_number else request.k.listed()
 
     @property
     def vocab_size(self) -> int:
-        """The smallest vocabulary of the runs, below which every k lies; 0 where one is not known."""
+        """The smallest vocabulary of the runs, an upper bound of k; 0 where one is unknown."""
         return min(run.vocab_size or 0 for run in self.runs)
 
     @property
     def n_sizes(self) -> int:
-        """How many different S, or places on another axis, there are; replicates are of one size."""
+        """Number of different S, or positions on another axis; replicates share one."""
         return len({run.x for run in self.runs})
 
     @property
     def axis(self) -> Axis:
-        """What laws of these runs are in."""
+        """The variable of the laws of these runs."""
         return self.runs[0].axis
 
     @property
     def asked(self) -> Sequence[Run]:
-        """The runs, and those that were asked for and gave way to one of them."""
+        """The runs, and the requested ones that they replaced."""
         return self.runs
 
     @property
     def fixed_size(self) -> str | None:
-        """The one size of all runs of a law in something else; None where sizes differ."""
+        """The size that all runs share, for a law in another variable; None where sizes differ."""
         return None
 
     @property
     def doubts(self) -> tuple[Status, ...]:
-        """What is known to be wrong with the runs before anything is fitted."""
+        """Warnings about the runs that hold before anything is fitted."""
         return ()
 
     @property
     def notes(self) -> list[str]:
-        """What was computed, left out or chosen to come to these runs, a line each."""
+        """Notes on what was computed, left out or chosen, a line each."""
         routed = sum(run.is_routed for run in self.runs)
         counts = f"S counts all experts of {number_of(routed, 'model')}, C = 6 S D those that a token uses"
         experts = [f"{counts}; size_by=active makes these S."] if routed else []
@@ -249,18 +249,18 @@ class Group:
 
     @property
     def of_schedules(self) -> list[str]:
-        """Which states of trainings are points by the schedules of their rates, a line each."""
+        """Notes on which checkpoints are points by their learning-rate schedule, a line each."""
         return []
 
     @property
     def has_trainings(self) -> bool:
-        """Whether models of one size were trained on different numbers of tokens: no law in S alone."""
+        """Whether models of one size differ in training tokens, which excludes a law in S alone."""
         known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}
         return len(known) > len({run.non_embedding_params for run in self.runs})
 
     @property
     def run_ids(self) -> list[str]:
-        """All runs, sorted."""
+        """The ids of all runs, sorted."""
         return sorted(run_id for run in self.runs for run_id in run.run_ids)
 
     @property
@@ -270,12 +270,12 @@ class Group:
 
     @property
     def title_of_family(self) -> str:
-        """The same without the text, for what stands over several texts."""
+        """The title without the text, for headings over several texts."""
         return self._titled(self.first.family)
 
     @property
     def title_of_text(self) -> str:
-        """The same without the family, for what stands under several families."""
+        """The title without the family, for headings under several families."""
         return Group._titled(self, self.first.dataset)
 
     def _titled(self, what: str) -> str:
@@ -291,12 +291,12 @@ class Group:
         return named if self.is_measured else f"{named} ({first.source})"
 
     def names(self) -> dict[str, Any]:
-        """What all runs have in common, by column; no other group of one question has the same."""
+        """The columns in which all runs agree; they identify the group within a question."""
         return {name: getattr(self.first, name) for name in ALIKE} | {"ties": self.ties.value}
 
     @property
     def key(self) -> Hashable:
-        """What the group is known by: results, rows and fits belong to it by nothing else."""
+        """The key of the group for its results, rows and fits."""
         return tuple(self.names().items())
 
 
@@ -305,7 +305,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """What has the same key together, in the order of the first with each."""
+    """Group items by a key, in the order of the first of each."""
     found: dict[K, list[T]] = {}
     for one in each:
         found.setdefault(key(one), []).append(one)
@@ -313,7 +313,7 @@ def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
-    """The size of each run, with as much as tells those of one size apart."""
+    """The size of each run, with what distinguishes runs of one size."""
     seeds = [f"seed {run.training_seed}" for run in runs]
     places = [f"{run.axis.value} = {run.x:g}" for run in runs]
     revisions = ["finished" if run.revision is None else f"revision {run.revision}" for run in runs]
@@ -323,7 +323,7 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
 
 
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:
-    """The title of each group, or other names of them, with what no title says: the text drawn, the tie rule."""
+    """The title of each group, or other names, with the text drawn and the tie rule where these tell groups apart."""
     texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
     return _told_apart(
         names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups]
@@ -331,7 +331,7 @@ def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> li
 
 
 def _told_apart(names: Sequence[str], *more: Sequence[str]) -> list[str]:
-    """Names, each with as much of `more` as tells it from others of the same name."""
+    """Add to each name what distinguishes it from equal ones."""
     apart = list(names)
     for words in more:
         several = Counter(name for name, _ in set(zip(apart, words, strict=True)))

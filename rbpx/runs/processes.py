@@ -1,12 +1,11 @@
-"""Makes calls about groups of runs in several processes, and returns their results in order.
+"""Makes calls about groups of runs in several processes and returns their results in order.
 
-Laws are fitted by many short steps, which Python takes one at a time. What is computed does not depend on the number of
-processes, nor on which of them computed it. A call carries what it is about and where the store is, never a connection:
-a fork connects once, a worker of joblib for each call.
+Laws are fitted by many short Python steps. Results do not depend on the number of processes. A call carries its
+arguments and the path of the store, never a connection: a fork connects once, a worker of joblib for each call.
 
-A `joblib.parallel_config` of the user's own decides who computes: loky, or Dask on other machines. Else forks do, which
-begin before the store is opened, or where no fork is safe, and only for many calls, loky. benchmarks/README.md
-(processes.py) says what each of them costs, and why joblib's `multiprocessing` is refused.
+A `joblib.parallel_config` of the user decides who computes: loky, or Dask on other machines. Otherwise forks do, which
+start before the store is opened; where forking is unsafe, loky does, and only for many calls. benchmarks/README.md
+(processes.py) has the cost of each, and why joblib's `multiprocessing` is refused.
 """
 
 import ctypes
@@ -42,7 +41,7 @@ __all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
 
 T = TypeVar("T")
 
-_MOST: Final = 8  # processes, where the user named no number; each holds libraries of 100 MiB
+_MOST: Final = 8  # processes by default; each holds libraries of 100 MiB
 
 
 _END_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of Linux
@@ -56,14 +55,14 @@ Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tuple[i
 
 @dataclass(eq=False)
 class _Workers:
-    """Who computes while a block lasts.
+    """The processes available while a block lasts.
 
     Attributes:
         run: makes calls in other processes, and yields the number and outcome of each as it ends; None where this
-            process makes all of them.
-        n: how many processes there are.
+            process makes all calls.
+        n: number of processes.
         is_users: whether the user chose them.
-        only_many: whether they are slow to start, so that few calls are made here.
+        only_many: whether they are slow to start, so that few calls are made in this process.
     """
 
     run: Run | None = None
@@ -77,11 +76,11 @@ _WORKERS: ContextVar[_Workers | None] = ContextVar("workers", default=None)
 
 @contextmanager
 def several_processes(prepare: Callable[[], object], pays: bool = True) -> Iterator[None]:
-    """While the block lasts, `in_processes` uses several processes; within another such block this one does nothing.
+    """Let `in_processes` use several processes within the block; a nested block does nothing.
 
     Args:
-        prepare: what a fork does first; where that fails, its calls meet the same error.
-        pays: whether there is so much to do that processes pay which the user did not ask for.
+        prepare: what a fork does first; if it fails, its calls raise the same error.
+        pays: whether there is enough work for processes that the user did not ask for.
 
     Raises:
         RbpxError: the user chose a backend of joblib that cannot be used.
@@ -103,16 +102,16 @@ def in_processes(
     advance: Callable[[float], object] = lambda n: None,
     are_many: bool = False,
 ) -> list[T]:
-    """The results of a function for each of some arguments, in their order.
+    """The results of a function for each set of arguments, in their order.
 
     Args:
-        function: of a module, so that it can be named to another process.
+        function: at module level, so that another process can import it.
         calls: its arguments.
         advance: called with the number of calls that have just ended.
-        are_many: whether they take so long that it pays to start processes for seconds.
+        are_many: whether the calls take long enough to pay for starting slow processes.
 
     Raises:
-        Exception: that of the first call that raised one, or of the processes that the user chose.
+        Exception: that of the first call that raised one, or of the user's processes.
     """
     workers, outcomes = _WORKERS.get(), dict[int, Outcome]()
     if workers is not None and workers.run is not None and len(calls) > 1 and (are_many or not workers.only_many):
@@ -146,13 +145,13 @@ def in_processes(
 
 
 def n_processes() -> int:
-    """How many processes make calls side by side."""
+    """The number of processes that make calls in parallel."""
     workers = _WORKERS.get()
     return 1 if workers is None or workers.run is None else workers.n
 
 
 def are_elsewhere() -> bool:
-    """Whether calls are made by workers of the user's, perhaps on other machines, where no relative path leads."""
+    """Whether workers of the user make the calls, perhaps on machines where relative paths differ."""
     workers = _WORKERS.get()
     return workers is not None and workers.is_users and workers.run is not None
 
@@ -161,9 +160,9 @@ def are_elsewhere() -> bool:
 
 
 def _workers(prepare: Callable[[], object], pays: bool, stack: ExitStack) -> _Workers:
-    """Who computes: a backend of joblib that the user named; else forks, or where these are not safe, loky.
+    """Choose the workers: the user's joblib backend, else forks, else loky where forking is unsafe.
 
-    Of these there is one a core, or as many as a `parallel_config` of the user's says that names no backend.
+    Their number is that of the cores, or the one of a `parallel_config` without a backend.
     """
     n, named = min(_MOST, n_cores()), False
     if "joblib" in sys.modules:
@@ -193,7 +192,7 @@ def _workers(prepare: Callable[[], object], pays: bool, stack: ExitStack) -> _Wo
 def _by_joblib(
     n: int, backend: str | None, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Outcome]]:
-    """The number and outcome of each call as it ends, made by a backend of joblib or, where it is None, the user's."""
+    """The number and outcome of each call as it ends, by a joblib backend, or the user's where it is None."""
     from joblib import Parallel, delayed
 
     parallel = Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
@@ -203,16 +202,16 @@ def _by_joblib(
 
 @contextmanager
 def _forks(n: int, prepare: Callable[[], object]) -> Iterator[Run]:
-    """Forks of this process, as it is now: all begin at once, before a thread is started."""
+    """Fork this process n times now, before any thread starts."""
     others = set(active_children())
     with (
         TemporaryDirectory(prefix=f"rbpx-tasks-{os.getpid()}-") as folder,
         ProcessPoolExecutor(n, get_context("fork"), _begin, (prepare,)) as pool,
     ):
         with warnings.catch_warnings():
-            # The one other thread is of the allocator of Arrow, which forks safely.
+            # The one other thread is Arrow's allocator, which forks safely.
             warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-            pool.submit(os.getpid)  # the first task makes all of them
+            pool.submit(os.getpid)  # the first task starts all processes
         forks = set(active_children()) - others
         try:
             yield partial(_by_forks, pool, Path(folder))
@@ -227,8 +226,8 @@ def _by_forks(
 ) -> Iterator[tuple[int, Outcome]]:
     """The number and outcome of each call as it ends.
 
-    A call and its outcome lie in a file, and pipes carry no more than its path: a process that is killed amid a message
-    of megabytes would leave the others to wait for the rest of it.
+    Calls and outcomes are files, and pipes carry only their paths: a process killed within a message of megabytes would
+    leave the others waiting.
     """
     tasks = {}
     for at, arguments in enumerate(calls):
@@ -242,11 +241,11 @@ def _by_forks(
 
 
 def _may_fork() -> bool:
-    """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them.
+    """Whether forking is safe: a fork would inherit the locks of other threads without the threads.
 
-    All threads of the system count, those of libraries too, but for that of Arrow's allocator, which forks safely.
+    Counts all threads of the system, except that of Arrow's allocator, which forks safely.
     """
-    if sys.platform != "linux" or current_process().daemon:  # those may have no forks
+    if sys.platform != "linux" or current_process().daemon:  # daemons may not fork
         return False
     threads = [path.read_text(encoding="utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
     return len(threads) - threads.count("jemalloc_bg_thd") == 1
@@ -258,10 +257,10 @@ def _may_fork() -> bool:
 def _in_worker(
     version: str, shell: bool, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> tuple[int, Outcome]:
-    """Make a call in a worker of joblib, which advises in the words of the process that asked."""
+    """Make a call in a worker of joblib, with the error advice of the calling interface."""
     if version != __version__:
         return at, (None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
-    token = _WORKERS.set(_Workers())  # what it calls is computed here
+    token = _WORKERS.set(_Workers())  # nested calls run in this process
     try:
         with _TURN, connected_once(), speaking_shell() if shell else nullcontext():
             return at, _outcome(function, arguments)
@@ -270,10 +269,10 @@ def _in_worker(
 
 
 def _begin(prepare: Callable[[], object]) -> None:
-    """What a fork does first; it stays connected until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    """Prepare a fork; it stays connected until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends the others
     ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
-    logging.getLogger(LOGGER).handlers.clear()  # what a call logs is shown by the first process
+    logging.getLogger(LOGGER).handlers.clear()  # the parent shows the log messages of a call
     _WORKERS.set(_Workers())
     _KEPT.enter_context(connected_once())
     _outcome(prepare, ())
@@ -285,13 +284,13 @@ def _in_fork(file: Path) -> None:
 
 
 def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Make a call, and hold back what it logs until it is its turn."""
+    """Make a call and keep its log messages with its result."""
     logged: SimpleQueue[logging.LogRecord] = SimpleQueue()
     value = problem = None
     with attached(QueueHandler(logged)):
         try:
             value = function(*arguments)
         except Exception as raised:
-            raised.add_note("".join(traceback.format_exception(raised)))  # its traceback does not travel with it
+            raised.add_note("".join(traceback.format_exception(raised)))  # pickling loses the traceback
             problem = raised
     return value, problem, [logged.get() for _ in range(logged.qsize())]

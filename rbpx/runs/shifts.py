@@ -1,7 +1,6 @@
-"""Differences of a run and of a law between two measurements of the same documents, with intervals.
+"""Computes differences of a run or a law between two measurements of the same documents, with intervals.
 
-Both sides are resampled with the same documents, so what a document does on both sides alike drops out. Shapes: N
-sizes, B replicates.
+Both sides use the same resampled documents, so shared variation cancels. Shapes: N sizes, B replicates.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ LawAtK = tuple[str, int | None]
 
 @dataclass(frozen=True)
 class Shift:
-    """A quantity before and after a change, of the measurement or of a choice; the difference is after minus before."""
+    """A quantity before and after a change of measurement or choice; the difference is after minus before."""
 
     before: float
     after: float
@@ -37,10 +36,10 @@ class LawShift:
     Attributes:
         law: "rbp" or "cross_entropy".
         k: None where the law has none.
-        before: the law.
-        after: the same afterwards.
-        difference: of the ratio after / before, whose exponent is the difference of the exponents, as least squares of
-            ln y are linear in it; its interval includes document sampling and the scatter of the models.
+        before: the law before.
+        after: the law after.
+        difference: the law of the ratio after / before. Its exponent is the difference of the exponents, since least
+            squares are linear in ln y; its interval includes document sampling and the scatter of the models.
     """
 
     law: str
@@ -51,13 +50,13 @@ class LawShift:
 
 
 def shift_law(group: Group, before: Points, after: Points) -> LawShift:
-    """The change of one law, at the same sizes and documents; `group` gives the number of documents."""
+    """The change of one law at the same sizes and documents; `group` gives the number of documents."""
     fits = [fit_points(points, Method.ols).fit for points in (before, after)]
     return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
 
 
 def places(k_grid: Sequence[int]) -> dict[LawAtK, tuple[int, ...]]:
-    """RBP at each k, then cross-entropy: the place of each in the evidence on a run."""
+    """The index of RBP at each k, then of cross-entropy, in the evidence on a run."""
     return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
 
 
@@ -72,17 +71,17 @@ def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_ef
 
 
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> Shift:
-    """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
+    """The difference of a quantity with its interval (recipe `expanded`), from replicates with the same documents.
 
-    There is no interval where no replicate differs: these documents do not show how frequent a change is that
-    occurs in none of them.
+    There is no interval where no replicate differs: the documents then say nothing about the frequency of rarer
+    changes.
 
     Args:
-        before: the quantity.
-        after: the same afterwards.
-        before_B: of the resampled documents, shape [B]; NaN where they have no token.
-        after_B: of the same.
-        n_effective: of the sample (`effective_number`).
+        before: the quantity before.
+        after: the quantity after.
+        before_B: its replicates, shape [B]; NaN where they have no token.
+        after_B: those of `after`.
+        n_effective: effective sample size (`effective_number`).
     """
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_effective, Recipe.expanded)

@@ -1,6 +1,6 @@
-"""How far each token id improves along points: its slope, its fall and its share, with standard errors by document.
+"""Computes how far each token id improves: its slope, fall and share, with standard errors over documents.
 
-Shapes: M tokens, T points, V token ids that occur, P pairs of one and a document that holds it.
+Shapes: M tokens, T points, V token ids that occur, P pairs of an id and a document that holds it.
 """
 
 from typing import Any, Final
@@ -21,10 +21,10 @@ def improving(tokens: Tokens) -> tuple[list[int], int]:
 
 
 def by_token(tokens: Tokens, k: int) -> list[Record]:
-    """The numbers of each token id as `learning` says them; None where there is no number.
+    """The numbers of each token id for `learning`; None where there is none.
 
-    The slope has half of its interval, over the effective number of documents by occurrences of the id, and the share a
-    standard error, over that by all tokens.
+    The slope has half of its interval, with the effective number of documents by occurrences of the id; the share has a
+    standard error, with that by all tokens.
 
     Squares about a ratio r = sum y / sum x over documents: sum (y - r x)^2 = Syy - 2 r Sxy + r^2 Sxx.
     """

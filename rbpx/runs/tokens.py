@@ -1,6 +1,6 @@
-"""The tokens that all runs of a group scored: their losses and ranks at each run, and means over documents.
+"""Finds the tokens that all runs of a group scored: their losses and ranks in each run, and means over documents.
 
-Shapes: M tokens, T runs in order, D documents, B replicates, X whatever columns are summed.
+Shapes: M tokens, T runs in order, D documents, B replicates, X summed columns.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask_once
 
 Ints = NDArray[np.int64]
-_BITS: Final = (41, 21)  # of a key below the document, below the position
+_BITS: Final = (41, 21)  # of a key: the bits for position and token id, and for token id
 
 
 def document_of(key_M: Ints) -> Ints:
-    """The document of keys."""
+    """The document of each key."""
     return key_M >> _BITS[0]
 
 
 def token_id_of(key_M: Ints) -> Ints:
-    """The token id of keys."""
+    """The token id of each key."""
     return key_M & (1 << _BITS[1]) - 1
 
 
@@ -35,13 +35,13 @@ class Tokens(NamedTuple):
     """The tokens of a text that every run scored.
 
     Attributes:
-        x_T: ln of the place of each run on the axis, ascending.
-        key_M: document, position and token id of each in one number, ascending.
-        byte_M: where its first byte is in the document; -1 where not known.
+        x_T: ln of the position of each run on the axis, ascending.
+        key_M: document, position and token id packed into one number, ascending.
+        byte_M: offset of its first byte in the document; -1 where unknown.
         nats_MT: -logprob under each run.
         rank_MT: its rank.
         weights_BD: how often each document is drawn in each replicate.
-        n_effective: of those that are resampled.
+        n_effective: effective sample size.
         n_left_out: tokens of the last run that another one did not score.
     """
 
@@ -56,17 +56,17 @@ class Tokens(NamedTuple):
 
     @property
     def doc_M(self) -> Ints:
-        """The document of each, ascending."""
+        """The document of each token, ascending."""
         return document_of(self.key_M)
 
     @property
     def position_M(self) -> Ints:
-        """Where each stands there."""
+        """The position of each token in its document."""
         return self.key_M >> _BITS[1] & (1 << _BITS[0] - _BITS[1]) - 1
 
     @property
     def token_id_M(self) -> Ints:
-        """In the tokenizer of the runs."""
+        """The token ids."""
         return token_id_of(self.key_M)
 
     def means(self, values_MX: NDArray[np.floating | np.bool_]) -> tuple[Floats, Floats]:
@@ -87,7 +87,7 @@ class Tokens(NamedTuple):
         return self.estimate(value_X[0], of_BX[:, 0])
 
     def part(self, value_M: Floats, is_M: NDArray[np.bool_]) -> Estimate:
-        """The share that some of the tokens have in the sum of a value over all."""
+        """The share of the selected tokens in the sum of a value."""
         doc_M, D = self.doc_M, self.weights_BD.shape[1]
         own_D, all_D = np.bincount(doc_M[is_M], value_M[is_M], D), np.bincount(doc_M, value_M, D)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -95,7 +95,7 @@ class Tokens(NamedTuple):
             return self.estimate(own_D.sum() / all_D.sum(), of_B)
 
     def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
-        """The share that each column has in the sum of all."""
+        """The share of each column in the sum of all."""
         value_X, of_BX = self.means(values_MX)
         with np.errstate(divide="ignore", invalid="ignore"):
             share_X, share_BX = value_X / value_X.sum(), of_BX / of_BX.sum(axis=1, keepdims=True)
@@ -103,7 +103,7 @@ class Tokens(NamedTuple):
 
 
 def points_of(group: Group) -> list[Run]:
-    """One run for each place on the axis, in order: of replicates the first."""
+    """One run for each position on the axis, in order: the first of its replicates."""
     once = {float(run.x): run for run in reversed(group.runs) if run.x is not None}
     return [once[x] for x in sorted(once)]
 
@@ -115,7 +115,7 @@ def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dic
 
 
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
-    """The tokens that all runs scored, the same ids at the same places of the text."""
+    """The tokens that all runs scored: same document, position and id."""
     found = []
     for run in runs:
         of_run = [*scored(connection, group, run).values()]

@@ -1,11 +1,11 @@
-"""The state of each cell of a grid (done, running, stopped, failed or missing), and the heartbeats of running ones.
+"""Reads the state of each cell of a grid (done, running, stopped, failed or missing) and writes heartbeats.
 
-States are read from the store, without a model. While a process measures a cell, a thread of it rewrites
+States come from the store alone; no model is loaded. While a process measures a cell, one of its threads rewrites
 
 running/<cell_key>.json   host, pid, start time, progress
 
 every few seconds, so a recent modification time shows that the process is alive, even while a model loads or a batch
-takes long. `status` reads these files.
+takes long.
 """
 
 import json
@@ -26,11 +26,11 @@ from rbpx.files.entries import atomic_write_text
 from rbpx.store.store import RUNNING, Record, Store, now, read_json
 
 _BEAT_S = 4.0
-_SILENT_S = 300.0  # a process that has written nothing for this long is not running
+_SILENT_S = 300.0  # a process silent for this long is not running
 
 
 class Heartbeat:
-    """Writes the heartbeat of one cell that this process measures; a failure to write it is ignored."""
+    """Writes the heartbeat of one cell that this process measures; ignores write errors."""
 
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
@@ -42,7 +42,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="rbpx-heartbeat", daemon=True)
 
     def follow(self, n_tokens: int, advance: Callable[[int], None], processes: int = 1) -> Callable[[int], None]:
-        """Wrap `advance` so that its calls are counted towards `n_tokens`; it reports the tokens of one process."""
+        """Wrap `advance`, which reports the tokens of one process, to count its calls towards `n_tokens`."""
         self._n_tokens, self._began = n_tokens, time.monotonic()
 
         def counting_advance(n: int) -> None:
@@ -52,14 +52,14 @@ class Heartbeat:
         return counting_advance
 
     def begin(self) -> None:
-        """Write the heartbeat and keep it fresh."""
+        """Start writing the heartbeat."""
         _LIVE.add(self)
         self._thread.start()
 
     def end(self) -> None:
         """Stop writing and remove the file."""
         self._over.set()
-        if self._thread.is_alive():  # else a signal came before it began, and it writes nothing more
+        if self._thread.is_alive():  # a signal may come before it starts
             self._thread.join()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ class Heartbeat:
         while not self._over.is_set():
             pace = self._done / (time.monotonic() - self._began) if self._done else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
-            with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
+            with suppress(OSError):  # the process reports a full disk or lost store when it writes the run
                 atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
@@ -78,14 +78,14 @@ _LIVE: Final = set[Heartbeat]()
 
 
 def end_heartbeats() -> None:
-    """End those of this process that a signal left, as it came amid the end of one."""
+    """End the heartbeats of this process that a signal interrupted while they ended."""
     for beat in list(_LIVE):
         beat.end()
 
 
 @contextmanager
 def heartbeat(store: Store, facts: Record, leads: bool = True) -> Iterator[Heartbeat]:
-    """Show a cell as running for as long as the block takes; only the process that `leads` writes."""
+    """Show a cell as running within the block; only the process that `leads` writes."""
     beat = Heartbeat(store, facts)
     try:
         if leads:
@@ -101,7 +101,7 @@ class LastHeartbeat:
     """The last heartbeat of a cell.
 
     Attributes:
-        facts: what it contains: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
+        facts: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
         alive: whether the cell is being measured; if not, its process was stopped.
     """
 
@@ -121,12 +121,12 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
     for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
             facts, written = read_json(path), path.stat().st_mtime
-        except FileNotFoundError:  # it ended since it was listed
+        except FileNotFoundError:  # it ended after it was listed
             continue
-        except ValueError as problem:  # torn when the machine stopped
+        except ValueError as problem:  # the machine stopped amid a write
             store.warn(f"{RUNNING}/{path.name}", str(problem), "remove that file")
             continue
-        alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more
+        alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # clocks of hosts may differ by less
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
     return heartbeats
 
@@ -140,11 +140,11 @@ def _may_live(facts: Record) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # another user's
+        return True  # another user's process
     return True
 
 
-_ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # of a request, by every version
+_ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # keys of a request in every version
 
 
 class State(StrEnum):
@@ -164,10 +164,10 @@ class CellState:
     Attributes:
         cell: as requested.
         state: of the cell.
-        run_id: the run that answers it, where it is done.
-        error: why it failed, where it did.
-        failed_at: when it did.
-        heartbeat: the last one of the process that is measuring it, or that was stopped while it did.
+        run_id: the run that answers it, if done.
+        error: why it failed, if it did.
+        failed_at: when it failed.
+        heartbeat: the last one of the process that measures or measured it.
     """
 
     cell: Cell
@@ -178,7 +178,7 @@ class CellState:
     heartbeat: LastHeartbeat | None = None
 
     def row(self) -> Record:
-        """As a record."""
+        """The state as a record."""
         progress = ("host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s")
         facts: Record = {} if self.heartbeat is None else self.heartbeat.facts
         return {
@@ -193,11 +193,11 @@ class CellState:
 def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     """The state of each cell of a grid.
 
-    A cell is looked up by its key. Where its text is not on this machine, it has no key; then the newest cell with the
-    same names, model, protocol, dtype, sample size and seed answers it.
+    A cell is found by its key. Without its text on this machine it has no key; the newest cell with the same names,
+    model, protocol, dtype, sample size and seed is used instead.
     """
     heartbeats = read_heartbeats(store)
-    unnamed = any(cell.text_hash is None for cell in cells)  # else no record is read but those of the cells
+    unnamed = any(cell.text_hash is None for cell in cells)  # otherwise only the records of the cells are read
     records, failures = (list(store.records(kind)) if unnamed else [] for kind in ("cells", "failures"))
     return [_cell_state(cell, store, records, failures, heartbeats) for cell in cells]
 
@@ -233,9 +233,9 @@ def _same_names(cell: Cell, record: Record) -> bool:
 
 
 def _same_request(cell: Cell, record: Record) -> bool:
-    """Whether the request of a measured cell was the same as this one, apart from the text."""
+    """Whether a measured cell had the same request, apart from the text."""
     request = record.get("config")
-    if not request or not _ASKED <= request.keys():  # not one that a version of rbpx wrote
+    if not request or not _ASKED <= request.keys():  # not written by rbpx
         return False
     model, dataset, engine = request["model"], request.get("dataset"), request.get("engine") or {}
     if not isinstance(model, dict) or not isinstance(request["protocol"], dict):

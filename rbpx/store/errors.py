@@ -1,4 +1,4 @@
-"""What an error of DuckDB means to whoever asked: the error to raise in its place, with what to do about it."""
+"""Translates errors of DuckDB into errors of rbpx with advice."""
 
 import re
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def too_large(limits: "SqlLimits") -> str:
-    """What to say of a query that needs more memory than it may have."""
+    """The message for a query that exceeds its memory limit."""
     return (
         f"this query needs more than sql_memory_mib={limits.held_mib}; narrow it with WHERE or LIMIT, or give it more: "
         f"sql_memory_mib={2 * limits.held_mib}"
@@ -18,12 +18,12 @@ def too_large(limits: "SqlLimits") -> str:
 
 
 def beyond(problem: Exception, limits: "SqlLimits") -> RbpxError | None:
-    """The error to raise where DuckDB had too little memory or disk; None where it had enough."""
+    """The error to raise where DuckDB ran out of memory or disk; None otherwise."""
     return RbpxError(too_large(limits)) if "Out of Memory Error" in str(problem) else None
 
 
 def unread(problem: Exception) -> MeasureError | None:
-    """The error to raise where a file of the store cannot be read; None if it is another."""
+    """The error to raise where a file of the store cannot be read; None otherwise."""
     read = re.search(r"reading the stream registered as '(\w+)' failed: (.*)", one_line(problem))
     if read is None:
         return None
@@ -31,7 +31,7 @@ def unread(problem: Exception) -> MeasureError | None:
 
 
 def untold(problem: Exception) -> UntoldRanksError | None:
-    """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
+    """The error to raise where an engine gave no rank for a token; None otherwise."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
     if rule is None:
         return None
@@ -42,6 +42,6 @@ def untold(problem: Exception) -> UntoldRanksError | None:
 
 
 def one_line(problem: Exception) -> str:
-    """What an error says, without the statement that DuckDB shows below it."""
+    """The message of an error on one line, without the SQL that DuckDB appends."""
     said = problem.object.decode(errors="replace") if isinstance(problem, UnicodeDecodeError) else str(problem)
     return " ".join(re.split(r"\n\s*\n|\nLINE ", said)[0].split())

@@ -1,4 +1,4 @@
-"""Writes a relation of a store, or the answer to a query, as CSV, JSON or Parquet; or all of it as one DuckDB file."""
+"""Exports a relation or a query of a store as CSV, JSON or Parquet, or all relations as one DuckDB file."""
 
 import re
 from dataclasses import replace
@@ -21,14 +21,14 @@ WHOLE: Final = ".duckdb"
 def export(
     store: str, what: str, output: str | None, suffix: str | None = None, limits: SqlLimits | None = None
 ) -> None:
-    """Write a relation, or the answer to a query, whole or not at all.
+    """Write a relation or the answer to a query, atomically.
 
     Args:
         store: the folder.
-        what: the name of a relation, or one SELECT; FILE.duckdb for a copy of all relations as tables, to give away.
+        what: the name of a relation, or one SELECT; FILE.duckdb for a copy of all relations as tables.
         output: the file; None is stdout.
         suffix: `.csv`, `.json` or `.parquet` where the name of the output does not end in one of them.
-        limits: of a query; a relation may take its time.
+        limits: of a query; a relation has no time limit.
 
     Raises:
         RbpxError: the store does not exist, there is no such relation, DuckDB refuses the query, the file's kind is not
@@ -64,7 +64,6 @@ def _export_all(store: Store, output: str, limits: SqlLimits) -> None:
 
 
 def _kind(output: str | None, suffix: str | None) -> str:
-    """The kind of file: what the output's name says, else the one that was asked for, else CSV."""
     if output is None:
         return suffix or ".csv"
     own = Path(output).suffix.lower()

@@ -1,4 +1,4 @@
-"""Forecasts of a store: predictions that are registered before their model comes, a record each, never overwritten."""
+"""Registers forecasts in a store: predictions made before their model exists, one record each, never overwritten."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,13 +17,13 @@ _KIND = "forecasts"
 def register(store: Store, name: str, facts: Record, predictions: Sequence[Record]) -> str:
     """Write predictions under a name that no forecast of the store has; returns their id.
 
-    A record has its time, and the hashes of the runs that it rests on, which `store verify` compares.
+    The record has its time and the hashes of the runs it was fitted to, which `store verify` compares.
 
     Args:
         store: the store.
         name: as users call it.
         facts: what all predictions share: names of the group and the versions.
-        predictions: the columns of `forecasts` that are theirs alone.
+        predictions: the other columns of `forecasts`, for each prediction.
 
     Raises:
         RbpxError: the store has a forecast of that name, or cannot be written.
@@ -43,7 +43,7 @@ def refuse_known(name: str, known: Iterable[Record]) -> None:
     """Refuse a name that a forecast has.
 
     Raises:
-        RbpxError: with when that one was registered.
+        RbpxError: with the time of that forecast.
     """
     for record in known:
         if record["name"] == name:

@@ -1,6 +1,6 @@
 """Copies what another store holds and this one lacks: from a folder (`merge`) or from object storage (`pull`).
 
-What comes from elsewhere is checked where it enters, by the checks of `verify`; behind them it is trusted.
+Everything is checked as it enters, by the checks of `verify`, and trusted afterwards.
 """
 
 import json
@@ -17,12 +17,12 @@ from rbpx.store.imports.storage import adopt
 from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, RECORDS, Record, Store, is_name, read_json
 from rbpx.store.verify import imported_runs, manifest_fault, read_own, record_fault, run_fault, runs_of
 
-REFERRED: Final = ("vocab", "samples")  # to by runs, so that they come before them
+REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first
 FILES: Final = (*BESIDE, "imports")
 
 
 class Source(Protocol):
-    """Where a store is copied from."""
+    """A store to copy from."""
 
     name: str
 
@@ -45,7 +45,7 @@ class Folder:
         self._runs = store.run_ids()
 
     def names(self, kind: str) -> list[str]:
-        """As `Source`; a link is not followed, it may lead anywhere."""
+        """As `Source`; links are not followed, since they may lead anywhere."""
         if kind == "runs":
             return self._runs
         ending = ".json" if kind in RECORDS else ".parquet"
@@ -66,12 +66,12 @@ class Folder:
 
 @dataclass
 class Merged:
-    """What one store copied from another.
+    """The result of a merge.
 
     Attributes:
         copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples, temperatures, best,
             observations.
-        already_here: kind -> how many were in this store before.
+        already_here: kind -> how many this store had before.
         skipped: a line for each thing that was not copied, and why.
     """
 
@@ -81,12 +81,7 @@ class Merged:
 
 
 def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
-    """Copy what another store has and this one lacks; a second merge copies nothing, and one that was stopped goes on.
-
-    Args:
-        store: the store that is added to.
-        other: what is read; it is not changed.
-        advance: called after each run.
+    """Copy what another store has and this one lacks; a repeated merge copies nothing, a stopped one resumes.
 
     Raises:
         RbpxError: a run of the other store has a newer format than this version reads.
@@ -113,7 +108,7 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
 
 
 def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None:
-    """Copy a run completely or not at all; one that is already here stays as it is."""
+    """Copy a run atomically; an existing one stays as it is."""
     if not is_name(run_id):
         merged.skipped.append(f"run {run_id!r} has a name that no run has")
         return
@@ -144,7 +139,7 @@ def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None
     except FileNotFoundError as problem:
         merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
     except OSError as problem:
-        if not store.has_run(run_id):  # otherwise another process copied it meanwhile
+        if not store.has_run(run_id):  # otherwise another process has just copied it
             raise store.unwritten(problem) from None
 
 
@@ -190,7 +185,7 @@ def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merge
 def _bring_record(
     store: Store, other: Source, kind: str, name: str, known: set[str], answered: set[tuple[str, ...]], merged: Merged
 ) -> None:
-    """Copy a request or a fit whose runs are here, a failure, or a forecast; one that is here stays as it is."""
+    """Copy a request or a fit whose runs are here, a failure, or a forecast; an existing one stays as it is."""
     if not is_name(name):
         merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
         return

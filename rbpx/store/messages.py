@@ -1,8 +1,8 @@
-"""Log messages beside results: each is shown once, and for a store with much damage only the first few.
+"""Shows log messages with results: each once, and only the first few about the damage of one store.
 
-Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. Nothing is
-printed unless a handler is attached: the command line shows messages on stderr (`rbpx.cli.messages`), a notebook
-beside its answer (`collected_messages`).
+Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. Messages appear
+only through a handler: the command line shows them on stderr (`rbpx.cli.messages`), a notebook with its answer
+(`collected_messages`).
 """
 
 import logging
@@ -21,7 +21,7 @@ _STORE: Final = "damaged_store"  # attribute of a log record
 def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
     """Log that something in a store is corrupt or missing, and therefore left out.
 
-    What a corrupt file says may be half a surrogate pair, which no file or pipe takes: it is escaped.
+    Half a surrogate pair in a corrupt file, which no stream accepts, is escaped.
     """
     logger.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
 
@@ -53,7 +53,7 @@ class MessageHandler(logging.Handler):
 
 @contextmanager
 def attached(handler: logging.Handler) -> Iterator[None]:
-    """Show messages with this handler for as long as the block takes."""
+    """Show messages with this handler within the block."""
     logger = logging.getLogger(LOGGER)
     level = logger.level
     logger.addHandler(handler)
@@ -67,7 +67,7 @@ def attached(handler: logging.Handler) -> Iterator[None]:
 
 @contextmanager
 def collected_messages() -> Iterator[list[str]]:
-    """The messages that are logged within the block, each once, in order."""
+    """The messages logged within the block, each once, in order."""
     messages: list[str] = []
     with attached(MessageHandler(messages.append)):
         yield messages

@@ -1,9 +1,8 @@
-"""The relations of a store: JSON records by `json_transform`, Parquet files by their columns, and what follows.
+"""Makes the relations of a store: tables of JSON records, Arrow datasets of Parquet files, and what derives from them.
 
-A command makes them in memory, from the files that can be read (`relations_of`): records as tables, and the tables of
-runs as Arrow datasets, in which each file says whose run it is, so that a question about some runs opens no other file.
-The store's `rbpx.duckdb` has views of the same columns over globs (`write_views`): never out of date, and open to any
-client; a file that is malformed has no row there.
+A command makes them in memory from the files that can be read (`relations_of`). Each file of a dataset has its run, so
+that a query about some runs opens no other file. The store's `rbpx.duckdb` has views of the same columns over globs
+(`write_views`), never out of date and open to any client; there a malformed file has no row.
 """
 
 import json
@@ -30,7 +29,7 @@ from rbpx.store.store import BESIDE, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TAB
 INDEX: Final = "rbpx.duckdb"
 _STORAGE: Final = "v1.0.0"  # DuckDB 1.x clients open it too
 BY_FILE: Final = {"tokens": schema.ITEMS_TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.ITEMS_DOCUMENTS}
-_ALONE: Final = {  # Parquet files beside the runs
+_ALONE: Final = {  # Parquet files outside the runs
     "vocab": schema.VOCAB,
     "imported": schema.OBSERVATIONS,
     "temperatures": schema.TEMPERATURES,
@@ -52,8 +51,10 @@ _TYPES: Final = {
     "bool": "BOOLEAN",
     "timestamp[us]": "TIMESTAMP",
 }
-_JSON: Final = ("config", "versions", "params", "weights")  # columns of text in which any JSON is kept
-OWN_STEM: Final = "(.+-)?[0-9a-f]{16}"  # of a vocabulary or an import; a copy has another, and would count twice
+_JSON: Final = ("config", "versions", "params", "weights")  # text columns that hold any JSON
+OWN_STEM: Final = (
+    "(.+-)?[0-9a-f]{16}"  # name of a vocabulary or an import; a copy has another name and must not count twice
+)
 _VERIFIED: Final = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -61,7 +62,7 @@ _VERIFIED: Final = pyarrow.dataset.ParquetFileFormat(
 
 @cache
 def read_sql(name: str) -> str:
-    """The SQL of one question, header included; its file lies beside the code that asks it and has a unique name."""
+    """The text of one query with its header; each .sql file has a unique name and lies next to its caller."""
     (path,) = (path for path in _sql_files() if path.stem == name)
     return path.read_text(encoding="utf-8")
 
@@ -75,12 +76,9 @@ def _sql_files() -> tuple[Path, ...]:
 
 
 def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool = True) -> None:
-    """Make the relations of a store in a connection; each run, record and file that cannot be read is named.
+    """Make the relations of a store in a connection; logs each run, record and file that cannot be read.
 
-    Args:
-        connection: in memory.
-        store: the store.
-        with_fits: whether to include `fits`, `rank_fits` and `failures`, which no question but a user's reads.
+    Only users' queries read `fits`, `rank_fits` and `failures` (`with_fits`).
 
     Raises:
         RbpxError: a run has a newer format than this version reads.
@@ -97,14 +95,14 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits:
 
 @contextmanager
 def records_alone(store: Store, *names: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with relations of records and no others."""
+    """A connection with the relations of records only."""
     with duckdb.connect(":memory:") as connection:
         _records(connection, store, names)
         yield connection
 
 
 def _records(connection: duckdb.DuckDBPyConnection, store: Store, names: Iterable[str]) -> list[str]:
-    """Make relations of records as tables; the runs that they name and that can be read, for `runs`."""
+    """Make tables of records; returns the readable runs that they name, for `runs`."""
     wanted, run_ids = dict.fromkeys(names), store.run_ids() if "runs" in names else []
     sources = {"cells" if name == "runs" else name: name for name in wanted}
     for kind in sources:
@@ -123,7 +121,7 @@ def _records(connection: duckdb.DuckDBPyConnection, store: Store, names: Iterabl
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, store: Store, kind: str, paths: Sequence[Path]) -> None:
-    """Make a table of the file name and the JSON of each record, and name those that are none."""
+    """Make a table of file names and JSON records, and log those that are invalid."""
     texts = [_pattern(str(path)) for path in paths]
     source = f"read_blob({_list(texts)})" if texts else "(SELECT '' AS filename, ''::BLOB AS content WHERE false)"
     connection.execute(f"CREATE TEMP TABLE parsed_{kind} AS {_parse(source, kind)}")
@@ -139,7 +137,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, store: Store, kind: str, path
 
 
 def _known(connection: duckdb.DuckDBPyConnection, store: Store) -> list[str]:
-    """The runs whose manifests could be read; each that a request names and is gone is named."""
+    """The runs with a readable manifest; logs each missing run that a request names."""
     runs = connection.execute(
         "SELECT record->>'run_id', TRY_CAST(record->>'format' AS INTEGER) FROM parsed_manifests "
         "WHERE record IS NOT NULL"
@@ -173,7 +171,7 @@ def _is_whole(store: Store, path: Path) -> bool:
 
 
 def _parquet_fault(path: Path) -> str | None:
-    """What is wrong with a Parquet file as far as its ends show; a truncated one would fail every question."""
+    """The fault that the ends of a Parquet file show; a truncated one would fail every query."""
     if not path.is_file():
         return f"{path.name} is {'no file' if path.exists() else 'missing'}"
     with suppress(OSError), path.open("rb") as file:
@@ -190,7 +188,7 @@ def _beside(store: Store, name: str) -> list[Path]:
 
 
 def _dataset(paths: Sequence[str], columns: pa.Schema, run_ids: Sequence[str] | None) -> Any:
-    """Parquet files as one Arrow dataset, each of one run where runs are given; without files it has its columns."""
+    """Parquet files as one Arrow dataset with these columns, each of one run where runs are given."""
     if not paths:
         return columns.empty_table()
     if run_ids is None:
@@ -203,7 +201,7 @@ def _dataset(paths: Sequence[str], columns: pa.Schema, run_ids: Sequence[str] | 
 
 
 def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Schema:
-    """The columns of `imported`, with what runs vary in any of its files; those of others as they are."""
+    """The columns of `imported`, with what runs vary in any of its files; those of other relations unchanged."""
     if name != "imported":
         return columns
     return schema.with_varied(columns, (each for path in paths for each in pq.read_schema(path).names))
@@ -213,7 +211,7 @@ def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Sche
 
 
 def _parse(source: str, kind: str) -> str:
-    """SQL of the name and the JSON of each file; null where it lacks what readers need, or is a copy."""
+    """SQL for the name and JSON of each file; null where it is a copy or lacks what readers need."""
     needs = [f"record->>'{key}' IS NOT NULL" for key in NEEDED.get(kind, ())]
     if kind in NAMED_BY:
         needs.append(f"record->>'{NAMED_BY[kind]}' = parse_filename(filename, true)")
@@ -228,10 +226,10 @@ def _parse(source: str, kind: str) -> str:
 
 
 def _rows_of(name: str) -> str:
-    """SQL of the rows of a relation of records, from the tables or views `parsed_KIND`."""
+    """SQL for the rows of a relation of records, from the tables or views `parsed_KIND`."""
     columns, source = BY_RECORD[name], f"parsed_{name}"
-    parts = ["record"]  # of a row, each standing above those after it
-    if name == "runs":  # what was asked for, and the facts of the run
+    parts = ["record"]  # of a row; each overrides those after it
+    if name == "runs":  # the request, and the facts of the run
         parts = ["c.record", "m.record"]
         source = "parsed_cells AS c JOIN parsed_manifests AS m ON c.record->>'run_id' = m.record->>'run_id'"
     elif name == "forecasts":
@@ -242,7 +240,7 @@ def _rows_of(name: str) -> str:
     shown = []
     for column in columns:
         each = f'row."{column.name}"'
-        if column.name in _JSON:  # as it was written, nulls within it too
+        if column.name in _JSON:  # unchanged, with nulls in it
             each = f"coalesce({', '.join(f'{part}->{chr(39)}{column.name}{chr(39)}' for part in parts)})::VARCHAR"
         shown.append(f"{each} AS {column.name}")
     structure = json.dumps({column.name: _type(column) for column in columns if column.name not in _JSON})
@@ -257,7 +255,6 @@ def _type(column: pa.Field) -> str | list[str]:
 
 
 def _pattern(path: str) -> str:
-    """A path as a glob that matches it alone."""
     return re.sub(r"[*?\[{]", r"[\g<0>]", path)
 
 
@@ -269,10 +266,10 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def write_views(store: Store) -> None:
-    """Write `rbpx.duckdb`, views over the files of the store, where it is absent or is that of another place.
+    """Write `rbpx.duckdb`, views over the files of the store, where it is absent or belongs to another path.
 
-    A store that is read-only, on a full disk, or at a path that DuckDB cannot open, goes without, and so does one with
-    a file that is no whole Parquet file, which commands name: nothing of rbpx reads the views.
+    It is skipped where the store is read-only, the disk is full, DuckDB cannot open the path, or a Parquet file is
+    truncated, which commands report. rbpx itself never reads the views.
     """
     path = store.root / INDEX
     if not store.root.is_dir():
@@ -312,7 +309,7 @@ def _views(store: Store) -> list[str]:
         paths = [str(path) for path in store.import_files()] if name == "imported" else []
         columns = _with_varied(name, columns, [path for path in paths if _parquet_fault(Path(path)) is None])
         own = f"regexp_full_match(parse_filename(f.filename, true), '{OWN_STEM}')"
-        if name in BY_FILE:  # none of a copy of a run
+        if name in BY_FILE:  # without copies of a run
             own = "f.run_id = parse_path(f.filename)[-2]"
         elif name in BESIDE:
             own = "f.run_id = parse_filename(f.filename, true)"

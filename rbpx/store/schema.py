@@ -1,4 +1,4 @@
-"""Columns and types of the relations in a store; the reference of the documentation has their units."""
+"""Defines the columns and types of the relations in a store; docs/reference has their units."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -8,7 +8,7 @@ import pyarrow as pa
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
 
-FORMAT = 2  # of the run folders; part of run_id, so that under a new format everything is measured again
+FORMAT = 2  # of the run folders; part of run_id, so that a new format measures everything again
 
 
 def check_format(run_id: str, number: object) -> None:
@@ -39,7 +39,7 @@ _TYPES: Final = {
 
 
 def columns_of(*parts: str | pa.Field) -> pa.Schema:
-    """Columns, some named in a text as `name` or `name type`; one without a type is text."""
+    """Parse columns from text as `name` or `name type`; the default type is text."""
     fields: list[pa.Field] = []
     for part in parts:
         fields += map(_field, part.split(",")) if isinstance(part, str) else [part]
@@ -52,22 +52,22 @@ def _field(column: str) -> pa.Field:
 
 
 def with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
-    """Rows with these columns and no others; those that they lack, as rows of an earlier version do, are null."""
+    """Rows with exactly these columns; missing ones, as of earlier versions, are null."""
     own, n = set(table.column_names), table.num_rows
     each = [table[column.name] if column.name in own else pa.nulls(n, column.type) for column in columns]
     return pa.table(each, names=columns.names).cast(columns)
 
 
-VARY: Final = "vary_"  # begins the names of columns of observations that only some files have: what a sweep varies
+VARY: Final = "vary_"  # prefix of columns of observations that only some files have: what a sweep varies
 
 
 def varied(names: Iterable[str]) -> list[str]:
-    """The columns among these that hold what runs of one size and as many tokens vary, sorted."""
+    """The sorted names of columns that hold what runs of one size and number of tokens vary."""
     return sorted({name for name in names if name.startswith(VARY)})
 
 
 def with_varied(columns: pa.Schema, names: Iterable[str]) -> pa.Schema:
-    """Columns, and after them those of `names` that hold what runs vary."""
+    """Append to columns those of `names` that hold what runs vary."""
     return pa.schema([*columns, *(pa.field(name, pa.float64()) for name in varied(names) if name not in columns.names)])
 
 
@@ -76,7 +76,7 @@ TOKENS = columns_of(
     "run_id, doc_id int32, position int32, token_id int32, greater int32, ties int32, logprob float, "
     "first_byte int32, n_bytes int32",
 )
-# What a run on items has besides; null in a run on texts.
+# Only for runs on items; null in a run on texts.
 ITEMS_TOKENS = columns_of(*TOKENS, "item int32, choice int32, correct bool")
 RANK_COUNTS = columns_of("run_id, greater int32, ties int32, n_tokens int64, sum_logprob double")
 DOCUMENTS = columns_of(
@@ -97,7 +97,7 @@ TRAINING = columns_of(
     "training_tokens int64, training_flops double, training_step int64, unique_tokens int64, training_seed int64, "
     "variant",
 )
-# `engine` and its version are null where rbpx measured itself, `active_params` in runs of earlier versions.
+# `engine` and its version are null where rbpx measured, `active_params` in runs of earlier versions.
 RUNS = columns_of(
     "run_id, cell_key, family, size, model, revision, dataset, dataset_commit, protocol, window int32, stride int32, "
     "padding, bos, dtype, quantise, deterministic bool, head, non_embedding_params int64, active_params int64, "
@@ -117,7 +117,7 @@ OBSERVATIONS = columns_of(
     "weight double, active_params double, total_params int64, schedule, schedule_tokens int64, lr double, "
     "n_samples int64, n_correct int64, item, run_id",
 )
-# Null, as `model` often is: all that is not the same for all runs of a law.
+# A column is null where the runs of a law differ in it, as `model` often is.
 FITS = columns_of(
     "fit_id, law, source, family, size, model, non_embedding_params double, dataset, dataset_b, text_hash, protocol, "
     "window int32, stride int32, padding, bos, dtype, revision",
@@ -131,7 +131,7 @@ RANK_FITS = columns_of(
     "created_at time",
 )
 FAILURES = columns_of("cell_key, family, size, dataset, error, at time, traceback")
-# A row for each prediction of a record; seen_at is when the store first had it, null where that is not known.
+# A row for each prediction of a record; seen_at is when the store first had it, null where unknown.
 FORECASTS = columns_of(
     "forecast_id, name, registered_at time, seen_at time, source, family, dataset, text_hash, protocol, "
     "window int32, stride int32, padding, bos, dtype, revision, variant, engine, ties, law, k int32, S double, "
@@ -139,8 +139,8 @@ FORECASTS = columns_of(
     "run_ids texts, follows texts, versions",
 )
 
-# Measured (benchmarks/README.md): 5.7 bytes a token, and 1.3 for its place in the text; dictionaries for all columns
-# take 8.1 and 2. Readers need not know.
+# Measured (benchmarks/README.md): 5.7 bytes a token, and 1.3 for its place in the text; 8.1 and 2 with dictionaries
+# for all columns. Any reader understands both.
 LAYOUT: Final[dict[str, Any]] = {
     "tokens": {
         "use_dictionary": ["run_id", "token_id", "greater", "ties", "n_bytes", "choice"],

@@ -1,4 +1,4 @@
-"""Runs SQL over a store: the project's own questions from .sql files, and what users write, within limits."""
+"""Runs SQL over a store: the queries of rbpx from .sql files, and users' queries, within limits."""
 
 import tempfile
 import time
@@ -22,15 +22,15 @@ from rbpx.store.store import Store
 
 T = TypeVar("T")
 _MIB: Final = 2**20
-_ROWS: Final = 2048  # asked for at a time; DuckDB computes no fewer
+_ROWS: Final = 2048  # fetched at a time, DuckDB's smallest unit
 
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """What a question may take.
+    """The limits of a query.
 
     Attributes:
-        timeout_s: seconds that computing a user's answer may take; None for no limit.
+        timeout_s: seconds that a user's query may take; None for no limit.
         memory_mib: MiB that DuckDB may hold; None for half of the machine's memory.
     """
 
@@ -39,7 +39,7 @@ class SqlLimits:
 
     @property
     def held_mib(self) -> int:
-        """The limit of memory as a number, MiB."""
+        """The memory limit, MiB."""
         return self.memory_mib or machine_mib() // 2
 
 
@@ -47,17 +47,17 @@ _LIMITS: Final = SqlLimits()
 _Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
 _Answers = dict[tuple[int, str, str], pa.Table]
 _shared: ContextVar[tuple[ExitStack, _Connections, _Answers] | None] = ContextVar("shared", default=None)
-_MOST_BYTES: Final = 256 * _MIB  # of answers that are kept
+_MOST_BYTES: Final = 256 * _MIB  # size of the cache
 
 
 @contextmanager
 def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect to the relations of a store in memory; no statement reaches a file outside of it, or a setting.
+    """Connect to the relations of a store in memory; statements reach no file outside of the store and no setting.
 
     Args:
         store: the store.
         with_fits: whether to include `fits`, `rank_fits` and `failures`.
-        limits: of the memory of all questions that it is asked.
+        limits: its memory limit is that of the connection.
     """
     with _limited(limits) as connection:
         relations_of(connection, store, with_fits)
@@ -75,7 +75,7 @@ def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> None:
-    """Let no statement reach a file that is not in the store, an extension or a setting any more."""
+    """Deny statements all files outside of the store, extensions and settings."""
     if root is not None:
         connection.execute("SET allowed_directories = $1", [[f"{root}/"]])
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
@@ -85,10 +85,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> No
 
 @contextmanager
 def connected_once() -> Iterator[None]:
-    """While the block lasts, questions share a connection (`shared`), and what one of them was told (`ask_once`).
-
-    Within another such block this one does nothing.
-    """
+    """Share a connection (`shared`) and its cached answers (`ask_once`) within the block; nested, do nothing."""
     if _shared.get() is not None:
         yield
         return
@@ -102,7 +99,7 @@ def connected_once() -> Iterator[None]:
 
 @contextmanager
 def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
-    """As `connect` without fits; to make one anew for each question of a report takes seconds for thousands of runs."""
+    """As `connect` without fits, with the connection of `connected_once`: making one can take seconds."""
     stack, connections, _ = _shared.get() or (None, {}, {})
     if stack is None:
         with connect(store, with_fits=False, limits=limits) as connection:
@@ -118,7 +115,7 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """The answer to one of the project's own questions, with its `$parameters` bound.
+    """Run one of the queries of rbpx, with its `$parameters` bound.
 
     Raises:
         MeasureError: a file of the store cannot be read.
@@ -130,9 +127,9 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
 
 def ask_once(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """As `ask`, for what several questions ask: of a connection that they share, 256 MiB of answers are kept."""
+    """As `ask`, with a cache of 256 MiB for a shared connection."""
     _, connections, answers = _shared.get() or (None, {}, {})
-    if not any(connection is each for each in connections.values()):  # of one that ends another may have the id
+    if not any(connection is each for each in connections.values()):  # the id of a closed connection may be reused
         return ask(connection, name, **parameters)
     key = (id(connection), name, repr(sorted(parameters.items())))
     if key in answers:
@@ -144,7 +141,7 @@ def ask_once(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
-    """As `ask`, with rows that are not in the store; the question refers to them as `given`."""
+    """As `ask`, with rows that are not in the store; the query calls them `given`."""
     connection.register("given", rows)
     try:
         return ask(connection, name, **parameters)
@@ -155,16 +152,16 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
 def ask_where(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, key: str, condition: str, name: str, limits: SqlLimits
 ) -> pa.Table:
-    """The answer to one question about the rows that meet a user's condition; the question calls them `chosen`.
+    """Run one query of rbpx on the rows that meet a user's condition; the query calls them `chosen`.
 
     DuckDB parses the condition as one expression, never as a statement.
 
     Args:
         connection: to the store.
-        rows: with the columns that a condition may be about; and `row`, the place of each, which nobody needs to know.
-        key: that gave the condition.
+        rows: with the columns that a condition may use, and the internal `row`, the index of each.
+        key: the key that held the condition.
         condition: an SQL expression.
-        name: the question.
+        name: the query.
         limits: of time and memory.
 
     Raises:
@@ -174,7 +171,7 @@ def ask_where(
 
 
 def meets(rows: pa.Table, key: str, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
-    """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
+    """Whether each row of a table meets a user's condition, null where unknown; the condition can reach nothing else.
 
     Raises:
         RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
@@ -192,7 +189,7 @@ def _of_condition(
     limits: SqlLimits,
     asked: Callable[[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation | None],
 ) -> pa.Table:
-    """What is asked of the rows that meet a condition, and of whether each of them does."""
+    """Apply `asked` to the rows that meet a condition and to its truth values."""
 
     def answer() -> pa.Table:
         relation = connection.from_arrow(rows)
@@ -208,7 +205,7 @@ def _of_condition(
             return call(answer)
         except (duckdb.Error, RbpxError) as problem:
             columns = ", ".join(column for column in rows.column_names if column != "row")
-            why = one_line(problem).partition("; narrow it")[0]  # a condition on a file's rows has no key for its time
+            why = one_line(problem).partition("; narrow it")[0]  # no key limits the time of such a condition
             raise unread(problem) or RbpxError(
                 f"{key}={condition!r} is not a valid condition: {why}; give one SQL expression over {columns}"
             ) from None
@@ -219,10 +216,9 @@ def _of_condition(
 
 @contextmanager
 def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> Iterator[Rows]:
-    """The answer to a user's query, a part at a time: one SELECT over the relations.
+    """Run a user's query, one SELECT over the relations, and yield its rows in parts.
 
-    The first part is computed before any is given out, so that what is wrong with a query is known before a caller has
-    written anything.
+    The first part is computed at once, so that errors of the query appear before the caller writes anything.
 
     Raises:
         RbpxError: it is not a SELECT, DuckDB refuses it, or a limit was reached.
@@ -233,7 +229,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
         def get(do: Callable[[], T]) -> T:
             try:
                 return call(do)
-            # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
+            # Errors while reading rows come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
             except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
                 wrong = RbpxError(f"this SQL is wrong: {one_line(problem)}; relations: {', '.join(RELATIONS)}")
                 raise unread(problem) or beyond(problem, limits) or wrong from None
@@ -251,12 +247,12 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
         try:
             yield Rows(reader.schema, parts())
         finally:
-            reader.close()  # an answer that was not read to its end would keep the connection
+            reader.close()  # an unread answer would keep the connection busy
 
 
 @contextmanager
 def _reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """A transaction that changes nothing: DuckDB calls a SELECT what deletes rows in its WITH."""
+    """A read-only transaction: to DuckDB, a SELECT that deletes rows in its WITH is a SELECT."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         yield
@@ -265,7 +261,7 @@ def _reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:
-    """As `user_rows`, all of it as one table, which may not be larger than the limit of memory."""
+    """As `user_rows`, as one table no larger than the memory limit."""
     parts, n_bytes = [], 0
     with user_rows(connection, query, limits) as reader:
         for part in reader:
@@ -277,7 +273,7 @@ def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimit
 
 
 def select_among(name: str, rows: pa.Table, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:
-    """The answer to one SELECT about rows that are in no store, under their name; it reaches nothing else.
+    """Run one SELECT over rows from outside any store, under their name; it reaches nothing else.
 
     Raises:
         RbpxError: it is not a SELECT, or a limit was reached.
@@ -294,9 +290,9 @@ def select_among(name: str, rows: pa.Table, query: str, limits: SqlLimits = _LIM
 
 @contextmanager
 def stoppable(connection: duckdb.DuckDBPyConnection, limits: SqlLimits) -> Iterator[Callable[[Callable[[], T]], T]]:
-    """A function that calls what uses the connection; Ctrl-C and the limit of time interrupt DuckDB.
+    """A function that makes calls which Ctrl-C and the time limit interrupt.
 
-    DuckDB stops between two pieces of work, not within one, so that a single value of gigabytes is computed to its end.
+    DuckDB stops between two tasks, not within one, so a single value of gigabytes is computed to its end.
     """
     used_s = 0.0
     with ThreadPoolExecutor(1, "rbpx-sql") as thread:
@@ -322,9 +318,9 @@ def stoppable(connection: duckdb.DuckDBPyConnection, limits: SqlLimits) -> Itera
 
 
 def select_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    """A query that is one SELECT, as it may be executed.
+    """Check that a query is one SELECT and return it in executable form.
 
-    DuckDB makes several statements of one that has PIVOT: as a subquery it can be nothing but a SELECT.
+    DuckDB splits one with PIVOT into several statements; as a subquery it can only be a SELECT.
 
     Raises:
         RbpxError: it is another statement, or none, or several.
@@ -337,6 +333,6 @@ def select_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
             return query
         if [statement.type for statement in statements] == [duckdb.StatementType.SELECT]:
             return query
-    except ValueError:  # several of a subquery, and kinds without a name in the Python client, as UPDATE EXTENSIONS
+    except ValueError:  # several statements, and kinds that the Python client lacks, as UPDATE EXTENSIONS
         pass
     raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")

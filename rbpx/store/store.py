@@ -1,4 +1,4 @@
-"""A store: a folder of runs and of what was computed from them, each of them complete or absent.
+"""Reads and writes a store: a folder of runs and of what was computed from them, each complete or absent.
 
 runs/RUN_ID/          manifest.json, tokens.parquet, rank_counts.parquet, documents.parquet, renamed into place together
 cells/KEY.json        which run answers which request
@@ -6,7 +6,7 @@ fits/ rank_fits/ failures/ forecasts/               a JSON record a file
 vocab/ temperatures/ best/ imports/ samples/        a Parquet file each
 rbpx.duckdb           views over these files, for other clients (`relations.write_views`)
 
-What cannot be parsed is named and passed over. Folders of other names, such as those of earlier versions, are not read.
+Files that cannot be parsed are logged and skipped. Other folders, such as those of earlier versions, are not read.
 """
 
 import errno
@@ -46,10 +46,10 @@ Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
 RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 MANIFEST: Final = "manifest.json"  # of a run
-BESIDE: Final = ("temperatures", "best")  # measured of a run on request, a file of its name
-NO_ROWS: Final = "_columns"  # a file without rows beside Parquet files, since a glob without files is an error
-RUNNING: Final = "running"  # heartbeats, and parts of what is being measured
-NEEDED: Final = {  # by whoever reads a record of each kind
+BESIDE: Final = ("temperatures", "best")  # sidecars of a run, measured on request, named after it
+NO_ROWS: Final = "_columns"  # an empty Parquet file, since a glob without files is an error
+RUNNING: Final = "running"  # heartbeats, and parts of runs in progress
+NEEDED: Final = {  # keys that readers of each kind of record need
     "cells": ("run_id", "cell_key", "family", "size", "dataset"),
     "fits": ("fit_id", "run_ids", "params"),
     "rank_fits": ("run_id", "distribution", "ties"),
@@ -57,13 +57,13 @@ NEEDED: Final = {  # by whoever reads a record of each kind
     "forecasts": ("name", "predictions"),
 }
 RECORDS: Final = tuple(NEEDED)
-NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # what a record calls itself, and its file
-# Computed again by the same question, hundreds at once: to wait for the disk after each takes longer than the fits.
+NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # the key that names a record and its file
+# Questions write hundreds of these at once; synchronising each would take longer than the fits.
 _COMPUTED: Final = ("fits", "rank_fits")
 _NAME: Final = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
-_LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
-_UNFINISHED_S: Final = 24 * 3600  # no run takes that long to write
-_SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor so long to measure, or to go on with what was measured of it
+_LONGEST_BYTES: Final = 200  # of a name without its ending; file systems take 255
+_UNFINISHED_S: Final = 24 * 3600  # no run takes that long to write,
+_SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor that long to measure or to resume
 
 
 def now() -> str:
@@ -72,12 +72,12 @@ def now() -> str:
 
 
 def is_remote(name: str) -> bool:
-    """Whether a place is named by a URL, where no store can be but a copy of one."""
+    """Whether a place is a URL, which can only hold a copy of a store."""
     return "://" in name
 
 
 def is_name(name: object) -> bool:
-    """Whether a text may name a file or a folder in a store: it leads nowhere else, and file systems take it."""
+    """Whether a text is safe as the name of a file or folder in a store."""
     return (
         isinstance(name, str) and bool(_NAME.fullmatch(name)) and len(name.encode(errors="replace")) <= _LONGEST_BYTES
     )
@@ -124,7 +124,7 @@ class Store:
     # -------------------------------------------------------------------------------------------------------- reading
 
     def runs(self) -> list[Record]:
-        """The rows of the relation `runs`, a request each: who was measured on what, how, and with what result."""
+        """The rows of the relation `runs`: one for each request, with its model, text, protocol and results."""
         from rbpx.store.relations import records_alone
 
         with records_alone(self, "runs") as connection:
@@ -151,7 +151,7 @@ class Store:
                 yield record
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where there is none, or where it cannot be parsed, which is logged."""
+        """One record by its name; None where it is missing or cannot be parsed, which is logged."""
         path = self.record_file(kind, name)
         try:
             record = read_json(path)
@@ -159,7 +159,7 @@ class Store:
             if not missing:
                 return record
             fault = f"it has no {missing[0]}"
-        except FileNotFoundError:  # perhaps removed by another process since it was listed
+        except FileNotFoundError:  # another process may have removed it
             return None
         except (OSError, ValueError) as problem:
             fault = str(problem)
@@ -167,7 +167,7 @@ class Store:
         return None
 
     def warn(self, what: str, fault: str, remedy: str) -> None:
-        """Name something that cannot be read and is passed over."""
+        """Log that something cannot be read and is skipped."""
         warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
 
     def record_files(self, kind: str) -> list[Path]:
@@ -213,15 +213,15 @@ class Store:
         return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
 
     def beside_file(self, kind: str, run_id: str) -> Path:
-        """The path of what is measured beside a run, one of `BESIDE`, whether or not the file exists."""
+        """The path of a sidecar file of a run, one of `BESIDE`, whether or not it exists."""
         return self._path(kind, run_id, ".parquet")
 
     def files(self, kind: str) -> list[Path]:
-        """The Parquet files of a folder beside the runs (vocab, temperatures, best, imports, samples), sorted."""
+        """The Parquet files of a folder outside the runs (vocab, temperatures, best, imports, samples), sorted."""
         return self._files(kind, ".parquet")
 
     def has_vocab(self, tokenizer_hash: str) -> bool:
-        """Whether the texts of a tokenizer's ids are in the store."""
+        """Whether the store has the texts of a tokenizer's ids."""
         return self._path("vocab", tokenizer_hash, ".parquet").is_file()
 
     def import_files(self) -> list[Path]:
@@ -234,11 +234,11 @@ class Store:
 
     @property
     def hashes(self) -> Path:
-        """The hashes of the files of models, by path, size and time."""
+        """The cache of hashes of model files, by path, size and time."""
         return self.root / "hashes.json"
 
     def _path(self, kind: str, name: str, ending: str = "") -> Path:
-        """Where all paths of what a record names are made: none leads out of the store."""
+        """The path of anything that a record names; it never leads out of the store."""
         if not is_name(name):
             raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
         return self.root / kind / f"{name}{ending}"
@@ -269,21 +269,21 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def leftovers(self) -> list[Path]:
-        """Temporary files and folders of processes that are writing, or were killed while they wrote."""
+        """Temporary files and folders of running or killed processes."""
         hidden = [*self.root.glob(".*.tmp*"), *self.root.glob("[!.]*/.*.tmp*")]
         return sorted(path for path in hidden if is_temporary(path.name) or path.name.startswith(".scratch."))
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A temporary folder inside the store; it is removed with all its contents."""
+        """A temporary folder inside the store, removed at the end with its contents."""
         self.prepare()
         with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
-        """Write a run to a temporary folder and rename it. A run that another process wrote meanwhile stays.
+        """Write a run to a temporary folder and rename it; an existing run stays.
 
-        Its manifest names each table with its SHA-256, by which `verify` and `merge` check them.
+        Its manifest has the SHA-256 of each table, by which `verify` and `merge` check them.
         """
 
         def fill(folder: Path) -> None:
@@ -306,13 +306,13 @@ class Store:
         """Let `fill` make the folder of a run at a temporary path, and rename it.
 
         Raises:
-            OSError: it cannot be written, or another process wrote the run meanwhile.
+            OSError: it cannot be written, or another process has just written the run.
         """
         with atomic_write(self.run_folder(run_id)) as folder:
             fill(folder)
 
     def place_file(self, path: Path, fill: Callable[[Path], object]) -> None:
-        """Let `fill` make a file beside the runs at a temporary path, and rename it.
+        """Let `fill` make a file outside the runs at a temporary path, and rename it.
 
         Raises:
             MeasureError: the disk is full, or fails.
@@ -329,7 +329,7 @@ class Store:
         self._write_table(self._path("vocab", tokenizer_hash, ".parquet"), table)
 
     def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
-        """Write what was measured beside a run, once."""
+        """Write a sidecar file of a run, once."""
         self._write_table(self.beside_file(kind, run_id), table)
 
     def write_import(self, name: str, table: pa.Table) -> None:
@@ -347,8 +347,8 @@ class Store:
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Write one record of a kind; a record of the same name is replaced.
 
-        What is computed from runs is only logged as not kept where the store is read-only or the disk is full: the same
-        question computes it again.
+        Where the store is read-only or the disk is full, a record computed from runs is only logged as not kept: the
+        same question computes it again.
 
         Raises:
             MeasureError: the disk fails, or is full and the record is not computed.
@@ -363,7 +363,7 @@ class Store:
             _LOGGER.warning(f"store={self.name} cannot be written: {problem.strerror}; the answer is not kept in it")
 
     def unwritten(self, problem: OSError) -> RbpxError:
-        """The error to raise where something cannot be written, with what to do about it."""
+        """The error to raise where something cannot be written, with advice."""
         line = f"store={self.name} cannot be written: {problem.strerror or problem}; "
         if is_refusal(problem):
             return RbpxError(f"{line}name another folder: {typed(store='DIR')}")
@@ -374,7 +374,7 @@ class Store:
         self.record_file(kind, name).unlink(missing_ok=True)
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run, what was measured beside it, and the requests that it answers."""
+        """Remove a run, its sidecar files, and the requests that it answers."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:

@@ -1,8 +1,8 @@
-"""Copies of a store in object storage (s3://, gs://, az://), by obstore: `push` sends what is missing there.
+"""Copies a store to and from object storage (s3://, gs://, az://), by obstore; `push` sends what is missing there.
 
-There lies what lies in a folder, but for the names of the tables of a run, which say what they contain:
-runs/RUN_ID/tokens-SHA256.parquet, sixteen digits of it. So two machines that push the same run at once never mix their
-tables: each sends its own, then the manifest unless there is one. A run whose manifest is not there is not there.
+The layout is that of a folder, except that names of tables have 16 digits of their checksum:
+runs/RUN_ID/tokens-SHA256.parquet. So two machines that push the same run at once never mix their tables: each sends its
+own, then the manifest unless there is one. A run without a manifest does not exist.
 """
 
 import re
@@ -36,13 +36,13 @@ _CREDENTIALS: Final = {
 
 
 class Bucket:
-    """A store in object storage, to be merged from (`merge.Source`) and pushed to."""
+    """A store in object storage, to merge from (`merge.Source`) and push to."""
 
     def __init__(self, url: str) -> None:
-        """List what is there.
+        """List its contents.
 
         Raises:
-            RbpxError: the library is not installed, or the URL is none.
+            RbpxError: the library is not installed, or the URL is invalid.
             MeasureError: it does not answer, or gives no access.
         """
         if not url.startswith(_KNOWN):
@@ -74,12 +74,12 @@ class Bucket:
         self._ask(read)
 
     def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
-        """As `Source`; a file of the plain name, as other programs copy a store, is taken too."""
+        """As `Source`; also accepts a plain name, as other programs copy a store."""
         named = _table(run_id, name, sha256)
         self.get(named if named in self.paths else f"runs/{run_id}/{name}", to)
 
     def put(self, path: str, file: Path) -> None:
-        """Send a file unless there is one of that name."""
+        """Send a file unless one of that name exists."""
         import obstore
 
         if path in self.paths:
@@ -89,7 +89,7 @@ class Bucket:
         self.paths.add(path)
 
     def _ask(self, do: Callable[[], T]) -> T:
-        """The answer of the storage; what it could not give is raised as our error."""
+        """Call the storage, with its errors as errors of rbpx."""
         from obstore.exceptions import AlreadyExistsError, BaseError
 
         try:
@@ -101,10 +101,10 @@ class Bucket:
 
 
 def push(store: Store, bucket: Bucket, advance: Callable[[], None] = lambda: None) -> Merged:
-    """Send what a bucket lacks; a run is checked before it is sent, and its manifest goes last.
+    """Send what a bucket lacks; a run is checked first, and its manifest goes last.
 
     Raises:
-        MeasureError: the bucket does not answer; the same call goes on.
+        MeasureError: the bucket does not answer; the same call resumes.
     """
     sent = Merged()
     _send(store, bucket, REFERRED, sent)
@@ -143,7 +143,7 @@ def _table(run_id: str, name: str, sha256: str) -> str:
 
 
 def _unreached(url: str, problem: Exception) -> str:
-    """What storage answered, in short, and what to do."""
+    """The storage's error in short, with advice."""
     said = str(problem)
     found = (re.search(r"status code: (\d{3}[\w ]*)", said), re.search(r"<Code>(\w+)</Code>", said))
     words = ", ".join(each[1].strip() for each in found if each)

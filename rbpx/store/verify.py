@@ -1,6 +1,6 @@
-"""Verifies a store: hashes of tables against manifests, numbers of rows, records against what they name.
+"""Verifies a store: checksums and row counts of tables against manifests, and records against what they name.
 
-The same checks hold a run that comes from another store, and `record_fault` what its records may name.
+`merge` and `pull` apply the same checks to what another store sends.
 """
 
 import re
@@ -39,7 +39,7 @@ _NAMES: Final = ("run_id", "cell_key", "fit_id", "failure_key", "tokenizer_hash"
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong in a store.
+    """A fault in a store.
 
     Attributes:
         kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import`.
@@ -59,14 +59,14 @@ class Verified:
     """The result of a verification.
 
     Attributes:
-        faults: what is wrong, runs first.
+        faults: runs first.
         n_runs: runs checked.
         n_records: requests, fits, failures and forecasts checked.
-        n_files: vocabularies, imports, samples and what was measured beside runs.
-        n_bytes: read and hashed, of all runs.
+        n_files: vocabularies, imports, samples and files of `BESIDE` checked.
+        n_bytes: bytes of runs read and hashed.
         n_tokens: rows of `tokens` in sound runs.
         n_orphaned: sound runs that no cell names; the command that measured them links them again.
-        leftovers: files and folders that processes are writing, or left when they were killed.
+        leftovers: temporary files and folders of running or killed processes.
     """
 
     faults: list[Fault]
@@ -80,12 +80,7 @@ class Verified:
 
 
 def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
-    """Read every byte of a store, and check everything in it against manifests, names and counts.
-
-    Args:
-        store: the store.
-        advance: called with the number of bytes read.
-    """
+    """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
     faults: list[Fault] = []
     run_ids, sound, n_bytes, n_tokens = store.run_ids(), set[str](), 0, 0
     for run_id in run_ids:
@@ -125,7 +120,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
 
 
 def _record_fault(store: Store, kind: str, path: Path, known: set[str], named: set[str]) -> tuple[str | None, str]:
-    """What is wrong with a record, or with what it names, and what to do; the runs of requests are added to `named`."""
+    """The fault of a record, or of what it names, with its remedy; adds the runs of requests to `named`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
     try:
         record = read_json(path)
@@ -150,7 +145,7 @@ def _record_fault(store: Store, kind: str, path: Path, known: set[str], named: s
 
 
 def imported_runs(store: Store) -> set[str]:
-    """The run_ids of imported observations, to which fits may refer; a file that cannot be read is named."""
+    """The run_ids of imported observations, to which fits may refer; logs each file that cannot be read."""
     found = set[str]()
     for path in store.import_files():
         try:
@@ -168,7 +163,7 @@ def runs_of(kind: str, record: Record) -> list[str]:
 
 
 def tables_hash(manifest: Mapping[str, object]) -> str:
-    """What identifies the tables of a run: the SHA-256 of its tokens."""
+    """The SHA-256 of the tokens of a run, which identifies its tables."""
     files = manifest.get("files")
     return str(files.get("tokens.parquet")) if isinstance(files, dict) else ""
 
@@ -177,9 +172,9 @@ def tables_hash(manifest: Mapping[str, object]) -> str:
 
 
 def record_fault(kind: str, name: str, record: Record) -> str | None:
-    """What is wrong with a record that comes from elsewhere, or lay here; None if nothing is.
+    """The fault of a record from this store or another; None without one.
 
-    Whatever acts on the names in a record relies on this: each is a plain name, and its own that of its file.
+    It ensures that every name in the record is a plain file name, and that the record's own is that of its file.
     """
     missing = [key for key in NEEDED[kind] if record.get(key) is None]
     if missing:
@@ -198,7 +193,7 @@ def record_fault(kind: str, name: str, record: Record) -> str | None:
 
 
 def manifest_fault(run_id: str, facts: Record) -> str | None:
-    """What is wrong with a manifest; None if nothing is.
+    """The fault of a manifest; None without one.
 
     Raises:
         RbpxError: it has a newer format than this version reads.
@@ -219,7 +214,7 @@ def manifest_fault(run_id: str, facts: Record) -> str | None:
 
 
 def run_fault(run_id: str, folder: Path) -> str | None:
-    """What is wrong with the folder of a run; None if nothing is. Every byte is read.
+    """The fault of the folder of a run, None without one; reads every byte.
 
     Raises:
         RbpxError: the run has a newer format than this version reads.
@@ -247,16 +242,16 @@ def run_fault(run_id: str, folder: Path) -> str | None:
 
 
 def read_whole(path: Path) -> pa.Table:
-    """A whole Parquet file of a store, with the checksums of its pages verified."""
+    """Read a whole Parquet file and verify the checksums of its pages."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read()
 
 
 def read_own(kind: str, path: Path) -> pa.Table:
-    """As `read_whole`, of a folder beside the runs.
+    """As `read_whole`, for a file outside the runs, whose rows must match its name.
 
     Raises:
-        ValueError: its rows are of another name, as those of a copy, or have changed.
+        ValueError: the rows belong to another name, as those of a copy, or have changed.
     """
     table, column = read_whole(path), {"vocab": "tokenizer_hash", **dict.fromkeys(BESIDE, "run_id")}.get(kind)
     is_other = kind == "imports" and path.stem.rpartition("-")[2] != digest_of_rows(table)
@@ -266,7 +261,7 @@ def read_own(kind: str, path: Path) -> pa.Table:
 
 
 def _n_counted(tokens: Path) -> int:
-    """The tokens that count: of an item's wrong choices none does."""
+    """The number of tokens that count: those of wrong choices of an item do not."""
     file = pq.ParquetFile(tokens)
     if "correct" not in file.schema_arrow.names:
         return int(file.metadata.num_rows)

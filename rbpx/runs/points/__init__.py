@@ -1,1 +1,1 @@
-"""The values that laws are fitted to, with their replicates, for the runs of a group."""
+"""Computes the values, with bootstrap replicates, that laws are fitted to."""

@@ -1,4 +1,4 @@
-"""The best of the runs of one size that were trained on as many tokens: sweeps and repeats as one point each."""
+"""Reduces sweeps and repeats to one point: the best run of each size and number of tokens."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ __all__ = ["frontier", "said_of_points"]
 
 
 def said_of_points(cells: Sequence[SweepCell], runs: Sequence[Run]) -> Iterator[str]:
-    """What the points of a frontier are; without one how many sizes and tokens have several runs, if any.
+    """Describes the points of a frontier; without one, says how many sizes and tokens have several runs, if any.
 
     Args:
-        cells: the best of each size and number of tokens; none where each run is a point.
-        runs: that were asked for.
+        cells: the best of each size and number of tokens; empty where each run is a point.
+        runs: those selected.
     """
     several = [places for places in _cells(runs) if len(places) > 1]
     if cells:
@@ -35,12 +35,9 @@ def said_of_points(cells: Sequence[SweepCell], runs: Sequence[Run]) -> Iterator[
 
 
 def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[SweepCell, ...]]:
-    """One point for each size and number of tokens, and how it was found.
+    """Reduce each quantity to one point per size and number of tokens, and say how each point was found.
 
-    Along C those that none of at most as much compute beats.
-
-    Args:
-        series: the points of each quantity.
+    Along C only points that no point of at most as much compute beats remain.
     """
     best, cells = list[Points](), list[SweepCell]()
     for points in series:
@@ -64,7 +61,7 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[SweepCell, .
 
 
 def _cells(runs: Sequence[Run]) -> list[list[int]]:
-    """The places of the runs of each size and number of tokens, in order of their first."""
+    """The indices of the runs of each size and number of tokens, in order of the first."""
 
     def cell(at: int) -> tuple[Any, ...]:
         run = runs[at]
@@ -75,7 +72,7 @@ def _cells(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def _cell(points: Points, places: Sequence[int]) -> tuple[Run, SweepCell]:
-    """A run that stands for those of one cell, and the best of them; values that are not finite are none."""
+    """A run that represents one size and number of tokens, and the best finite value there."""
     runs, y_N = [points.runs[at] for at in places], points.y_N[places]
     known = np.flatnonzero(np.isfinite(y_N)) if np.isfinite(y_N).any() else np.arange(len(y_N))
     names = dict.fromkeys(name for run in runs for name in run.varied)

@@ -1,7 +1,7 @@
-"""What each run answered to the items of a task, and single items as people look at them, with context and target.
+"""Reads what each run answered to the items of a task, and single items with context and target for display.
 
-A store keeps tokens of targets, not contexts, so contexts are read again from where the items came from; where that has
-changed or gone, the context is not known.
+A store keeps tokens of targets, not contexts, so contexts are read again from their source; they are unknown where it
+has changed or gone.
 
 Shapes: I items.
 """
@@ -35,23 +35,23 @@ _NUMBERS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What one run gave the items of a task, by item.
+    """The answers of one run to the items of a task.
 
     Attributes:
-        item_I: its number in the sample, ascending; items that were left out have gaps.
+        item_I: number of the item in the sample, ascending, with gaps where items were left out.
         right_I: whether the right choice has the highest log-likelihood; without choices, whether each token is greedy.
         right_by_characters_I: the same with log-likelihoods over the characters of the choice; NaN without choices.
         right_by_bytes_I: over its bytes.
         chance_I: one over the number of choices; NaN without.
         probability_I: of the right choice among the choices, or of the target where there are none.
         nats_I: of the target, or of the right choice.
-        bytes_I: that its tokens stand for.
+        bytes_I: bytes of its tokens.
         words_I: of a text; NaN for items.
         tied_I: whether a tie decides: the right choice is as likely as another, and none is likelier; without choices,
-            greedy decoding hangs on one.
+            whether greedy decoding depends on one.
         ranks: of its tokens, in order.
-        category_I: what it is about, or None.
-        domain_I: what that belongs to, or None.
+        category_I: the category of the item, or None.
+        domain_I: the domain of the category, or None.
     """
 
     item_I: npt.NDArray[np.int64]
@@ -74,14 +74,14 @@ class Answers:
         return not np.isfinite(self.words_I).all()
 
     def at(self, item_I: npt.NDArray[np.int64]) -> "Answers":
-        """The answers to some of its items."""
+        """The answers to some of the items."""
         places = np.searchsorted(self.item_I, item_I)
         columns = {name: value[places] for name, value in vars(self).items() if name != "ranks"}
         return Answers(**columns, ranks=[self.ranks[place] for place in places])
 
 
 def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answers]:
-    """The answers of each run of a group to the items of a task that all of them have; none where it read texts."""
+    """The answers of each run of a group to the items that all of them have; empty where the runs read texts."""
     if group.first.protocol != HARNESS:
         return []
     answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
@@ -89,7 +89,7 @@ def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answ
 
 
 def in_common(answers: Sequence[Answers]) -> list[Answers]:
-    """The answers of each to the items that all of them have, as tokenizers may join different targets to contexts.
+    """Restrict answers to the items that all runs have; tokenizers may join different targets to contexts.
 
     None where they have no item in common.
     """
@@ -115,13 +115,7 @@ _ASKED: Final = ("dataset", "limit", "seed")
 
 
 def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id: str) -> dict[int, Document]:
-    """The documents that a run read, by doc_id, from where they came; none where that has not the same text any more.
-
-    Args:
-        connection: to the store.
-        store: its name.
-        run_id: of a run on items.
-    """
+    """The documents that a run read, by doc_id, from their source; empty where its text has changed."""
     (row,) = ask(connection, "run_request", run_id=run_id).to_pylist()
     config = json.loads(row["config"]) if isinstance(row["config"], str) else row["config"]
     values = {name: config.get(name) for name in _ASKED}
@@ -131,7 +125,7 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
         request = restored(values, _ASKED)
         assert request.dataset is not None, "a run is of a text"
         drawn = sample_here(request.dataset, request.limit, request.seed, Store(store))
-    except (RbpxError, MeasureError):  # a file that has gone, a record of another version
+    except (RbpxError, MeasureError):  # a missing file, or a record of another version
         return {}
     if drawn is None or drawn.text_hash != row["text_hash"]:
         return {}
@@ -141,16 +135,16 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
 def item_views(
     runs: Sequence[Run], answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
 ) -> Iterator[Record]:
-    """Some items of a task.
+    """Records of some items of a task.
 
-    Each has `item`, its number in the sample; `context`, what the models read, and `target`, what followed, None where
-    their source is not here any more; and `readings`, by model its `size`, whether it `is_right`, by log-likelihood
-    among choices, or greedily, the `probability` of the right choice or the target, and its `ranks`.
+    Each has `item`, its number in the sample; `context` and `target`, None where their source is gone; and `readings`,
+    for each model its `size`, whether it `is_right` (by log-likelihood among choices, or greedily), the `probability`
+    of the right choice or the target, and its `ranks`.
 
     Args:
         runs: of the models, on one text.
         answers: of each run.
-        items: which, by number; each run has an answer to them.
+        items: item numbers; each run has an answer to them.
         documents: of `documents_of_items`; a right choice has the number of its item.
     """
     for item in items:
@@ -167,12 +161,7 @@ def item_views(
 
 
 def telling_items(answers: Sequence[Answers], most: int) -> list[int]:
-    """The items that the largest model gains and loses most over the smallest, in nats; half of them each.
-
-    Args:
-        answers: of models, to the same items.
-        most: how many.
-    """
+    """The `most` items that the largest model gains and loses most over the smallest, in nats; half of each."""
     if not answers:
         return []
     gains_I = answers[0].nats_I - answers[-1].nats_I

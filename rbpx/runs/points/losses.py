@@ -1,4 +1,4 @@
-"""The points of loss to loss: a quantity of models on one text, and what the axis names on another, with replicates."""
+"""Computes the points of loss-to-loss laws: a quantity on one text against one on another, with replicates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,27 +33,27 @@ Which = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """One quantity of the models of a group beside that of the axis.
+    """One quantity y of the models of a group against the quantity x of the axis.
 
     Attributes:
         law: name of the quantity.
         k: None where it has none.
-        x_k: that of the quantity of the axis.
-        x_title: what is on the axis, in words.
+        x_k: k of the quantity of the axis.
+        x_title: the label of the axis.
         members: the runs at which both are known and positive.
-        x_N: of the axis.
-        y_N: of the quantity.
-        z_BN2: ln x and ln y under resampled documents; None where there are none, or one document.
-        n_effective: of those resampled, of the text that has fewer.
-        noise: how x and y err together.
-        alone: runs of models that are on the other text only.
-        x_A: of these.
+        x_N: x.
+        y_N: y.
+        z_BN2: ln x and ln y of each bootstrap replicate; None without any, or with one document.
+        n_effective: effective sample size, the smaller of the two texts.
+        noise: the covariance of the errors of x and y.
+        alone: runs of models that were measured on the other text only.
+        x_A: their x.
         n_left_out: models without a positive x and y.
-        doubts: what is known to be wrong before anything is fitted.
-        chance: success of guessing, where the quantity is a share of misses, which is fitted as odds
-            (`rbpx.laws.losses.guessing`); None of other quantities.
-        is_chance_known: whether it is, or taken to be 0.
-        at_chance: family, x and y of models that do no better than guessing, among those that are left out.
+        doubts: warnings that hold before anything is fitted.
+        chance: success of guessing, where y is a share of misses, which is fitted as odds
+            (`rbpx.laws.losses.guessing`); None for other quantities.
+        is_chance_known: False where chance is taken to be 0.
+        at_chance: family, x and y of models that do no better than guessing, among those left out.
     """
 
     law: str
@@ -81,20 +81,20 @@ class Pairs:
 
     @property
     def key(self) -> str:
-        """The same for programs."""
+        """The machine-readable name of the quantity."""
         return self.law if self.k is None else f"{self.law}_{self.k}"
 
     @property
     def fitted_N(self) -> Floats:
-        """What is fitted: y, or the odds of misses."""
+        """The fitted values: y, or the odds of misses."""
         return self.y_N if self.chance is None else odds(self.y_N, self.chance)
 
     def as_y(self, value: Estimate, scatter: float = 0.0) -> Estimate:
-        """The y of what was fitted, its interval no narrower than that of its own scatter."""
+        """Convert a fitted value to y; its interval is at least as wide as that of its scatter."""
         return value if self.chance is None else as_misses(value, self.chance, scatter)
 
     def scatter(self, calibration: Calibration, family: str | None) -> float:
-        """What `as_y` takes for the models of one family, or of all; 0 where y itself is fitted."""
+        """The scatter of one family, or of all, for `as_y`; 0 where y itself is fitted."""
         if self.chance is None:
             return 0.0
         of_N, beside = self.of(family), [(x, y) for of, x, y in self.at_chance if family in (None, of)]
@@ -102,12 +102,12 @@ class Pairs:
         return scatter_of(calibration, x_N, y_N, self.chance)
 
     def compared(self, tests: Sequence[Backtest]) -> tuple[Backtest, ...]:
-        """The backtests, of y."""
+        """The backtests, converted to y."""
         return tuple(test if self.chance is None else backtest_of_misses(test, self.chance) for test in tests)
 
     @property
     def of_guessing(self) -> str:
-        """What has to be known of a share of misses; empty of other quantities."""
+        """Notes on a share of misses; empty for other quantities."""
         known = "" if self.is_chance_known else ", which is not known and taken to be 0"
         odds = "1 - accuracy is fitted as the odds (1 - a) / (a - c), with c"
         return "" if self.chance is None else f"{odds} = {self.chance:.3g} the success of guessing{known}."
@@ -119,25 +119,25 @@ class Pairs:
 
     @property
     def families(self) -> list[str]:
-        """Of the members, each once."""
+        """The distinct families of the members."""
         return list(dict.fromkeys(self.family_N))
 
     @property
     def least_x(self) -> float:
-        """The smallest that is known of any model."""
+        """The smallest x of any model."""
         return float(np.concatenate([self.x_N, self.x_A]).min())
 
     def of(self, family: str | None) -> Which:
-        """Which members are of a family; all for None."""
+        """Mask of the members of a family; all for None."""
         return np.array([family in (None, of) for of in self.family_N], bool)
 
     def points(self, of_N: Which) -> LossPoints:
-        """Some of the members, for a curve."""
+        """The members of a mask, for a curve."""
         return LossPoints(np.log(self.x_N[of_N]), np.log(self.fitted_N[of_N]), self.noise.C_22, self.least_x)
 
 
 def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[Pairs]:
-    """Every quantity that is asked for beside that of the axis; without a choice RBP_k and the losses there are."""
+    """Every requested quantity against that of the axis; by default RBP_k and the losses that are known."""
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     beside = Group((*group.others, *group.alone), group.ties)
     beside = with_documents(connection, beside, tests_order=False)
@@ -145,7 +145,7 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, reques
     k_grid: list[int] = []
     if group.is_measured:
         k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K)
-    # Documents of different texts are drawn apart.
+    # Documents of different texts are resampled independently.
     asked = request if group.is_same_text else request.but(seed=request.seed + 1)
     evidence = weigh_group(connection, here, request, k_grid, chosen)
     y = size_points(here, evidence, request, k_grid, chosen)
@@ -213,7 +213,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
 def _replicates_of(
     x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]
 ) -> tuple[Floats | None, float | None]:
-    """The logarithms under replicates, those in which all are positive; None where either has none."""
+    """Logarithms of the replicates in which all values are positive; None where x or y has none."""
     if x.y_BN is None or y.y_BN is None or Status.one_document in (x.doubt, y.doubt):
         return None, None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,7 +224,7 @@ def _replicates_of(
 
 
 def _without_seed(run: Run) -> tuple[str, ...]:
-    """What the trainings of one model have in common that differ in their seed."""
+    """The key that trainings share when they differ in their seed alone."""
     names = (
         "family",
         "variant",

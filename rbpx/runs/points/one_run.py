@@ -1,4 +1,4 @@
-"""Which runs a law along one axis misses, in words: one size that lies off, or the largest by their tokens."""
+"""Says which runs a law along one axis misses: one size that lies off, or the largest by their tokens."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from rbpx.runs.group import Run, labels_of
 
 
 def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
-    """Of laws along one axis that one run lies off: which run it is, and how far off."""
+    """Says which single run lies off the laws along one axis, and how far."""
     named: dict[str, list[str]] = {}
     for law in laws:
         off = farthest_run(law.fit.S, law.fit.y)
@@ -23,7 +23,7 @@ def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
 
 
 def said_of_tokens(runs: Sequence[Run]) -> str | None:
-    """Which of the largest runs saw other tokens than the smaller ones announce, without a full stop; None if none."""
+    """Says which of the largest runs depart from the trend of tokens with size (no full stop); None if none do."""
     S = [float(run.non_embedding_params) for run in runs]
     n = n_unexpected_tokens(S, [run.training_tokens for run in runs])
     if not n:

@@ -1,6 +1,6 @@
-"""Runs outside what the others allow: kept out of laws in size and tokens unless asked otherwise, and named.
+"""Finds outliers: runs that laws in size and tokens leave out by default, and name.
 
-The largest runs that lie off together are named too, and count: what follows is also said without them.
+The largest runs that lie off together are named too but count; results are also given without them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,17 +21,17 @@ from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
-_MOST: Final = 5  # that are named in sentences
+_MOST: Final = 5  # named in sentences
 _COUNTS: Final = {True: "What follows counts it, by outliers=keep.", False: "outliers=keep counts what is left out."}
 
 
 def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
-    """Every quantity that is asked for, `tested`."""
+    """Every requested quantity, after `tested`."""
     return [tested(each, request) for each in trained_quantities(connection, group, request)]
 
 
 def tested(trained: Trained, request: Request) -> Trained:
-    """A quantity without runs that lie outside what the others allow, unless these are kept; its largest are tested.
+    """Remove the outliers of a quantity, unless the request keeps them, and test its largest runs.
 
     The law of well-tuned runs (`over`) expects such runs, so nothing is tested for it.
     """
@@ -51,7 +51,7 @@ def tested(trained: Trained, request: Request) -> Trained:
 
 
 def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:
-    """What a point is; which runs lie outside what the others allow, how far, and whether they count."""
+    """Says what a point is, which runs are outliers, how far they lie off, and whether they count."""
     yield from group.of_trainings
     yield from said_of_points([cell for each in quantities for cell in each.cells], group.runs)
     for trained in quantities:
@@ -71,7 +71,7 @@ def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterato
 
 
 def said_of_largest(trained: Trained) -> str | None:
-    """Which of the largest runs lie off together, and how far; None where none do."""
+    """Says which of the largest runs lie off together, and how far; None where none do."""
     off = trained.largest_off
     if off is None:
         return None
@@ -81,7 +81,7 @@ def said_of_largest(trained: Trained) -> str | None:
 
 
 def outlier_rows(group: Group, quantities: Sequence[Trained]) -> list[Record]:
-    """A row for each run outside what the others allow, of kind outlier."""
+    """A row of kind outlier for each outlier."""
     return [
         {"kind": "outlier", **group.names(), "law": trained.law, "k": trained.k, **row}
         for trained in quantities

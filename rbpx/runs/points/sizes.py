@@ -1,8 +1,8 @@
-"""The points that laws in size are fitted to: one quantity at every size of a group, with its replicates.
+"""Computes the points that laws in size are fitted to: one quantity at every size, with bootstrap replicates.
 
-The counts of the ranks of each run give its curves, as measured and for resampled documents.
+The curves of a run come from the counts of its ranks, for the documents as measured and resampled.
 
-Shapes: D documents, R different ranks, K values of k, B replicates of the documents, N sizes.
+Shapes: D documents, R different ranks, K values of k, B replicates, N sizes.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -37,7 +37,7 @@ from rbpx.status import Status
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], those of replicates a first one [B]."""
 
-# Of resampled counts at a time, for each run; larger blocks take new memory from the system each time.
+# Resampled counts in one block, for each run; larger blocks take new memory from the system each time.
 _BLOCK_BYTES = 8 * 2**20
 _LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
 _TERMS = ("error_entropy", "self_alignment", "confidence")
@@ -46,14 +46,13 @@ _PARTS = {"lognormal": _LOGNORMAL, "terms": _TERMS}
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One run under one tie rule, or those of its curves that do not depend on k.
+    """The curves of one run under one tie rule; or those that do not depend on k.
 
     Attributes:
-        measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
-            decomposition (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN
-            where there is none).
-        replicates: the same of its replicates; NaN for a replicate without a token.
-        paper: lognormal fitted to the ranks from 2 up, as published; None where it was not asked for.
+        measured: rbp (shares), cross_entropy (nats) and, on request, the terms of the error-entropy decomposition
+            (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN without one).
+        replicates: the same for each replicate; NaN for a replicate without a token.
+        paper: lognormal fitted to the ranks from 2 up, as published; None where not requested.
         full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
     """
@@ -73,15 +72,15 @@ def weigh(
     laws: Collection[str],
     kept: dict[str, Evidence] | None = None,
 ) -> Evidence:
-    """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its replicates.
+    """Compute the curves of a run and of its replicates from the rank counts of each document (`document_ranks`).
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.
         weights_BD: how often each document is drawn in each replicate, whole numbers of any type.
-        k_grid: the k of RBP, in order.
-        vocab_size: V, where the rank models end.
-        laws: those that need more than RBP and cross-entropy are computed if they are named here.
-        kept: what was computed of the same counts and weights before; what is computed now is added.
+        k_grid: the k of RBP, ascending.
+        vocab_size: V, the last rank of the rank models.
+        laws: quantities beyond RBP and cross-entropy are computed only if named here.
+        kept: cache of results for the same counts and weights, which this call extends.
     """
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
@@ -103,7 +102,7 @@ def weigh(
 def _whole(
     doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
 ) -> dict[str, Evidence]:
-    """The parts that need all ranks, whatever the k: those of `_PARTS`, and each quantity with a module of its own."""
+    """The parts that need all ranks, whatever the k: `_PARTS`, and each quantity with its own module."""
     rank_R, column = distinct_ranks(rank)
     shape = (weights_BD.shape[1], len(rank_R))
     tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
@@ -140,16 +139,16 @@ def _whole(
 def _shares(
     doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
 ) -> tuple[Curves, Curves]:
-    """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
+    """RBP and cross-entropy: sums over documents, resampled by one matrix product."""
     n_documents, n_k = weights_BD.shape[1], len(k_grid)
-    bin_N = np.searchsorted(k_grid, rank)  # of the smallest k that the rank does not exceed
+    bin_N = np.searchsorted(k_grid, rank)  # the smallest k that is at least the rank
     counted = np.bincount(bin_N * n_documents + doc, tokens, (n_k + 1) * n_documents).reshape(n_k + 1, n_documents)
     sums_DC = np.vstack([np.cumsum(counted, axis=0), np.bincount(doc, logprob, n_documents)]).T
     total_C = sums_DC.sum(axis=0)
     measured = {"rbp": total_C[:-2] / total_C[-2], "cross_entropy": np.asarray(-total_C[-1] / total_C[-2])}
     drawn_BC = weights_BD.astype(np.float64, copy=False) @ sums_DC
     n_B = drawn_BC[:, -2]
-    n_B[n_B == 0] = np.nan  # a replicate that drew only documents without a token says nothing
+    n_B[n_B == 0] = np.nan  # a replicate that drew only documents without a token has no value
     return measured, {"rbp": drawn_BC[:, :-2] / n_B[:, None], "cross_entropy": -drawn_BC[:, -1] / n_B}
 
 
@@ -185,7 +184,7 @@ def _parameter(fit: RankFit, name: str) -> float:
 
 
 def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
-    """(beta, gamma) of each replicate; NaN where the fit itself has no mu and sigma to step from."""
+    """(beta, gamma) of each replicate; NaN where the fit itself has no mu and sigma to start from."""
     if paper.status is not Status.ok:
         unknown_B = np.full(len(weights_BD), np.nan)
         return unknown_B, unknown_B
@@ -211,11 +210,11 @@ class Points:
     Attributes:
         law: name of the law.
         k: None where the law has none.
-        runs: the sizes at which it is known.
+        runs: the runs at which it is known.
         y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
-        y_BN: the same under resampled documents; None where there are none to resample.
-        doubt: what is known to be wrong before anything is fitted.
-        n_effective: of what was resampled (`Group.n_effective`); None where that is unknown.
+        y_BN: bootstrap replicates; None without documents to resample.
+        doubt: a warning that holds before anything is fitted.
+        n_effective: effective sample size (`Group.n_effective`); None where unknown.
     """
 
     law: str
@@ -228,23 +227,23 @@ class Points:
 
     @property
     def S_N(self) -> list[float]:
-        """Non-embedding parameters, or the places on another axis."""
+        """Non-embedding parameters, or positions on another axis."""
         return [run.x for run in self.runs if run.x is not None]
 
     @property
     def weight_N(self) -> Floats | None:
-        """How much each run counts; None where all count alike."""
+        """The weight of each run; None where all are equal."""
         weights = np.array([run.weight for run in self.runs], np.float64)
         return None if np.all(weights == 1) else weights
 
     @property
     def replicates(self) -> Replicates | None:
-        """The replicates as laws take them; None where there are none, or those of one document."""
+        """The replicates as laws take them; None without any, or with one document only."""
         without = self.y_BN is None or self.doubt is Status.one_document
         return None if without else Replicates.of(np.asarray(self.y_BN), self.n_effective)
 
     def over(self, other: "Points") -> "Points":
-        """Their ratio to others at the same sizes and under the same replicates; its fit says where there is none."""
+        """The ratio to another quantity at the same sizes and replicates; its fit reports where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             y_BN = None if self.y_BN is None or other.y_BN is None else self.y_BN / other.y_BN
             return replace(self, y_N=self.y_N / other.y_N, y_BN=y_BN)
@@ -257,11 +256,11 @@ def weigh_group(
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> list[Evidence]:
-    """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
+    """The evidence of each run, with the same resampled documents at every size; empty for imported runs."""
     if not group.is_measured:
         return []
     weights_BD = group.weights(request)
-    kept, several = _KEPT.get({}), _KEPT.get(None) is not None  # outside of `evidence_kept` one that is discarded
+    kept, several = _KEPT.get({}), _KEPT.get(None) is not None  # outside of `evidence_kept` a temporary one
     whole = several or not set(k_grid) <= set(EDGES) or any(_needs_ranks(law) for law in laws)
     pending = []
     with side_by_side() as pool:
@@ -283,7 +282,7 @@ _KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept
 
 @contextmanager
 def evidence_kept() -> Iterator[None]:
-    """Share what takes all ranks of a run among all analyses within the context, whatever k they ask for."""
+    """Share the results that need all ranks of a run between the analyses within the context, at any k."""
     token = _KEPT.set({})
     try:
         yield
@@ -292,9 +291,9 @@ def evidence_kept() -> Iterator[None]:
 
 
 def side_by_side() -> ThreadPoolExecutor:
-    """Threads for work on one run each: numpy works outside the interpreter's lock.
+    """A thread pool with one run per task; numpy releases the interpreter's lock.
 
-    More of them than cores would only evict each other's blocks from the caches.
+    More threads than cores would only evict each other's blocks from the caches.
     """
     return ThreadPoolExecutor(min(_MOST_THREADS, n_cores()))
 
@@ -302,7 +301,7 @@ def side_by_side() -> ThreadPoolExecutor:
 def size_points(
     group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int], laws: Collection[str]
 ) -> list[Points]:
-    """Every requested quantity, in the order of the laws; unknown ones carry a doubt."""
+    """Every requested quantity, in the order of the laws; unknown ones carry a warning."""
     if not group.is_measured:
         return _imported_points(group, request, laws)
     doubt = Status.one_document if group.n_resampled == 1 else None
@@ -330,7 +329,7 @@ def known_points(
     laws: Collection[str],
     k: Sequence[int] | Literal["log"],
 ) -> list[Points]:
-    """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
+    """The points of `size_points` from the store, at the requested k, else at those of `k`."""
     k_grid = request.k.grid(group.vocab_size, k) if group.is_measured else []
     return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
 
@@ -338,10 +337,10 @@ def known_points(
 def law_points(
     connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 ) -> tuple[list[int], list[Evidence], list[Points]]:
-    """What the laws in size that are asked for are fitted to, without a choice the usual ones.
+    """The points of the requested laws in size, or of the default ones.
 
     Returns:
-        The k of RBP_k, the evidence of each run (none of imported ones), and the points.
+        The k of RBP_k, the evidence of each run (empty for imported ones), and the points.
     """
     laws = set(request.laws.names)
     if group.is_measured:
@@ -361,7 +360,7 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
     """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
     asked = [("rbp", k) for k in group.stated_k(request)]
-    told = () if any(run.imported for run in group.runs) else LAWS[:2]  # that they are not known
+    told = () if any(run.imported for run in group.runs) else LAWS[:2]  # report these as unknown
     points = []
     for law, k in [*asked, *((law, None) for law in ("cross_entropy", *IMPORTED, *LAWS[2:]))]:
         runs = tuple(run for run in group.runs if run.stated(law, k) is not None)

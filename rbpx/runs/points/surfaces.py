@@ -1,4 +1,4 @@
-"""The points that surfaces are fitted to, one quantity of a group of trainings, and the row of `fits` of a surface."""
+"""Computes the points of one quantity that surfaces are fitted to, and the row of `fits` of a surface."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,11 +34,11 @@ from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
-_SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
-MOST_REPLICATES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+_SAME: Final = 0.01  # relative, of C: sources state FLOPs to two digits
+MOST_REPLICATES: Final = 200  # of the runs; intervals of surfaces reach their coverage with so many
 
 
-PerToken = Callable[[Floats], Floats]  # FLOPs of a token, of a size
+PerToken = Callable[[Floats], Floats]  # FLOPs per token, as a function of size
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +49,12 @@ class Trained:
         law: name of the quantity.
         k: None where it has none.
         members: the runs at which it is known.
-        runs: their S, D, y, and which of them are of one training; y is positive, or no form can be fitted.
-        sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
-        doubt: what is known to be wrong before anything is fitted.
+        runs: their S, D, y and training; y must be positive for a form to be fitted.
+        sign: -1 where all values are negative and y is their absolute value; otherwise 1.
+        doubt: a warning that holds before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
-        outside: runs that lie outside what the others allow, a row each (`rbpx.runs.points.outliers`).
-        largest_off: the largest runs of the others, where these do not foretell them.
+        outside: outliers, a row each (`rbpx.runs.points.outliers`).
+        largest_off: the largest runs, where the other runs do not predict them.
     """
 
     law: str
@@ -69,25 +69,25 @@ class Trained:
 
     @property
     def labels(self) -> list[str]:
-        """Each training by what tells it from the others, in order of `Runs.group_N`; its last checkpoint says it."""
+        """A distinct label of each training, in order of `Runs.group_N`, from its last checkpoint."""
         runs = self.runs
         ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
         return labels_of([self.members[at] for at in ends])
 
     def only(self, keep_N: NDArray[np.bool_]) -> "Trained":
-        """Some of the points."""
+        """The points of a mask."""
         members = tuple(self.members[at] for at in np.flatnonzero(keep_N))
         return self if keep_N.all() else replace(self, members=members, runs=self.runs.only(keep_N), largest_off=None)
 
     @property
     def n_largest_outside(self) -> int:
-        """How many runs that do not count lie beyond all that do, in size or compute."""
+        """Number of outliers beyond all other runs in size or compute."""
         S, C = (float(self.runs.along(axis).max(initial=0.0)) for axis in (Axis.S, Axis.C))
         return sum(not row["counts"] and (row["S"] > S or 6 * row["S"] * row["D"] > C) for row in self.outside)
 
     @property
     def without_largest(self) -> "Trained | None":
-        """The points without the largest runs, where the others do not foretell these."""
+        """The points without the largest runs that the others do not predict."""
         off = self.largest_off
         return None if off is None else self.only(~np.isin(self.runs.group_N, off.runs))
 
@@ -105,17 +105,17 @@ class Trained:
 
     @property
     def n_stated(self) -> int:
-        """Points whose source states their FLOPs."""
+        """Number of points whose source states their FLOPs."""
         return sum(run.training_flops is not None for run in self.members)
 
 
 def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
-    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported.
+    """Every requested quantity; by default RBP_k, the losses, error-entropy and imported quantities.
 
-    With `frontier` the best of the runs of each size and number of tokens is one point.
+    With `frontier` each size and number of tokens has one point, its best run.
     """
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
-    request = request.but(resamples=min(request.resamples, MOST_REPLICATES))  # a replicate of runs takes one of each
+    request = request.but(resamples=min(request.resamples, MOST_REPLICATES))  # each replicate of the runs takes one
     points = known_points(connection, group, request, chosen, DEFAULT_K)
     points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     points = [_averaged(each) for each in points] if group.averaged else points
@@ -135,10 +135,10 @@ def refuse_routed(trained: Trained) -> None:
 
 
 def with_constants(forms: Sequence[str], pins: Priors) -> None:
-    """Check that a surface has the constants that are given.
+    """Check that the forms of a surface have the constants that are fixed.
 
     Raises:
-        RbpxError: a form lacks one, or there is none.
+        RbpxError: a form lacks one, or there is no form.
     """
     lacking = [form for form in forms if not has_constants(form, pins)]
     if lacking or not forms:
@@ -160,7 +160,7 @@ def _averaged(points: Points) -> Points:
 
 
 def trained_of(points: Points, cells: tuple[SweepCell, ...] = ()) -> Trained:
-    """The runs of points of one quantity, with the best of each cell where they are bests."""
+    """The quantity of these points, with the cells from which they were chosen, if any."""
     members, doubt, y_BN = points.runs, points.doubt, points.y_BN
     sign = -1 if set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist()) == {-1.0} else 1
     unique = np.array([run.unique_tokens for run in members], np.float64)
@@ -179,9 +179,9 @@ def trained_of(points: Points, cells: tuple[SweepCell, ...] = ()) -> Trained:
 
 
 def _as_few(y_BN: Floats, n_effective: float | None) -> Floats:
-    """Replicates as far from their mean as intervals over so many documents reach, in normal standard deviations."""
+    """Scale deviations of replicates from their mean to those of an interval for a small effective sample size."""
     reach = math.sqrt(few_documents(n_effective)) * document_t(n_effective) / Z
-    with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
+    with np.errstate(divide="ignore", invalid="ignore"):  # the search ignores values that are not positive
         ln_y_BN = np.log(y_BN)
         usable_B = np.isfinite(ln_y_BN).all(axis=1)
         mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else 0.0
@@ -189,10 +189,10 @@ def _as_few(y_BN: Floats, n_effective: float | None) -> Floats:
 
 
 def flops_with_head(members: Sequence[Run]) -> PerToken | None:
-    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known, or some are not used.
+    """FLOPs per token by size when all parameters N count, 6 N; None where N is unknown or not all are used.
 
-    The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
-    best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
+    The parameters besides S follow a power of S between two measured sizes, and the best-fitting power beyond them:
+    embeddings and a head grow with a width that is a power of S.
     """
     known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
     beside = {float(S): float(total - S) for S, total in known if total > S}
@@ -209,10 +209,10 @@ def flops_with_head(members: Sequence[Run]) -> PerToken | None:
 
 
 def flops_as_stated(trained: Trained) -> PerToken | None:
-    """FLOPs of a token as the sources of the points state them, else 6 S; None where none states any.
+    """FLOPs per token as the sources state them, else 6 S; None where none states any.
 
-    Where all parameters are known and the FLOPs are 6 N D, that is `flops_with_head`; elsewhere their ratio to 6 S D is
-    a power of S between two sizes, and the same beyond them.
+    Where N is known and the FLOPs are 6 N D, this is `flops_with_head`; otherwise their ratio to 6 S D is a power of S
+    between two sizes and constant beyond them.
     """
     if trained.n_stated == 0:
         return None
@@ -224,7 +224,7 @@ def flops_as_stated(trained: Trained) -> PerToken | None:
 
 
 def flops_used(members: Sequence[Run]) -> PerToken:
-    """FLOPs of a token, 6 S, S the parameters that it uses, whose ratio to all is a power of S between two sizes."""
+    """FLOPs per token, 6 S with S the active parameters, whose ratio to all is a power of S between two sizes."""
     if not any(run.is_routed for run in members):
         return six_S
     S_N = np.array([run.non_embedding_params for run in members], np.float64)
@@ -233,7 +233,7 @@ def flops_used(members: Sequence[Run]) -> PerToken:
 
 
 def _power_between(S_N: Floats, of_N: Floats) -> PerToken:
-    """A number, the geometric mean of the points of each size, a power of S between two of them, constant beyond."""
+    """Interpolate the geometric mean at each size by powers of S, constant beyond the sizes."""
     ln_S_M, size_N = np.unique(np.log(S_N), return_inverse=True)
     ln_of_M = np.bincount(size_N, np.log(of_N)) / np.bincount(size_N)
     return lambda S: np.asarray(np.exp(np.interp(np.log(S), ln_S_M, ln_of_M)))
@@ -243,7 +243,7 @@ METHOD: Final = "surface"
 
 
 def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tuple[Status, ...]:
-    """Every status that holds for a fit to these points."""
+    """Every warning about a fit to these points."""
     refused = any(each.is_refused for each in fit.pinned)
     known = {Status.mixed_checkpoints: group.is_mixed, Status.same_weights: group.n_same, Status.given_refused: refused}
     doubts = [trained.doubt] if trained.doubt is not None else []
@@ -261,7 +261,7 @@ def surface_record(
         trained: the points.
         fit: of one form to them.
         held_out_error: mean of |error| on the largest runs, held out.
-        more: params beside the constants, the points and every status that holds.
+        more: params besides the constants, the points and the warnings.
     """
     params, reasons = fit.record(), doubts_of_points(group, trained, fit)
     how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}
@@ -283,9 +283,9 @@ def surface_record(
 
 
 def refitted(record: Record) -> dict[str, float | None] | None:
-    """The objective and the constants of a surface of `fits`, fitted again to the points that it carries.
+    """Refit a surface of `fits` to the points stored with it: its objective and constants.
 
-    None where it has no numbers.
+    None where the fit has no numbers.
     """
     params = record["params"]
     if params["objective"] is None:

@@ -1,7 +1,7 @@
-"""Features and success of the runs of one task, for each run and each replicate of the items.
+"""Computes features and success of the runs of one task, with bootstrap replicates of the items.
 
-Every feature falls as models get better and is 0 for a perfect one: shares are -ln share. Shapes: R runs, I items, B
-replicates of them.
+Every feature falls as models get better and is 0 for a perfect one: shares enter as -ln share. Shapes: R runs, I items,
+B replicates.
 """
 
 import math
@@ -28,16 +28,16 @@ DEFAULT_K: Final = (1, 10, 100)
 
 @dataclass(frozen=True, eq=False)
 class TaskValues:
-    """The features of a task and how often its runs succeed.
+    """The features of a task and the success of its runs.
 
     Attributes:
         group: the runs.
         chance: success of guessing; None where no success is known.
-        success_R: share of the items that each run gets right; NaN where it is not known.
-        success_BR: under each replicate of the items; None where there are none.
-        n_items: how many; None where that is not known.
-        features: those that are known of any run, NaN where not, infinite for a share of 0.
-        lengths_I: tokens of each target, where there are no choices; None elsewhere.
+        success_R: share of the items that each run gets right; NaN where unknown.
+        success_BR: in each replicate; None without replicates.
+        n_items: number of items; None where unknown.
+        features: those known for any run; NaN where unknown, infinite for a share of 0.
+        lengths_I: tokens of each target, where there are no choices; otherwise None.
     """
 
     group: Group
@@ -50,17 +50,17 @@ class TaskValues:
 
     @property
     def task(self) -> str:
-        """Its name."""
+        """The name of the task."""
         return self.group.first.dataset
 
     @property
     def has_success(self) -> bool:
-        """Whether anything is known of it."""
+        """Whether the success of any run is known."""
         return bool(np.isfinite(self.success_R).any())
 
 
 def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
-    """The features that are asked for and known; None for a measured text, which has no items.
+    """The requested features that are known; None for a measured text, which has no items.
 
     Raises:
         RbpxError: success of guessing is not known.
@@ -100,7 +100,7 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         return None
     first, n_items = answers[0], len(answers[0].nats_I)
     drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
-    weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the replicates
+    weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items, then the replicates
     k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
     features = []
     for name in request.features.names:
@@ -124,7 +124,7 @@ def _hits(answers: Answers, k: int) -> Floats:
 
 
 def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    """A feature of all items, and of replicates of them, [B]: a ratio of sums over items; of shares -ln."""
+    """A feature of all items and of each replicate, [B]: a ratio of sums over items; shares as -ln share."""
     nats_I, n_I = answers.nats_I, _tokens(answers)
     if name == "error_entropy":
         return _error_entropy(answers, weights_BI)

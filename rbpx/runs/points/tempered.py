@@ -1,4 +1,4 @@
-"""Losses of the documents of a run at several temperatures, which the verb `temperature` has put into the store."""
+"""Reads the losses of the documents of a run at several temperatures, as the verb `temperature` stored them."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from rbpx.store.sql import ask
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Losses of the documents of a run, D of them, at J nodes of beta = 1 / T.
+    """Losses of the D documents of a run at J nodes of beta = 1 / T.
 
     Attributes:
         n_D: scored tokens of each document.
         sums_D3J: sums over them of the loss (nats), of its slope and of its curvature in beta.
-        beta_J: the nodes, rising.
+        beta_J: the nodes, ascending.
     """
 
     n_D: Floats
@@ -24,7 +24,7 @@ class Curves:
     beta_J: Floats
 
     def replicates(self, weights_BD: Floats) -> Floats:
-        """Mean loss, slope and curvature of each replicate, [B, 3, J]; NaN for one without a token."""
+        """Mean loss, slope and curvature of each replicate, [B, 3, J]; NaN without a token."""
         n_B = weights_BD @ self.n_D
         n_B[n_B == 0] = np.nan
         sums = weights_BD @ self.sums_D3J.reshape(len(self.n_D), -1)
@@ -32,7 +32,7 @@ class Curves:
 
 
 def loss_curves(connection: duckdb.DuckDBPyConnection, run_id: str, n_documents: int) -> Curves | None:
-    """The losses of one run by document, zero for one without a scored token; None where they were not measured."""
+    """The losses of one run by document, zero without a scored token; None where they were not measured."""
     table = ask(connection, "temperature_curves", run_id=run_id)
     if not table.num_rows:
         return None

@@ -1,1 +1,1 @@
-"""Selects the runs that enter one fit."""
+"""Selects the runs of each fit."""

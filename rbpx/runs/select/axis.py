@@ -1,4 +1,4 @@
-"""Selection of points along one axis: the checkpoints of each size, or the best run of each budget."""
+"""Selects points along one axis: the checkpoints of each size, or the best run of each compute budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,22 +16,22 @@ from rbpx.runs.select.sizes import in_groups, select_runs
 from rbpx.runs.select.trainings import KNOWN_BY, TrainingGroup, group_of, of_one_kind, shared
 from rbpx.status import Status
 
-BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
-_FEWEST: Final = 3  # points of a law
+BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor share a budget
+_FEWEST: Final = 3  # minimum number of points of a law
 
 
 @dataclass(frozen=True, eq=False)
 class AlongGroup(TrainingGroup):
-    """Runs of one family on one text in order of D, C or step: one a size, revision and number of tokens.
+    """Runs of one family on one text in order of D, C or step, one for each size, revision and number of tokens.
 
-    Along D and step all are of one size and one seed of its training; along C each is the best of its budget.
+    Along D and step all runs have one size and one training seed; along C each is the best of its budget.
 
     Attributes:
-        axis: what the laws are in.
-        beaten: runs that are left out because one of at most as much compute has a lower loss.
-        n_short: sizes that are left out because fewer than 3 of their points are known.
-        model: the training, where others of its size have laws of their own.
-        is_frontier: whether the best of each budget is found for each quantity, of the best of each size and tokens.
+        axis: the variable of the laws.
+        beaten: runs left out because a run of at most as much compute has a lower loss.
+        n_short: sizes left out because fewer than 3 of their points are known.
+        model: the training, where others of its size have their own laws.
+        is_frontier: whether the best run of each budget is found for each quantity separately.
     """
 
     axis: Axis = Axis.D
@@ -49,7 +49,7 @@ class AlongGroup(TrainingGroup):
 
     @property
     def asked(self) -> Sequence[Run]:
-        """The runs, and those that were asked for and gave way to one of them."""
+        """The runs, and the requested ones that they replaced."""
         return (*self.runs, *self.beaten)
 
     @property
@@ -58,7 +58,7 @@ class AlongGroup(TrainingGroup):
         return None if self.axis is Axis.C else self.runs[0].size
 
     def names(self) -> dict[str, Any]:
-        """What all runs have in common, by column: along D and step also their size, its seed and `model`."""
+        """The columns in which all runs agree; along D and step also size, seed and `model`."""
         first = self.runs[0]
         of_size = {"size": first.size, "non_embedding_params": first.non_embedding_params}
         of_size |= {"training_seed": first.training_seed, "model": self.model}
@@ -66,13 +66,13 @@ class AlongGroup(TrainingGroup):
 
     @property
     def doubts(self) -> tuple[Status, ...]:
-        """What is known to be wrong with the points before anything is fitted."""
+        """Warnings that hold before anything is fitted."""
         mixed = self.axis is Axis.C and self.is_mixed
         return (*((Status.mixed_checkpoints,) if mixed else ()), *((Status.same_weights,) if self.n_same else ()))
 
     @property
     def notes(self) -> list[str]:
-        """What was computed, left out or chosen to come to these points, a line each."""
+        """Notes on what was computed, left out or chosen, a line each."""
         lines, computed = [], [run for run in self.runs if run.training_tokens is None]
         if self.axis is Axis.D and computed:
             lines.append(f"D = C / (6 S) for {number_of(len(computed), 'run')} whose tokens are not known.")
@@ -101,20 +101,20 @@ def select_along(
     choose: bool = True,
     needs_law: bool = True,
 ) -> list[AlongGroup]:
-    """The groups of runs that a request selects on its axis, those with points enough for a law.
+    """Select the groups of a request along its axis that have enough points for a law.
 
-    What enters is one run per size, revision and number of tokens, all alike in source, text, protocol, dtype and
-    variant, whatever their revision. Runs with the same weights are one point.
+    A group has one run for each size, revision and number of tokens, alike in source, text, protocol, dtype and
+    variant. Runs with the same weights are one point.
 
     Args:
         connection: to the store.
-        request: whose axis is D, C or step.
-        cell_keys: of a grid, None for all that the request narrows to.
-        choose: whether only the best run of each budget is kept along C.
+        request: its axis is D, C or step.
+        cell_keys: of a grid; None for all runs that match the request.
+        choose: whether along C only the best run of each budget is kept.
         needs_law: whether groups with fewer than 3 points are left out.
 
     Raises:
-        RbpxError: runs match, and no group of them has as many points.
+        RbpxError: runs match, but no group has enough points.
     """
     axis, runs, fewest = request.along, select_runs(connection, request, cell_keys), _FEWEST if needs_law else 1
     groups: list[AlongGroup] = []
@@ -140,7 +140,6 @@ def select_along(
 
 
 def _decaying(runs: Sequence[Run]) -> str:
-    """How many of some runs are in the middle of a decay."""
     n = sum(run.place is SchedulePhase.middle for members in in_groups(runs, shared) for run in placed(members))
     return f", {n} of them in the middle of a decay of their rate, no points of a law" if n else ""
 
@@ -150,10 +149,10 @@ def _size(run: Run) -> tuple[float, str, int]:
 
 
 def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
-    """The runs of one group; of one size, those of each of its trainings where these are known by name and not alike.
+    """Split the runs of one size by training where each training deserves its own law.
 
-    Final models that differ in their tokens are points of one law, whatever each is called. Where a training has
-    points enough for a law of its own, or two have as many tokens, each has its own.
+    Final models with different tokens are points of one law, whatever their names. A training gets its own law if it
+    has enough points for one, or if two trainings have the same number of tokens.
     """
     whole = _group(runs, request)
     named = {run.model for run in runs if run.source != MEASURED}
@@ -167,7 +166,6 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
 
 
 def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
-    """The runs of one group in order of the axis, each once."""
     on_axis = [replace(run, axis=request.along) for run in placed(runs)]
     group = group_of(on_axis, lambda run: run.x, request, 1 if request.checkpoints is Checkpoints.last else None)
     if group is None:
@@ -177,11 +175,11 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
-    """The runs that none of at most as much compute beats; FLOPs within 10 % are one budget.
+    """Keep the runs along C that no run of at most as much compute beats; FLOPs within 10 % are one budget.
 
     Args:
         group: along C.
-        others: the same runs on other texts, in the same order; then the product of the losses decides.
+        others: the same runs on other texts, in the same order; the product of the losses then decides.
     """
     losses = [1.0] * len(group.runs)
     for each in (group, *others):
@@ -196,13 +194,13 @@ def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
 
 
 def unbeaten(losses: Sequence[float], places: Sequence[float]) -> list[bool]:
-    """Which of several losses none of at most as much compute is below; places within 10 % are one budget."""
+    """Mask of the losses that no loss of at most as much compute beats; places within 10 % are one budget."""
     both = list(zip(losses, places, strict=True))
     return [not any(other < loss and at <= BUDGET * place for other, at in both) for loss, place in both]
 
 
 def best_in_both(one: Group, other: Group) -> tuple[AlongGroup, AlongGroup]:
-    """The same runs on two texts, those of them that are the best of their budget by the product of both losses."""
+    """The best run of each budget by the product of its losses on two texts."""
     assert isinstance(one, AlongGroup)
     assert isinstance(other, AlongGroup)
     best = best_of_budgets(one, other)
@@ -212,7 +210,7 @@ def best_in_both(one: Group, other: Group) -> tuple[AlongGroup, AlongGroup]:
 
 
 def _losses(runs: Sequence[Run]) -> list[float]:
-    """What all runs are compared by: cross-entropy, else bits per byte, else the share of misses at the smallest k."""
+    """The quantity that ranks runs: cross-entropy, else bits per byte, else the share of misses at the smallest k."""
     by_quantity: list[list[float | None]] = [
         [run.cross_entropy_nats for run in runs],
         [run.imported.get("bits_per_byte") for run in runs],

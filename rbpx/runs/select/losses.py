@@ -1,4 +1,4 @@
-"""Selection of models that were measured on two texts, whatever their family and size: the pairs of loss to loss."""
+"""Selects the models measured on two texts, of any family and size, for loss-to-loss laws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, select_
 from rbpx.runs.select.trainings import TrainingGroup, group_of, shared
 from rbpx.status import Status
 
-_OF_MODEL: Final = ("family", "revision", "variant")  # what the runs of one group may differ in
+_OF_MODEL: Final = ("family", "revision", "variant")  # columns in which the runs of one group may differ
 _OF_TEXT: Final = ("dataset", "text_hash")
 _READ: Final = tuple(name for name in ALIKE if name not in (*_OF_MODEL, *_OF_TEXT))
 _NOTHING: Final = OnText("", "")
@@ -23,12 +23,12 @@ _NOTHING: Final = OnText("", "")
 
 @dataclass(frozen=True, eq=False)
 class PairedGroup(TrainingGroup):
-    """Runs on one text of models that were measured on another one too, of one family or several.
+    """Runs on one text of models that were also measured on another, of one family or several.
 
     Attributes:
         on: the quantity on the other text.
         others: the run of each model on the other text, in the order of the runs.
-        alone: runs on the other text, measured alike, of models that are not on this one.
+        alone: runs on the other text of models that lack this one.
     """
 
     on: OnText = _NOTHING
@@ -37,7 +37,7 @@ class PairedGroup(TrainingGroup):
 
     @property
     def first(self) -> Run:
-        """A run that names what all have in common, with the names of the families."""
+        """A run with the names that all share, and the names of the families."""
         families, variants = families_of(self.runs), {run.variant for run in self.runs}
         variant = self.runs[0].variant if len(variants) == 1 else None
         named = " + ".join(dict.fromkeys(run.family for run in self.runs))
@@ -45,22 +45,22 @@ class PairedGroup(TrainingGroup):
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
-        """The training of each run, which no two families share."""
+        """The training of each run, distinct between families."""
         return [(run.family, run.variant, *training_of(run)) for run in self.runs]
 
     @property
     def is_same_text(self) -> bool:
-        """Whether both quantities are of the same documents."""
+        """Whether both quantities are measured on the same documents."""
         return all(getattr(self.runs[0], name) == getattr(self.others[0], name) for name in _OF_TEXT)
 
     @property
     def doubts(self) -> tuple[Status, ...]:
-        """mixed_checkpoints where some are states of one training, which err alike."""
+        """The warning mixed_checkpoints where some runs are checkpoints of one training, with correlated errors."""
         return (Status.mixed_checkpoints,) if self.n_mid else ()
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, and which points are not the end of a training, a line each."""
+        """Notes on runs left out, and on points that are not the end of a training, a line each."""
         mid = (
             f"{self.n_mid} of {number_of(len(self.runs), 'point')} are before the end of their training. Those of one "
             "training err alike, so intervals are too narrow: checkpoints=last takes one of each."
@@ -68,7 +68,7 @@ class PairedGroup(TrainingGroup):
         return [*super().notes, *([mid] if self.n_mid else [])]
 
     def names(self) -> dict[str, Any]:
-        """What all runs have in common, by column, and what their laws are in."""
+        """The columns in which all runs agree, and the variable of their laws."""
         of_other = {"dataset_b": self.on.dataset, "text_hash_b": self.others[0].text_hash}
         return super().names() | {"axis": self.on.value, **of_other}
 
@@ -77,25 +77,25 @@ class PairedGroup(TrainingGroup):
 
 
 def family_of(run: Run) -> str:
-    """What runs of one curve share: their family, and its variant where it is one."""
+    """The family of a run with its variant, if any: the runs of one curve."""
     return run.family if run.variant is None else f"{run.family}, variant {run.variant}"
 
 
 def families_of(runs: Sequence[Run]) -> list[str]:
-    """The families of some runs, in order."""
+    """The distinct families of runs, in order."""
     return list(dict.fromkeys(map(family_of, runs)))
 
 
 def select_pairs(
     connection: duckdb.DuckDBPyConnection, request: Request, on: OnText, cell_keys: Sequence[str] | None = None
 ) -> list[PairedGroup]:
-    """The groups of pairs that a request selects, one for each text that models share with the one of the axis.
+    """Select the groups of pairs, one for each text that has models in common with the text of the axis.
 
-    Runs of one group are alike in source, texts, protocol, dtype and engine. The text of the axis itself is among them
-    where it is asked for by name.
+    Runs of one group are alike in source, texts, protocol, dtype and engine. The text of the axis itself is included if
+    it is requested by name.
 
     Raises:
-        RbpxError: no model is on both texts.
+        RbpxError: no model was measured on both texts.
     """
     runs = select_runs(connection, request, cell_keys)
     if not runs:
@@ -122,7 +122,7 @@ def select_pairs(
 
 
 def _paired(runs: Sequence[Run], others: Sequence[Run], request: Request, on: OnText) -> PairedGroup | None:
-    """The models that are on both texts; None without any."""
+    """The group of models measured on both texts; None without any."""
     other_of = {_model(run): run for run in others}
     known = {_model(run) for run in runs}
     n_last = 1 if request.checkpoints.value == "last" else None

@@ -1,4 +1,4 @@
-"""Which losses of a training are points of a law: the ends of decays or those at a constant rate, as far as is known.
+"""Selects the checkpoints of a training that are points of a law: ends of decays, or those at a constant rate.
 
 In the middle of a decay a loss lies above that of a run whose decay ends there (Hoffmann et al. 2022, arXiv 2203.15556,
 appendix B), and so does one at a constant rate (Hägele et al. 2024, arXiv 2405.18392).
@@ -15,28 +15,24 @@ from rbpx.runs.select.sizes import in_order, tokens_of, training_of
 
 CONSTANT: Final = frozenset({"constant", "constant_with_warmup", "stable"})  # names of schedules that do not decay
 WSD: Final = "wsd"  # warms up, holds its rate and decays
-_SAME: Final = 1e-6  # relative, rates that are one
-_HELD: Final = 0.1  # of a training's length, what a rate must be held for; near its peak a cosine is flat, as rounded
+_SAME: Final = 1e-6  # relative tolerance for equal rates
+_HELD: Final = 0.1  # share of a training for which a constant rate is held; rounded, a cosine is flat near its peak
 _DECAYED: Final = 0.5  # of the highest rate; a decay that stops above it was cut off
 _REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a little before them
-_FEWEST: Final = 3  # points of a law
+_FEWEST: Final = 3  # minimum number of points of a law
 
 
 class Points(NamedTuple):
-    """The states that may be points of one law, in their order, and how many are left out, by their place."""
+    """The checkpoints that may be points of one law, in order, and the number left out by place in the schedule."""
 
     runs: list[Run]
     n_left_out: dict[SchedulePhase, int]
 
 
 def points_of(runs: Sequence[Run]) -> Points:
-    """The states that may be points of one law: the ends of decays, or those at a constant rate where such are few.
+    """The checkpoints for one law: ends of decays, or those at a constant rate where ends are few.
 
-    A model whose rate has decayed and one at a constant rate are never points of one law. States of whose schedule
-    nothing is known are points of either.
-
-    Args:
-        runs: alike, with their places.
+    The two kinds never mix. Checkpoints of unknown schedule go with either.
     """
     ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is SchedulePhase.end}
     n_constant = sum(run.place is SchedulePhase.constant for run in runs)
@@ -59,12 +55,7 @@ _LEFT_OUT: Final = {
 
 
 def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int]) -> list[str]:
-    """How many points are ends of decays and at a constant rate, and how many states are left out, a line each.
-
-    Args:
-        runs: the points.
-        n_left_out: as of `points_of`.
-    """
+    """Notes on how many points are ends of decays and at a constant rate, and how many checkpoints were left out."""
     counts = {
         place: sum(run.place is place for run in runs) for place in (SchedulePhase.end, SchedulePhase.constant, None)
     }
@@ -74,16 +65,16 @@ def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int])
 
 
 def placed(runs: Sequence[Run]) -> list[Run]:
-    """The runs in their order, each with its place in the schedule of its training, None where nothing is known of it.
+    """The runs, each with its place in its learning-rate schedule; None where it is unknown.
 
-    With rates, `constant` is what has the highest one where that is held for a tenth of the training, and `end` the
-    last state before the rate rises again, or of the training, once the rate is at most half of the highest. Without
-    them `constant` is what has such a schedule, and `end` the last state of a training with another one. Where it is
-    known at how many tokens a schedule ends, that says what is an end. A schedule that is named constant has no end,
-    one that is named otherwise (but wsd) is nowhere constant, and then a rate that never changes says nothing.
+    With known rates, `constant` is the highest rate where it is held for a tenth of the training, and `end` the last
+    checkpoint before the rate rises again, or of the training, once the rate is at most half of the highest. Without
+    them the name of the schedule decides: `constant` for a constant schedule, `end` for the last checkpoint of another
+    one. A known length of the schedule, in tokens, decides what is an end. A schedule named constant has no end; one
+    with another name (except wsd) is nowhere constant, and a rate that never changes then says nothing.
 
     Args:
-        runs: alike; the states of one training are ordered by their tokens and steps.
+        runs: of one group; checkpoints of one training are ordered by tokens and steps.
     """
     of = grouped(in_order(runs), training_of).values()
     found = {id(run): place for states in of for run, place in zip(states, _of_one(states), strict=True)}
@@ -96,7 +87,7 @@ def _of_one(states: Sequence[Run]) -> list[SchedulePhase | None]:
     if names and not names & CONSTANT and len(set(rates)) == 1:
         rates = []
     if not names and len(set(rates)) < 2 and (len(rates) < 2 or any(run.schedule_tokens for run in states)):
-        rates = []  # one number is the rate of a sweep as likely as that at a step
+        rates = []  # a single number may be a rate of a sweep or of a step
     if not names and not rates and all(run.schedule_tokens is None for run in states):
         return [None] * len(states)
     peak = max(rates, default=0.0)
@@ -109,7 +100,7 @@ def _of_one(states: Sequence[Run]) -> list[SchedulePhase | None]:
 
 
 def _length(states: Sequence[Run], held: Sequence[int]) -> float:
-    """The share of a training between two states, by tokens, else steps, else states."""
+    """The share of a training between two checkpoints, by tokens, else steps, else their count."""
     for name in ("training_tokens", "training_step"):
         first, until, last = (getattr(states[at], name) for at in (held[0], held[-1], -1))
         if None not in (first, until, last) and last:
@@ -118,7 +109,7 @@ def _length(states: Sequence[Run], held: Sequence[int]) -> float:
 
 
 def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> SchedulePhase:
-    """Of a state whose rate is not held."""
+    """The place of a checkpoint whose rate is not held."""
     run, is_last, tokens = states[at], at == len(states) - 1, tokens_of(states[at])
     if names and names <= CONSTANT:
         return SchedulePhase.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else SchedulePhase.constant

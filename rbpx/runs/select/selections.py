@@ -1,6 +1,6 @@
-"""The ways in which a question chooses its runs: one a size, along an axis, whole trainings, in size and tokens.
+"""The ways in which a question selects runs: by size, along an axis, whole trainings, or in size and tokens.
 
-Each takes a connection, a request and the cells of a grid (None for all that the request narrows to).
+Each takes a connection, a request and the cells of a grid (None for all runs that match the request).
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from rbpx.runs.select.trainings import select_trainings
 __all__ = ["in_size", "in_size_and_tokens", "varies_in_both", "whole_trainings"]
 
 Cells = Sequence[str] | None
-_LAW: Final = 3  # sizes of a law in S
+_LAW: Final = 3  # minimum number of sizes of a law in S
 _IN_BOTH: Final = (Axis.S, Axis.D, Axis.C)
 
 
@@ -37,20 +37,20 @@ def in_size(
     loss_to_loss: bool = False,
     needs_law: bool = True,
 ) -> Sequence[Group]:
-    """One run a size; where laws are asked for in D, C or steps, the points along it.
+    """One run for each size, or the points along D, C or steps.
 
     Args:
         connection: to the store.
-        request: what is asked for.
+        request: the selection.
         cells: of a grid.
-        sizes: that a law needs; checkpoints of fewer are left out beside a family that has them.
-        along: whether laws may be in something else than S.
-        best_of_budget: whether along C only the best run of each budget stays.
-        loss_to_loss: whether they may be in a quantity on another text.
-        needs_law: whether groups of which no law can be fitted are left out.
+        sizes: that a law needs; checkpoints with fewer are dropped where a family has enough.
+        along: whether laws in D, C or steps are allowed.
+        best_of_budget: whether along C only the best run of each budget is kept.
+        loss_to_loss: whether laws in a quantity on another text are allowed.
+        needs_law: whether groups too small for a law are left out.
 
     Raises:
-        RbpxError: the request is about another axis, or its runs do not go together.
+        RbpxError: the request has another axis, or its runs cannot be combined.
     """
     axis = request.axis
     if axis is Axis.S:
@@ -59,7 +59,7 @@ def in_size(
     if not (loss_to_loss if isinstance(axis, OnText) else along):
         raise RbpxError(f"axis={axis.value} is not for this verb; drop it, or ask fit, whose laws are in any")
     if isinstance(axis, OnText):
-        from rbpx.runs.select.losses import select_pairs  # which laws in size do without
+        from rbpx.runs.select.losses import select_pairs  # laws in size do not need it
 
         return select_pairs(connection, request, axis, cells)
     return select_along(connection, request, cells, best_of_budget and not request.frontier, needs_law)
@@ -75,12 +75,8 @@ def whole_trainings(
 ) -> Sequence[Group]:
     """All trainings of a family.
 
-    Args:
-        connection: to the store.
-        request: what is asked for.
-        cells: of a grid.
-        raw: whether raw checkpoints are preferred to the finished models beside them.
-        needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied.
+    With `raw`, raw checkpoints are preferred to finished models; with `needs_tokens`, trainings with unknown tokens are
+    left out and `last=` is applied.
 
     Raises:
         RbpxError: the request is about another axis than S or about last checkpoints, or no run has known tokens.
@@ -100,10 +96,10 @@ def whole_trainings(
 
 
 def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """Families that vary in size and tokens, and the runs along one axis.
+    """The families that vary in size and tokens, with the runs along one axis.
 
     Raises:
-        RbpxError: as of `in_size`, unless two families vary in both, which is something to compare.
+        RbpxError: as of `in_size`, unless two families vary in both and can be compared.
     """
     if request.axis not in _IN_BOTH or request.E is not None:
         return in_size(connection, request, cells, best_of_budget=False)
@@ -117,7 +113,7 @@ def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, 
 
 
 def varies_in_both(group: Group) -> bool:
-    """Whether the size and the tokens of runs vary apart, as a surface needs."""
+    """Whether size and tokens vary independently, as a surface needs."""
     S = np.array([run.non_embedding_params for run in group.runs], np.float64)
     D = np.array([tokens_of(run) for run in group.runs], np.float64)
     return bool(np.all(S > 0) and np.all(D > 0)) and not judge_design(S, D).is_collinear

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which runs a name such as ladder/25k@step1000:bfloat16, or a run_id, means."""
+"""Resolves the two sides of a comparison, such as ladder/25k@step1000:bfloat16 or a run_id, to runs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,22 +14,17 @@ READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two models that are compared, as it was named.
-
-    Attributes:
-        key: `a` or `b`.
-        name: as typed.
-    """
+    """One of the two compared models: `key` is `a` or `b`, `name` is as typed."""
 
     key: str
     name: str
 
     @classmethod
     def read(cls, key: str, name: Any) -> "Side":
-        """The side that a name stands for.
+        """Parse the name of a side.
 
         Raises:
-            RbpxError: there is no name, or it is neither of the two kinds.
+            RbpxError: the name is missing, or neither a model nor a run_id.
         """
         if not isinstance(name, str) or not ("/" in name or re.fullmatch(r"[0-9a-f]{16}", name)):
             raise RbpxError(
@@ -39,17 +34,17 @@ class Side:
         return cls(key, name)
 
     def means(self, run: Run) -> bool:
-        """Whether a run is of this side: by its id, or by its name with as much of the rest as was typed."""
+        """Whether a run matches this side: its id, or every part of the name that was typed."""
         dtypes = ["", f":{run.dtype}", f":{(run.dtype or '').partition('-')[2]}"]
         revisions = ["", f"@{run.revision}"] if run.revision else [""]
         names = [f"{run.family}/{run.size}{revision}{dtype}" for revision in revisions for dtype in dtypes]
         return self.name in (*names, _full(run), *run.run_ids)
 
     def one_of(self, runs: Iterable[Run]) -> Run | None:
-        """The run of this side on one text; None where there is none.
+        """The run of this side on one text, or None.
 
         Raises:
-            RbpxError: there are several.
+            RbpxError: several runs match.
         """
         meant = [run for run in runs if self.means(run)]
         if len(meant) > 1:
@@ -62,7 +57,7 @@ class Side:
 
 
 def runs_by_text(groups: Sequence[Group]) -> list[list[tuple[Group, Run]]]:
-    """The runs on each text that was read alike, whatever their family, revision and dtype, each with its group."""
+    """The runs on each text and protocol, of any family, revision and dtype, each with its group."""
     members = [(group, run) for group in groups for run in group.runs]
     return list(grouped(members, lambda of: tuple(getattr(of[1], name) for name in READ_ALIKE)).values())
 
@@ -73,6 +68,6 @@ def _full(run: Run) -> str:
 
 
 def name_of(run: Run) -> str:
-    """How a run is called in a heading: its revision and dtype only where they are not the usual ones."""
+    """The name of a run in a heading; revision and dtype appear only where they are not the defaults."""
     dtype = f":{run.dtype}" if run.dtype != "float32" else ""
     return f"{run.family}/{run.size}{f'@{run.revision}' if run.revision else ''}{dtype}"

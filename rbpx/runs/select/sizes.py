@@ -1,6 +1,6 @@
-"""Selection of runs by a request, in groups that may enter one fit, and of the last checkpoints of each training.
+"""Selects the runs of a request, in groups that may enter one fit, and the last checkpoints of each training.
 
-Texts are never pooled. `is_about` says whether a run is of the model that a forecast is about.
+Texts are never pooled.
 """
 
 import logging
@@ -28,24 +28,24 @@ from rbpx.ties import Ties, rule_of
 
 
 def tokens_of(run: Run) -> float | None:
-    """D: as known, else C / (6 S), S the active ones, where FLOPs are; None where neither is."""
+    """Training tokens D as known, else C / (6 S) with S the active parameters; None where neither is known."""
     if run.training_tokens is not None:
         return float(run.training_tokens)
     return None if run.training_flops is None else run.training_flops / (6 * run.used_params)
 
 
 def is_state(revision: str | None) -> bool:
-    """Whether a revision names a state of a training; any other one is a model of its own.
+    """Whether a revision names a checkpoint of a training, not a model of its own.
 
-    Those of a training are None, main, stepN and raw-D as experiments/ladder/train.py names them.
+    Checkpoints are None, main, stepN and raw-D, as experiments/ladder/train.py names them.
     """
     return revision is None or re.fullmatch(r"step\d+|main|raw-.*", revision) is not None
 
 
 def training_of(run: Run) -> tuple[Any, ...]:
-    """What the checkpoints of one training have in common, and no two trainings have.
+    """A key for the training of a run, shared by its checkpoints alone.
 
-    Of imported rows without a model and a step nothing says which belong together, so each is a training.
+    An imported row without a model and a step is a training of its own.
     """
     of_size = (run.model, run.size, run.non_embedding_params, run.training_seed, *run.varied.items())
     if run.source != "measured" and run.model is None and run.training_step is None:
@@ -54,49 +54,44 @@ def training_of(run: Run) -> tuple[Any, ...]:
 
 
 def last_of_each(runs: Sequence[Run], n_last: int = 1) -> list[Run]:
-    """The last runs of each training, at most so many of each, in order.
-
-    Args:
-        runs: alike in source, family, text, protocol, dtype and variant.
-        n_last: how many.
-    """
+    """The last `n_last` checkpoints of each training, in order."""
     kept = {id(run) for members in grouped(in_order(runs), training_of).values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]
 
 
 def in_groups(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
-    """Runs with the same key together, in its order."""
+    """Group runs by a key and sort the groups by it."""
     return list(grouped(sorted(runs, key=key), key).values())
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
-    """Runs by how far they were trained."""
+    """Sort runs by training progress."""
     return sorted(runs, key=_progress)
 
 
 def _progress(run: Run) -> tuple[float, int, bool]:
-    """How far a run was trained: by its tokens, then its steps; the released model is the end of its training."""
+    """Sort key of training progress: tokens, then steps; the released model comes last."""
     is_released, tokens = run.revision in (None, "main"), tokens_of(run)
     if tokens is None:
         tokens = math.inf if is_released else 0.0
     return tokens, run.training_step or 0, is_released
 
 
-NAMES: Final = (*ALIKE, "ties")  # what a forecast says of its group
-NEAR: Final = 0.005  # S and D may be given in three digits
-BESIDE: Final = 0.05  # nearer to a measured model, as by the rounded S of its name, nothing is forecast
+NAMES: Final = (*ALIKE, "ties")  # the columns by which a forecast names its group
+NEAR: Final = 0.005  # S and D may be rounded to three digits
+BESIDE: Final = 0.05  # no forecast closer than this to a measured model, whose named size may be rounded
 _OF_MODEL: Final = ("family", "dataset", "variant")
 
 
 def is_about(names: Mapping[str, Any], S: float, D: float | None, run: Run, near: float = NEAR) -> bool:
-    """Whether a run is of the model that a forecast is about, on its text, however it was read.
+    """Whether a run measures the model and text of a forecast, with any protocol or dtype.
 
     Args:
-        names: of the group that the forecast rests on.
+        names: of the group that the forecast was fitted to.
         S: the size.
         D: training tokens; None where the forecast is about the size alone.
         run: any run.
-        near: how far S and D of the run may be from these, a share.
+        near: the largest relative difference of S and D.
     """
     texts = {names["text_hash"], run.text_hash}
     if any(names[name] != getattr(run, name) for name in _OF_MODEL) or len(texts - {None}) > 1:
@@ -110,8 +105,8 @@ def is_about(names: Mapping[str, Any], S: float, D: float | None, run: Run, near
 
 
 def is_of(names: Mapping[str, Any], S: float, D: float | None, run: Run) -> bool:
-    """Whether a run is what a forecast is of: of its model, and measured as the models that it rests on."""
-    alike = (name for name in ALIKE if name != "revision")  # which `is_about` looks at
+    """Whether a run measures a forecast: same model, measured as the models that it was fitted to."""
+    alike = (name for name in ALIKE if name != "revision")  # `is_about` compares revisions itself
     return is_about(names, S, D, run) and all(names[name] == getattr(run, name) for name in alike)
 
 
@@ -119,9 +114,9 @@ def _near(value: float, target: float, near: float) -> bool:
     return abs(value / target - 1) <= near
 
 
-_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_OF_RUNS = ("quantise", "variants")  # filters applied to runs, not in SQL
 _AGREED = (*("weight", "lr", "schedule", "schedule_tokens", "active_params", "total_params", "cross_entropy_nats"),)
-_SIZES = ("non_embedding_params", "active_params")  # whole ones are written as that
+_SIZES = ("non_embedding_params", "active_params")  # written as integers where they are whole
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
 
@@ -131,13 +126,9 @@ def select(
     cell_keys: Sequence[str] | None = None,
     needs_law: bool = True,
 ) -> list[Group]:
-    """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
+    """Select the groups of a request: the cells of a grid, or every matching run of the store.
 
-    Args:
-        connection: to the store.
-        request: what is asked for.
-        cell_keys: of a grid, None for all that the request narrows to.
-        needs_law: whether groups are left out whose models of one size were trained on different numbers of tokens.
+    With `needs_law`, groups are left out in which models of one size differ in training tokens.
 
     Raises:
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
@@ -158,9 +149,9 @@ def select(
 def select_alike(
     connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
 ) -> list[Group]:
-    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group.
+    """Select all runs of a request, grouped by what they share, for questions that fit no law to a group.
 
-    With `checkpoints=last` the states of a training are alike, and the last one stands for it.
+    `checkpoints=last` keeps the last checkpoint of each training.
     """
     takes_last = request.checkpoints is Checkpoints.last
     groups = []
@@ -186,10 +177,11 @@ def _no_law_of_size(group: Group, request: Request) -> str:
 def select_runs(
     connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
 ) -> list[Run]:
-    """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
+    """Select the runs of a request, ungrouped: the cells of a grid, or every matching run.
 
     Raises:
-        RbpxError: the request names a model that is not a family, or counts parameters that are not known or two ways.
+        RbpxError: the request names a model that is not a family, or counts parameters that are unknown or
+            inconsistent.
     """
     if isinstance(request.size_by, tuple):
         raise RbpxError("size_by= with both sizes is for fit, which compares them; give this verb one of them")
@@ -213,15 +205,15 @@ def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys
 
 
 def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Request, dataset: str) -> list[Run]:
-    """The runs that a request selects but for their text, which is another one."""
+    """Select the runs of a request on another text."""
     return _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
 
 
 def choices(request: Request) -> dict[str, list[str] | None]:
-    """What a request narrows the runs of a store to, by what they are called; None for all.
+    """The names by which a request filters the runs of a store; None for all.
 
     Raises:
-        RbpxError: it names a model that is not a family.
+        RbpxError: the request names a model that is not a family.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.family
@@ -242,12 +234,12 @@ def choices(request: Request) -> dict[str, list[str] | None]:
 
 
 def _variants(adapters: Sequence[str], wanted: Sequence[str] | None) -> list[Any]:
-    """The variants of the runs of adapters, None of a model alone, that are among those asked for besides."""
+    """The variants that adapters give, None for the plain model, restricted to those requested."""
     return [each for each in variants_of(adapters).values() if wanted is None or each in wanted]
 
 
 def _revisions(model: ModelConfig) -> list[str] | None:
-    """The labels of the revisions that are asked for; None for all, and where models without a label are among them."""
+    """The labels of the requested revisions; None for all, and where some models have no label."""
     labels = [] if model.revision is None else model.revisions()
     named = [label for label in labels if label is not None]
     return named if named and len(named) == len(labels) else None
@@ -256,11 +248,7 @@ def _revisions(model: ModelConfig) -> list[str] | None:
 def _narrowed(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    """Measured and imported runs that fit the choices.
-
-    Raises:
-        RbpxError: none of several is rounded as is asked for.
-    """
+    """The measured and imported runs that match the filters."""
     sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
     if quantise is not None:
@@ -271,7 +259,7 @@ def _narrowed(
 
 
 def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
-    """The runs whose weights are rounded so; none of none."""
+    """The runs with one of these quantisations."""
     rounded_to = [(run.dtype or "").partition("-")[2] for run in runs]
     kept = [run for run, kind in zip(runs, rounded_to, strict=True) if kind in kinds]
     if runs and not kept:
@@ -324,7 +312,7 @@ def _imported(
 
 
 def _one(values: Iterable[Any]) -> Any:
-    """The value that all rows agree on; None where none has it, or they differ."""
+    """The value on which all rows agree; None where none has it, or they differ."""
     known = set(values) - {None}
     return known.pop() if len(known) == 1 else None
 
@@ -357,7 +345,7 @@ def family_name(request: Request) -> str:
     """The family that a request names.
 
     Raises:
-        RbpxError: it names a model, not a family.
+        RbpxError: the request names a model, not a family.
     """
     model = request.model
     if model is None or model.family is None:
@@ -366,13 +354,9 @@ def family_name(request: Request) -> str:
 
 
 def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
-    """Groups without those of fewer sizes than a law needs, where the same family has them at another revision.
+    """Drop groups with too few sizes for a law where the same family has enough at another revision.
 
-    These are checkpoints of some sizes, of which only their number is said.
-
-    Args:
-        groups: that a request selects, each of one revision.
-        least: sizes of a law.
+    Only the number of the dropped groups is reported.
     """
 
     def place(group: Group) -> tuple[str, ...]:

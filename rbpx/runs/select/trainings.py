@@ -1,4 +1,4 @@
-"""Selection of all trainings of a family on a text, whatever their size and tokens."""
+"""Selects all trainings of a family on a text, at every size and number of tokens."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,17 +28,16 @@ _SHARED = tuple(name for name in ALIKE if name != "revision")
 
 @dataclass(frozen=True, eq=False)
 class TrainingGroup(Group):
-    """Runs of one family on one text, in order of S and D: alike in source, text, protocol, dtype and variant.
+    """Runs of one family on one text in order of S and D, with the same source, protocol, dtype and variant.
 
     Attributes:
-        n_unknown: runs that are left out because neither their training tokens nor their FLOPs are known.
-        n_untrained: runs that are left out because they have seen no token.
-        n_same: runs that are left out because their weights are those of another.
-        n_other: runs beside these on the same text that are left out: raw checkpoints beside finished models, or
-            finished models beside the checkpoints of a trajectory.
-        averaged: how many of the last checkpoints of each training stand for it, by their mean; None where each
-            checkpoint is a point.
-        n_of_place: states that are left out because of the schedule of their rate, by their place in it.
+        n_unknown: runs left out because neither their training tokens nor their FLOPs are known.
+        n_untrained: runs left out because they have seen no token.
+        n_same: runs left out because another run has the same weights.
+        n_other: runs on the same text left out: raw checkpoints where there are finished models, or finished models
+            where there are checkpoints of a trajectory.
+        averaged: how many of the last checkpoints of each training are averaged; None where each checkpoint is a point.
+        n_of_place: checkpoints left out because of their learning-rate schedule, by their place in it.
     """
 
     n_unknown: int = 0
@@ -50,25 +49,26 @@ class TrainingGroup(Group):
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
-        """The training of each run; the checkpoints of one have the same."""
+        """The training of each run; its checkpoints share it."""
         return [training_of(run) for run in self.runs]
 
     @property
     def n_mid(self) -> int:
-        """Points before the last of their training."""
+        """Number of points before the last of their training."""
         return 0 if self.averaged else len(self.runs) - len(set(self.trainings))
 
     @property
     def n_unsure(self) -> int:
-        """Points before the last of their training of whose schedule nothing is known."""
+        """Number of points before the last of their training whose schedule is unknown."""
         return self._n_before_last([run for run in self.runs if run.place is None])
 
     @property
     def n_undecayed(self) -> int:
-        """Points before the last of their training, but for ends of decays and where all states are at a constant rate.
+        """Number of points before the last of their training, without ends of decays.
 
-        A constant rate is what holds a state above a finished run of as many tokens. A training with a single point may
-        be finished whatever its schedule is said to be, so only where each has several are all of them alike.
+        It is 0 where all points are at a constant rate, since a constant rate is what raises the loss above that of a
+        finished run. A single point may be finished whatever its schedule is called, so every training must have
+        several.
         """
         if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
             return 0
@@ -79,13 +79,13 @@ class TrainingGroup(Group):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some trainings have states before their last that have not decayed, and others have none."""
+        """Whether some trainings have undecayed checkpoints before their last, and others have none."""
         counts = Counter(self.trainings).values()
         return self.n_undecayed > 0 and min(counts) == 1 < max(counts)
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, and which states are points, as far as schedules are known."""
+        """Notes on the runs left out, and on which checkpoints are points, as far as schedules are known."""
         left_out = {
             "has the weights of another point and counts once with it": self.n_same,
             f"has no known {KNOWN_BY[self.axis]}": self.n_unknown,
@@ -103,7 +103,7 @@ class TrainingGroup(Group):
 
     @property
     def of_trainings(self) -> list[str]:
-        """What a point of a surface is, where it is not the one finished model of a training that is known."""
+        """Describes a point of a surface where it is not simply the finished model of a known training."""
         n, lines = self.n_undecayed, []
         if self.averaged:
             lines.append(f"A point is the mean of the last {self.averaged} checkpoints of a training, or fewer.")
@@ -120,14 +120,14 @@ class TrainingGroup(Group):
 
     @property
     def of_schedules(self) -> list[str]:
-        """Which states are points, a line each; none where nothing is known, or the question says what it takes."""
+        """Notes on which checkpoints are points, a line each; none without schedules, or where the question says it."""
         places = {run.place for run in self.runs}
         is_told = SchedulePhase.middle not in places and (places != {None} or self.n_of_place)
         return said_of_places(self.runs, self.n_of_place) if is_told else []
 
     @property
     def are_trainings_known(self) -> bool:
-        """Whether anything says which points are checkpoints of one training."""
+        """Whether it is known which points are checkpoints of one training."""
         return self.is_measured or any(run.model or run.varied or run.training_step is not None for run in self.runs)
 
 
@@ -141,17 +141,17 @@ def select_trainings(
     raw: bool = False,
     needs_tokens: bool = True,
 ) -> list[TrainingGroup]:
-    """The groups of trainings that a request selects; those of which no run has known tokens are left out.
+    """Select the groups of trainings of a request; groups without any known training tokens are left out.
 
-    With `checkpoints=last` only the last checkpoint of each training counts, with `last=N` its last N.
+    `checkpoints=last` keeps the last checkpoint of each training, `last=N` its last N.
 
     Args:
         connection: to the store.
-        request: what is asked for.
-        cell_keys: of a grid, None for all that the request narrows to.
-        raw: whether raw checkpoints are wanted in place of the finished models that stand beside them.
-        needs_tokens: whether runs whose tokens are not known are left out, and groups of nothing else; without it the
-            question averages checkpoints itself.
+        request: the selection.
+        cell_keys: of a grid; None for all runs that match the request.
+        raw: whether raw checkpoints are preferred to finished models of the same trainings.
+        needs_tokens: whether runs, and groups, without known tokens are left out; False where the question averages
+            checkpoints itself.
     """
 
     def place(run: Run) -> tuple[Any, ...]:
@@ -170,7 +170,7 @@ def select_trainings(
 
 
 def shared(run: Run) -> tuple[str, ...]:
-    """What the runs of one group have in common, whatever their revision."""
+    """The key that the runs of one group share, whatever their revision."""
     return tuple(str(getattr(run, name)) for name in _SHARED)
 
 
@@ -182,15 +182,15 @@ def group_of(
     needs_place: bool = True,
     by_schedule: bool = True,
 ) -> TrainingGroup | None:
-    """The runs that are points, in their order, with how many are left out for which reason; None without any.
+    """Build the group of the runs that are points, counting those left out by reason; None without any.
 
     Args:
-        runs: alike.
-        at: their place: how far they were trained; 0 for not at all.
-        request: the tie rule.
-        n_last: how many of the last checkpoints of each training are wanted; None for all.
-        needs_place: whether runs whose place is not known are left out.
-        by_schedule: whether states in the middle of a decay are left out.
+        runs: of one group.
+        at: how far each was trained; 0 for untrained.
+        request: its tie rule is used.
+        n_last: how many of the last checkpoints of each training to keep; None for all.
+        needs_place: whether runs of unknown training progress are left out.
+        by_schedule: whether checkpoints in the middle of a decay are left out.
     """
     known = [run for run in runs if at(run) is not None or not needs_place]
     trained = [run for run in known if at(run) != 0]
@@ -212,13 +212,10 @@ def group_of(
 
 
 def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
-    """Groups without those of raw checkpoints where finished models of the same family and text are among them.
+    """Drop groups of raw checkpoints where the same family and text has finished models; with `raw`, the reverse.
 
-    The rate of a raw checkpoint has not decayed, so its loss lies above that of a finished model of as many tokens.
-
-    Args:
-        groups: those that a request selects.
-        raw: whether it is the finished models that are left out.
+    The learning rate of a raw checkpoint has not decayed, so its loss exceeds that of a model finished after as many
+    tokens.
     """
 
     def is_wanted(group: G) -> bool:
@@ -233,14 +230,14 @@ def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
 
 
 def beside(group: Group) -> tuple[str, ...]:
-    """What the groups of a family on a text share that differ in variant alone."""
+    """The key that groups of a family on a text share when they differ in variant alone."""
     return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
 
 
 def plain_beside(connection: duckdb.DuckDBPyConnection, request: Request, group: TrainingGroup) -> TrainingGroup | None:
-    """The group that differs from one in having no variant, whichever variants the request narrows to.
+    """The group that differs from `group` only in having no variant, even if the request excludes it.
 
-    None where the group has no variant itself, or nothing was trained so.
+    None where the group has no variant itself, or no such runs exist.
     """
     if group.first.variant is None or is_raw(group.first.variant):
         return None
@@ -249,10 +246,7 @@ def plain_beside(connection: duckdb.DuckDBPyConnection, request: Request, group:
 
 
 def each_once(runs: Iterable[Run]) -> list[Run]:
-    """Runs in order, those with the same weights once: what is released says how far they were trained.
-
-    Where none of them is released, it is the one furthest on.
-    """
+    """Keep one run for each set of weights, in order: the released model, else the one trained furthest."""
     once: dict[Any, Run] = {}
     for run in sorted(runs, key=_released_first):
         once.setdefault(_of_weights(run), run)
@@ -260,7 +254,7 @@ def each_once(runs: Iterable[Run]) -> list[Run]:
 
 
 def _of_weights(run: Run) -> tuple[Any, ...]:
-    """What runs with the same weights share; imported rows, whose id is that of a file, by what names them."""
+    """The key that runs with the same weights share; imported rows, whose id is that of a file, use their names."""
     if run.source == "measured":
         return run.run_ids
     return run.run_ids, *training_of(run), tokens_of(run), run.training_step, run.revision, run.x

@@ -1,1 +1,1 @@
-"""Other people's results in: their columns, rows and faults; observations out."""
+"""Imports other people's results: reads their columns and rows, reports faults, returns observations."""

@@ -1,6 +1,6 @@
-"""Reads one cell of an imported table: the name or number that a field holds, or what is wrong with it.
+"""Reads one cell of an imported table: the name or number of a field, or `CellError` with the fault.
 
-A cell is checked once for all rows that have it. `Wrong` says what is wrong, without the place or the column.
+Each distinct cell is checked once. `CellError` has neither the location nor the column.
 """
 
 import re
@@ -16,17 +16,17 @@ from rbpx.store.imports.units import shown
 from rbpx.store.schema import VARY
 from rbpx.ties import Ties
 
-_PLAIN: Final = re.compile(r"0?\.[0-9]+|[0-9]{1,9}\.[0-9]*")  # a float so written is the number
+_PLAIN: Final = re.compile(r"0?\.[0-9]+|[0-9]{1,9}\.[0-9]*")  # a float written like this needs no exact arithmetic
 _BELOW: Final = 10**300
-_FEWEST_ROUNDED: Final = 1000  # of less, a count with digits after the point is one of thousands, millions or billions
+_FEWEST_ROUNDED: Final = 1000  # a smaller count with decimals is one of thousands, millions or billions
 
 
-class Wrong(Exception):
-    """What is wrong with a cell: what follows the name of its column."""
+class CellError(Exception):
+    """The fault of a cell: the words after the name of its column."""
 
 
-class DecimalComma(Wrong):
-    """It is a number whose decimals stand after a comma."""
+class DecimalComma(CellError):
+    """The cell is a number with a decimal comma."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Number:
         meaning: what is expected, for the error.
         least: the smallest.
         most: the largest.
-        above: whether the smallest is itself too small.
+        above: whether `least` itself is excluded.
         whole: whether it is a whole number.
-        is_rounded: whether one that is not whole is rounded.
+        is_rounded: whether others are rounded to a whole number.
         scaled: whether it may be written 1.2B, 60M or 1,000.
-        may_be_nan: whether NaN, NA and null stand for no number, as an empty cell does.
-        below_0: what is said besides of a number below 0.
+        may_be_nan: whether NaN, NA and null count as empty.
+        below_0: added to the error for a number below 0.
     """
 
     meaning: str
@@ -56,14 +56,14 @@ class Number:
     below_0: str = ""
 
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
-        """The number of a cell, times what its column counts; None where the cell says that there is none."""
+        """The number of a cell times the factor of its column; None where it is NaN, NA or null."""
         plain = not self.scaled and times is None and isinstance(cell, str) and _PLAIN.fullmatch(cell)
         if plain and float(cell) < self.most:
             return float(cell)
         if is_empty(cell) or (self.may_be_nan and is_no_value(cell)):
             return None
         if times is not None and has_unit(cell):
-            raise Wrong(f"is {as_written(cell)}, but its column is read times {shown(times)}; write numbers alone")
+            raise CellError(f"is {as_written(cell)}, but its column is read times {shown(times)}; write numbers alone")
         exact = large_number(cell) if self.scaled else number(cell)
         if exact is not None and times is not None:
             exact *= times
@@ -76,7 +76,7 @@ class Number:
                 raise DecimalComma(f"is {as_written(cell)}; {comma}")
             below = self.below_0 if exact is not None and exact < 0 else ""
             by = "" if times is None else f" times {shown(times)}"
-            raise Wrong(f"is {as_written(cell)}{by}; {self.meaning}{below}")
+            raise CellError(f"is {as_written(cell)}{by}; {self.meaning}{below}")
         return int(exact) if self.whole else float(exact)
 
 
@@ -131,7 +131,7 @@ NUMBERS: Final = {  # by field; any other field holds a name
     **dict.fromkeys(("loss_bits", "loss_bits_stderr"), _loss("bits per token")),
     **dict.fromkeys(("bits_per_byte", "bits_per_byte_stderr"), _loss("bits per byte")),
 }
-MISSING_K: Final = f"is empty; {NUMBERS['k'].meaning}"  # what is wrong with a row of RBP that does not say its k
+MISSING_K: Final = f"is empty; {NUMBERS['k'].meaning}"  # the fault of a row of RBP without its k
 MISSING_RBP: Final = "is empty; give a share in [0, 1], or leave the row out"
 
 
@@ -142,20 +142,20 @@ def value_of(
 
     Args:
         cell: the cell.
-        field: what it is of.
-        times: what the numbers of its column are times, where that was said.
-        given: the name that all rows have; one that a cell holds must not differ.
-        needed: whether there must be one.
+        field: its field.
+        times: the factor of its column, where one is given.
+        given: the name that all rows have; a cell must not differ from it.
+        needed: whether the cell must not be empty.
 
     Raises:
-        Wrong: it is no such number or name.
+        CellError: it is no such number or name.
     """
     numbers = NUMBERS.get(field, _KNOB if field.startswith(VARY) else None)
     if numbers is None:
         return _name_of(cell, field, given, needed)
     value = numbers.of(cell, times)
     if value is None and needed:
-        raise Wrong(f"is {as_written(cell)}; {numbers.meaning}")
+        raise CellError(f"is {as_written(cell)}; {numbers.meaning}")
     return value
 
 
@@ -163,15 +163,15 @@ def _name_of(cell: Any, field: str, given: str | None, needed: bool) -> str | No
     if is_empty(cell):
         if needed and given is None:
             rule = "pessimistic, optimistic or mid" if field == "ties" else "NAME"
-            raise Wrong(f"is empty; fill in the {field}, or give {field}={rule}")
+            raise CellError(f"is empty; fill in the {field}, or give {field}={rule}")
         return given
     if isinstance(cell, bool) or not isinstance(cell, str | int):
-        raise Wrong(f"is {quoted(cell)}, but a name is expected; write it as text")
+        raise CellError(f"is {quoted(cell)}, but a name is expected; write it as text")
     name = str(cell).strip()
     if field == "ties" and name not in list(Ties):
-        raise Wrong(f"is {quoted(name)}; known: {', '.join(Ties)}")
+        raise CellError(f"is {quoted(name)}; known: {', '.join(Ties)}")
     if given not in (None, name):
-        raise Wrong(f"is {quoted(name)}, but {field}={given} was given; leave one of them out")
+        raise CellError(f"is {quoted(name)}, but {field}={given} was given; leave one of them out")
     return name
 
 
@@ -182,6 +182,6 @@ def is_rounded(cell: Any, field: str, times: Decimal | None = None) -> bool:
 
 
 def type_of(field: str) -> pa.DataType:
-    """How the values of a field are held."""
+    """The Arrow type of a field."""
     numbers = NUMBERS.get(field, _KNOB if field.startswith(VARY) else None)
     return pa.string() if numbers is None else pa.int64() if numbers.whole else pa.float64()

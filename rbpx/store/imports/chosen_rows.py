@@ -1,4 +1,4 @@
-"""The rows of a user's table that meet a condition: SQL over the columns of its file, and over nothing else."""
+"""Selects the rows of a user's table that meet an SQL condition over the columns of its file alone."""
 
 import re
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ from rbpx.files.rows import Rows
 from rbpx.store.sql import SqlLimits, meets
 
 _LIMITS: Final = SqlLimits()
-_KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # of a column of texts, the first that all of them are
+_KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # types of a column of texts, the first that fits all
 
 
 def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows:
     """The rows of a table for which a condition is true.
 
-    A column whose cells are all numbers, or all true or false, is of that type; any other is text. A cell that is empty
+    A column whose cells are all numbers, or all true or false, has that type; any other is text. A cell that is empty
     or NaN is NULL.
 
     Raises:
-        RbpxError: the condition is none of SQL, names a column that is not there, takes too long, or no row meets it.
+        RbpxError: the condition is not valid SQL, names a missing column, takes too long, or no row meets it.
     """
-    names = dict.fromkeys(chain(table.columns, *(row.values for row in table.rows)))  # what is nested too
+    names = dict.fromkeys(chain(table.columns, *(row.values for row in table.rows)))  # nested names too
     rows = pa.table({name: _typed(table.cells(name)) for name in names})
     truths = meets(rows, "where", condition, limits)
     kept = list(compress(table.rows, pc.fill_null(truths, False).to_pylist()))

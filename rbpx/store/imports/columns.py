@@ -1,4 +1,4 @@
-"""The names that columns of users' tables may have, in one table, and which field each column of a file holds."""
+"""Maps the columns of users' tables to fields, by a table of known names or as the user chose."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -59,13 +59,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
-QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
+QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # besides RBP_k
 OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
-COUNTED: Final = (  # what a heading may count in millions or billions
+COUNTED: Final = (  # a heading may say that these are in millions or billions
     *("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops", "unique_tokens"),
     *("schedule_tokens", "tokens_per_step", "training_step"),
 )
-OF_RUN: Final = (*QUANTITIES, "lr")  # what a run may have a column of its own for
+OF_RUN: Final = (*QUANTITIES, "lr")  # may have a column for each run
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
 _OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
@@ -84,15 +84,15 @@ _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUM
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a file are read.
+    """The mapping of the columns of a file.
 
     Attributes:
         named: field -> column.
         wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
-        times: field -> what the numbers of its column are times, as its heading or the user said.
-        texts: text -> the columns that are of it alone, where several texts stand side by side.
-        runs: run -> the columns that are of it alone, where several runs do.
+        times: field -> the factor of its column, from its heading or the user.
+        texts: text -> its own columns, where several texts are in one row.
+        runs: run -> its own columns, where several runs are in one row.
     """
 
     named: dict[str, str]
@@ -103,7 +103,7 @@ class Columns:
     runs: dict[str, "Columns"] = field(default_factory=dict)
 
     def shown(self, field: str, text: str | None = None, run: str | None = None) -> str:
-        """The column in which a user knows a field, of one text or run; the field where there is none."""
+        """The user's column for a field of one text or run; the field where there is none."""
         for of in (self.texts.get(text or ""), self.runs.get(run or ""), self):
             named = {} if of is None else of.named
             if field in named:
@@ -115,18 +115,18 @@ class Columns:
 
     @property
     def has_rbp(self) -> bool:
-        """Whether there is RBP_k, which was counted under a tie rule."""
+        """Whether there is RBP_k, which has a tie rule."""
         return "rbp" in self.named or bool(self.wide) or any(text.has_rbp for text in self.texts.values())
 
     @property
     def units(self) -> dict[str, str]:
-        """Column -> how its heading was read, as `S times 1e6`, of those that say a unit."""
+        """Column -> how its heading was read, as `S times 1e6`, for headings with a unit."""
         read = {self.named[name]: f"{shown_field(name)} times {shown(times)}" for name, times in self.times.items()}
         return {column: how for column, how in read.items() if unit_of(column) is not None}
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column, and what it is times, for provenance."""
+        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column and factor, for provenance."""
         own = self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
         own |= {name: f"{own[name]} times {shown(times)}" for name, times in self.times.items() if times != 1}
         apart = [*self.texts.items(), *self.runs.items()]
@@ -147,7 +147,7 @@ def match_columns(
     texts: Mapping[str, Mapping[str, Any]] | None = None,
     runs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Columns, list[str]]:
-    """Which field each column of a file of observations holds, as the user chose, otherwise by its name; what is wrong.
+    """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
 
     Wrong are a loss without its unit, no quantity at all, no S, and RBP both in one column and in one for each k.
 
@@ -155,8 +155,8 @@ def match_columns(
         columns: names of the columns, no two of which differ only in case.
         chosen: field, by any of its names, or rbp_K -> column, or {column, times}.
         file: the file, for errors.
-        texts: text -> such choices for what was measured on it, where texts stand in columns.
-        runs: run -> the same, where runs do.
+        texts: text -> such choices for its measurements, where texts are in columns.
+        runs: run -> the same, where runs are in columns.
 
     Raises:
         RbpxError: a choice of a field or column that does not exist.
@@ -219,11 +219,7 @@ def match_columns(
 
 
 def _of_run(by_name: Mapping[str, str], column: str) -> str:
-    """The column of a run: of that name, or the only one of that name with what was logged, as `NAME - val/loss`.
-
-    Raises:
-        RbpxError: several quantities of the run were logged.
-    """
+    """The column of a run: of that name, or the only one named `NAME - val/loss` or the like."""
     if _plain(column) in by_name:
         return column
     logged = [each for name, each in by_name.items() if name.startswith(f"{_plain(column)} - ")]
@@ -265,12 +261,12 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
 
 
 def field_of(name: str, fields: Sequence[str] = OBSERVATION_FIELDS) -> str | None:
-    """The field that a name means; None where it is none of them."""
+    """The field that a name means; None for an unknown name."""
     return next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
 
 
 def shown_field(field: str) -> str:
-    """The name by which an error advises a field."""
+    """The name of a field in errors."""
     return _SHOWN.get(field, field)
 
 
@@ -285,7 +281,6 @@ def _units(column: str) -> str:
 def _problem(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> str | None:
-    """What is wrong with the quantities of a file, the first that is."""
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         if _PERPLEXITIES.fullmatch(_plain(named.get(quantity, ""))):

@@ -1,8 +1,8 @@
-"""Finds observations that cannot be true together, and those that say nothing new.
+"""Finds observations that contradict each other, and those that repeat what is known.
 
-They contradict each other where one thing has two values, or RBP falls as k rises; what is said twice counts once. A
-row with RBP_k is one statement, whose other values are compared along with it. In a row without RBP_k each value stands
-for itself: a loss may come in one file, and an accuracy of the same model in another.
+Two values of one thing are a contradiction, and so is an RBP that falls as k rises; repeated values count once. A row
+with RBP_k is one statement, and its other values are compared with it. In a row without RBP_k each value stands for
+itself: a loss and an accuracy of one model may come in different files.
 
 Shapes: R rows of a table, those of the store first; P pairs of rows.
 """
@@ -25,26 +25,26 @@ from rbpx.store.imports.identity import codes, rows_of
 from rbpx.store.imports.observations import FIELDS, MODEL, STATED, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 
-Place = Callable[[int], str]  # the row of a file -> where it is
+Place = Callable[[int], str]  # the location of a row of the file
 Shown = Callable[[str, str | None, str | None], str]  # a field, its text and its run -> the user's name of its column
 
-_S: Final = "non_embedding_params"  # which must be one for a size, whatever else a row says
+_S: Final = "non_embedding_params"  # one for each size, whatever else a row has
 _VALUES: Final = tuple(name for name in FIELDS if name not in (*MODEL, "item", "k", "n", "ties", _S))
 _Integers = npt.NDArray[np.int64]
-_Pairs = tuple[_Integers, _Integers, Callable[[int, int], str]]  # [P] rows, [P] others, what is wrong with a pair
+_Pairs = tuple[_Integers, _Integers, Callable[[int, int], str]]  # [P] rows, [P] other rows, message
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The observations of a file beside those of the store.
+class Comparison:
+    """The observations of a file compared with those of the store.
 
     Attributes:
-        read: those of the file, in order; what several rows repeat stands once.
+        read: those of the file, in order, without repetitions.
         new: those of them that are not stored already.
         n_repeated: rows of the file that repeat an earlier one.
-        n_updated: rows of which the store had the values, and which say more.
-        updated: the fields in which they do.
-        faults: rows that cannot be true beside another, of the file or of the store.
+        n_updated: stored rows to which the file adds fields.
+        updated: these fields.
+        faults: rows that contradict another, of the file or of the store.
     """
 
     read: pa.Table
@@ -60,14 +60,16 @@ def fields_of(columns: pa.Schema) -> pa.Schema:
     return pa.schema([column for column in columns if column.name != "run_id"])
 
 
-def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field) -> Judged:
-    """What is new of a file.
+def not_stored(
+    read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field
+) -> Comparison:
+    """Compare the observations of a file with those of the store.
 
     Args:
         read: its observations, with `row`.
         stored: those of the same source.
-        place: where a row of the file is.
-        shown: field, text and run -> what the user calls that column.
+        place: the location of a row, for errors.
+        shown: field, text and run -> the user's name of that column.
     """
     n_stored = stored.num_rows
     columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
@@ -76,11 +78,11 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     words = _Words(both, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown, n_stored)
     faults = Faults()
     says_new, repeats = np.zeros(both.num_rows, bool), np.zeros(both.num_rows, bool)
-    firsts: dict[str | None, _Integers] = {}  # field -> the rows that are the first to say it
-    more: _Integers = np.empty(0, np.int64)  # rows of a thing that the store has values of
+    firsts: dict[str | None, _Integers] = {}  # field -> the first rows that state it
+    more: _Integers = np.empty(0, np.int64)  # rows that add to what the store has
 
     def refuse(at: _Integers, other: _Integers, explain: Callable[[int, int], str]) -> None:
-        at, other = (each[np.maximum(at, other) >= n_stored] for each in (at, other))  # not both of the store
+        at, other = (each[np.maximum(at, other) >= n_stored] for each in (at, other))  # not both in the store
         of_row = dict(zip(rows[np.maximum(at, other) - n_stored].tolist(), zip(at, other, strict=True), strict=True))
         faults.add(np.array(list(of_row), np.int64), lambda row: explain(*map(int, of_row[row])))
 
@@ -100,13 +102,13 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     updated = {name: at for name, at in updated.items() if at.size}
     n_updated = len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored]))
     shown_as = tuple(shown(name, None, None) for name in updated)
-    return Judged(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
+    return Comparison(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
 
 
 def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
-    """The first or the last of observations of one model and step that say the same, and how many rows it replaces.
+    """Keep the first or the last of the observations of one model and step; returns them and the number dropped.
 
-    A training that starts again from its last checkpoint writes the steps behind it twice.
+    A training that resumes from its last checkpoint writes the steps after it twice.
     """
     names = (*MODEL, _S, "item", "ties", "n", "k", *varied(read.column_names))
     thing = codes(read, names)
@@ -120,7 +122,7 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
 
 
 def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, _Integers]]:
-    """For each kind of statement its field, the rows that make it, and by row what it is of and what it says."""
+    """For each kind of statement: its field, its rows, and for each row a number for its subject and for its value."""
     model = (*MODEL, "item", *varied(both.column_names))
     has_k = _valid(both, "k")
     yield None, np.flatnonzero(has_k), codes(both, (*model, "ties", "n", "k")), codes(both, _VALUES)
@@ -128,7 +130,7 @@ def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Intege
         thing = codes(both, model)
         for name in _VALUES:
             yield name, np.flatnonzero(~has_k & _valid(both, name)), thing, codes(both, (name,))
-        yield _S, np.flatnonzero(~has_k), thing, np.zeros(both.num_rows, np.int64)  # another S is another fault
+        yield _S, np.flatnonzero(~has_k), thing, np.zeros(both.num_rows, np.int64)  # `_other_sizes` compares S
 
 
 def _falling(both: pa.Table, words: "_Words") -> _Pairs:
@@ -143,7 +145,7 @@ def _falling(both: pa.Table, words: "_Words") -> _Pairs:
 
 
 def _other_sizes(both: pa.Table, words: "_Words") -> Iterator[_Pairs]:
-    """A size, or a named model whose size is S, that has another S than before."""
+    """Pairs in which a size, or a named model whose size is S, has two values of S."""
     S, at = both[_S].to_numpy(), np.arange(both.num_rows)
     _, first, number = np.unique(S, return_index=True, return_inverse=True)
     digits = pa.array([written(each) for each in S[first].tolist()], pa.string()).take(pa.array(number))
@@ -158,7 +160,7 @@ def _other_sizes(both: pa.Table, words: "_Words") -> Iterator[_Pairs]:
 
 
 def _firsts(said: _Integers, thing: _Integers) -> _Integers:
-    """For each of some rows the first of those that are of the same thing."""
+    """For each row the first row about the same thing."""
     _, first, number = np.unique(thing[said], return_index=True, return_inverse=True)
     return said[first[number]]
 
@@ -168,7 +170,7 @@ def _valid(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 
 
 def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
-    """Observations whose file names no size: as the store calls that S of that model, else the digits of S."""
+    """Fill in missing sizes: the store's name for that S of that model, else the digits of S."""
     if not read["size"].null_count:
         return read
     model = ["family", "model", _S]
@@ -185,7 +187,7 @@ def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Words:
-    """What is wrong with pairs of observations, in words."""
+    """The messages for pairs of contradictory observations."""
 
     both: pa.Table
     where: Callable[[int], str]

@@ -1,6 +1,6 @@
-"""Tokens that another engine scored, in a file or in a server's answer, and their import as a run of the store.
+"""Imports tokens that another engine scored, from a file or a server's answer, as a run of the store.
 
-Three kinds of files are read: tables with a row for each token; answers of vLLM with `prompt_logprobs`, which has one
+Three kinds of files are read: tables with a row for each token; answers of vLLM with `prompt_logprobs`, one
 `{token id: {logprob, rank, decoded_token}}` for each token, whose rank counts the logits that are at least the token's
 (vllm/v1/sample/sampler.py); and answers of SGLang with `meta_info.input_token_logprobs`, a list of [logprob, token id,
 text] without ranks.
@@ -34,21 +34,21 @@ _EXAMPLE: Final[dict[str, Any]] = {
     **{"dataset": "NAME", "vocab_size": 32000, "dtype": "bfloat16"},
 }
 _COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
-_SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # names of columns
-_MOST: Final = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
-# By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
+_SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # short names of columns
+_MOST: Final = 2**31 - 2  # largest position: the length of a document, one more, has 32 bits
+# Relative error of a log-probability: bfloat16's unit roundoff, and float32.
 _UNIT: Final = 2**-8 + 2**-14
 _ROUNDED: Final = (1 + _UNIT) / (1 - _UNIT)
 
 
 @dataclass(frozen=True)
 class EngineToken:
-    """A scored token as an engine tells it; counts that it does not tell are None.
+    """A token scored by an engine; unknown counts are None.
 
     Attributes:
         doc_id: of its document.
-        position: in it, the first token being 0.
-        token_id: of the vocabulary.
+        position: in its document, from 0.
+        token_id: in the vocabulary.
         logprob: nats.
         greater: other tokens with a greater logit.
         ties: other tokens with its logit; where `greater` is None, with its logit or a greater one.
@@ -68,12 +68,12 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     """The SHA-256 of a file, and its tokens in order of document and position.
 
     Args:
-        path: a table, or what a server answered as JSON or JSONL.
-        ties: the rule of ranks that say none; vLLM's are pessimistic in any case.
+        path: a table, or a server's answer as JSON or JSONL.
+        ties: the tie rule of ranks without one; vLLM's are always pessimistic.
         vocab_size: V.
 
     Raises:
-        RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
+        RbpxError: it cannot be read, or a token is invalid, repeated, or has a rank without a rule.
     """
     read, tokens, document = read_rows(path), dict[tuple[int, int], EngineToken](), 0
     check_names(read.columns, path)
@@ -95,7 +95,7 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
 
 
 def _answers(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """The answers in a row: those of a choice each where there are several."""
+    """The answers in a row: one for each choice where there are several."""
     choices = values.get("choices")
     are = isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices)
     return choices if are else [values]  # type: ignore[return-value]
@@ -121,16 +121,10 @@ def _tokens(
 
 
 def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_size: int) -> Iterator[EngineToken]:
-    """The tokens of one prompt as vLLM tells them; the first has no logprob, since nothing stands before it.
-
-    Args:
-        answer: `prompt_logprobs`, and `prompt_token_ids` where they were asked for.
-        doc_id: of its document.
-        place: where it stands, for errors.
-        vocab_size: V.
+    """The tokens of one prompt in an answer of vLLM; the first has no logprob, since nothing precedes it.
 
     Raises:
-        RbpxError: a token is not one, or it is not told which of several is the prompt's.
+        RbpxError: a token is invalid, or it is unknown which of several is the prompt's.
     """
     ids = answer.get("prompt_token_ids")
     for position, entry in enumerate(answer["prompt_logprobs"]):
@@ -150,11 +144,7 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_s
 
 
 def _token(told: Mapping[str, Any], place: str, rule: Ties | None, vocab_size: int) -> EngineToken:
-    """A token as it is told, checked.
-
-    Raises:
-        RbpxError: a value is missing or cannot be, or its rank and its probability exclude each other.
-    """
+    """Check a token and convert it."""
     missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if name not in told), None)
     if missing is not None:
         raise RbpxError(
@@ -196,10 +186,10 @@ def _whole(place: str, name: str, value: Any, least: int, most: int) -> int:
 def exclusion(token: EngineToken, vocab_size: int) -> str | None:
     """How the rank and the log-probability of a token exclude each other; None where they do not.
 
-    If r tokens, itself included, are at least as probable as a token of probability p, then r p <= 1; and the best of V
-    has p >= 1/V. r tokens that tie reach 1/r. As engines round, two log-probabilities that are counted as equal may
-    differ: with the relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8,
-    the coarsest in use, and 2^-14 for what float32 loses in a softmax over a vocabulary.
+    If r tokens, itself included, are at least as probable as a token of probability p, then r p <= 1; the best of V has
+    p >= 1/V; r tokens that tie reach 1/r. As engines round, two log-probabilities that count as equal may differ: with
+    the relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8, the coarsest
+    in use, and 2^-14 for what float32 loses in a softmax over a vocabulary.
     """
     if token.greater is None and token.ties is None:
         return None
@@ -214,20 +204,20 @@ def exclusion(token: EngineToken, vocab_size: int) -> str | None:
 
 
 def token_columns(tokens: Sequence[EngineToken]) -> dict[str, pa.Array]:
-    """The columns of `tokens`, but run_id and bytes; null where the engine says nothing."""
+    """The columns of `tokens` except run_id and bytes; null where the engine gives nothing."""
     return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in _COLUMNS}
 
 
 @dataclass(frozen=True)
 class EngineRun:
-    """What an import of tokens brought.
+    """The result of an import of tokens.
 
     Attributes:
         run_id: of the run.
         n_tokens: scored tokens.
         n_documents: their documents.
-        is_new: whether it was not in the store before.
-        told: what its engine told of ranks, for people.
+        is_new: whether the store did not have it.
+        told: which ranks the engine gave, in words.
     """
 
     run_id: str
@@ -240,8 +230,8 @@ class EngineRun:
 def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun:
     """Check every token of a file, then write them as one run, with the record of its cell.
 
-    Its identity are the tokens, what is told of each, and the names, engine and version that the request gives. Its
-    text_hash is of the tokens, so that it is never taken for a text that rbpx read.
+    The run_id follows from the tokens with their values, and from names, engine and version in the request. The
+    text_hash is of the tokens, so that it never equals that of a text that rbpx read.
 
     Raises:
         RbpxError: the request lacks a name, or the file or a token is invalid.
@@ -298,7 +288,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
 
 
 def _hash(columns: Sequence[pa.Array]) -> str:
-    """A hash of the values of columns, nulls told from zeros."""
+    """A hash of the values of columns in which nulls differ from zeros."""
     hashed = hashlib.sha256()
     for column in columns:
         hashed.update(column.is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False).tobytes())

@@ -1,4 +1,4 @@
-"""Gathers what is wrong with a file that is imported, and lists the first ten faults in the order of their rows."""
+"""Gathers the faults of an imported file and lists the first ten in the order of their rows."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rbpx.errors import RbpxError
 
 _LOG = logging.getLogger(__name__)
-_MOST: Final = 10  # that are listed
+_MOST: Final = 10  # listed faults
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -22,18 +22,18 @@ class Faults:
     """Faults of the rows of a file; a row may have several.
 
     Attributes:
-        found: of each kind of fault the rows that have it, and what is wrong by row, which is made for those listed.
+        found: for each kind of fault its rows and its message by row, which is only made for the listed ones.
     """
 
     found: list[tuple[Rows, Callable[[int], str]]] = field(default_factory=list)
 
     def add(self, rows: Rows, text: str | Callable[[int], str]) -> None:
-        """Add one kind of fault, with what is wrong: the same in all rows, or by row."""
+        """Add one kind of fault, with one message for all rows or one by row."""
         if rows.size:
             self.found.append((rows, text if callable(text) else lambda row: text))
 
     def rows(self, n_rows: int) -> Mask:
-        """[R], whether a row has any."""
+        """Mask of the rows with a fault, [R]."""
         return np.isin(np.arange(n_rows), np.concatenate([[], *(rows for rows, _ in self.found)]))
 
     def only(self, kept: Mask) -> "Faults":
@@ -41,25 +41,20 @@ class Faults:
         return Faults([(rows[kept[rows]], text) for rows, text in self.found])
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of faults."""
         return sum(rows.size for rows, _ in self.found)
 
     def lines(self, place: Callable[[int], str]) -> list[str]:
-        """The first of them, in order of their rows."""
+        """The messages of the first faults, in order of their rows."""
         firsts = [(int(row), kind) for kind, (rows, _) in enumerate(self.found) for row in np.sort(rows)[:_MOST]]
         return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
 
 
 def refuse(lines: Sequence[str], n: int, file: object) -> None:
-    """Refuse a file with faults; nothing where it has none.
-
-    Args:
-        lines: what is wrong, the first of them.
-        n: how many there are.
-        file: whose they are.
+    """Refuse a file with faults: `n` of them, of which `lines` are the first.
 
     Raises:
-        RbpxError: the one fault; of several their number, when each was told in a line of its own.
+        RbpxError: the one fault; of several their number, after each is logged in its own line.
     """
     if not n:
         return

@@ -1,8 +1,8 @@
 """Reads the samples that lm-evaluation-harness logs of one task, and scores the model on its items.
 
-`--log_samples` writes a row for each item: the requests (context and continuation of each choice), what the model gave
-each (summed nats and whether it is greedy), and the item's metrics. That is a sum for each target and no token's rank,
-so it becomes an observation, and never rows of `tokens`. Format of 0.4.13 (loggers/evaluation_tracker.py).
+`--log_samples` writes a row for each item: the requests (context and continuation of each choice), the summed nats of
+each and whether it is greedy, and the item's metrics. These are sums for each target without ranks of tokens, so they
+become an observation, never rows of `tokens`. Format of 0.4.13 (loggers/evaluation_tracker.py).
 """
 
 import math
@@ -24,22 +24,22 @@ __all__ = ["Scored", "is_of_harness", "read_samples"]
 
 Floats = npt.NDArray[np.float64]
 
-_METRICS: Final = ("acc", "exact_match")  # which is the accuracy where none is named: the first that was logged
+_METRICS: Final = ("acc", "exact_match")  # the accuracy where none is named: the first that was logged
 _NAME: Final = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+")
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a file of samples says of a model.
+    """The scores of a model in a file of samples.
 
     Attributes:
         sha256: of the file's bytes.
-        task: by the name of the file; None where that does not say it.
+        task: from the name of the file; None where it has none.
         n_items: items of the task.
-        metric: which of those logged is the accuracy; None where none is.
-        accuracy: the mean of it over items.
-        accuracy_stderr: of that mean, as the harness gives it (n - 1).
-        bits_per_byte: of the right targets, all their bits over all their bytes; None where none is known.
+        metric: the logged metric that is the accuracy; None without one.
+        accuracy: its mean over items.
+        accuracy_stderr: of that mean, as the harness computes it (n - 1).
+        bits_per_byte: of the right targets, all their bits over all their bytes; None where unknown.
         bits_per_byte_stderr: of that ratio over items.
     """
 
@@ -54,17 +54,17 @@ class Scored:
 
 
 def is_of_harness(names: Sequence[str]) -> bool:
-    """Whether columns of these names are samples that lm-evaluation-harness logged."""
+    """Whether these column names are those of samples of lm-evaluation-harness."""
     return {"arguments", "filtered_resps"} <= {name.partition(".")[0] for name in names}
 
 
 def read_samples(path: Path, metric: str | None = None, filter_name: str | None = None) -> Scored:
-    """The scores that a file of samples gives.
+    """The scores in a file of samples.
 
     Args:
         path: samples_TASK_TIME.jsonl.
-        metric: which of those logged is the accuracy, as acc_norm; None is acc, else exact_match, if there is one.
-        filter_name: whose answers count, as strict-match; None where the file has those of one.
+        metric: the logged metric that is the accuracy, as acc_norm; None is acc, else exact_match, if logged.
+        filter_name: the filter whose answers count, as strict-match; None where the file has one filter.
 
     Raises:
         RbpxError: it is no such file, it has several filters and none of them is named, an item is there twice, or a
@@ -89,7 +89,6 @@ def read_samples(path: Path, metric: str | None = None, filter_name: str | None 
 
 
 def _of_filter(rows: Sequence[Row], asked: str | None) -> list[Row]:
-    """The answers of one filter: of the one that was asked for, or of the only one."""
     of: dict[str, list[Row]] = {}
     for row in rows:
         of.setdefault(str(row.values.get("filter")), []).append(row)
@@ -101,7 +100,7 @@ def _of_filter(rows: Sequence[Row], asked: str | None) -> list[Row]:
 
 
 def _check_alone(rows: Sequence[Row]) -> None:
-    """Refuse items that have no number or are there twice."""
+    """Refuse items without a number and duplicates."""
     seen: set[int] = set()
     for row in rows:
         item = row.values.get("doc_id")
@@ -113,7 +112,6 @@ def _check_alone(rows: Sequence[Row]) -> None:
 
 
 def _metric(row: Row, asked: str | None) -> str | None:
-    """The metric that is the accuracy."""
     metrics = row.values.get("metrics")
     logged = [str(name) for name in metrics] if isinstance(metrics, list) else []
     if asked is not None and asked not in logged:
@@ -129,7 +127,7 @@ def _share(row: Row, metric: str) -> float:
 
 
 def _right_target(row: Row) -> tuple[float, int] | None:
-    """Nats and bytes of the target that is right; None where answers are text, or it is not told which is right."""
+    """Nats and bytes of the right target; None where answers are text, or the right one is unknown."""
     requests, answers = row.values.get("arguments"), row.values.get("filtered_resps")
     each = [request for request in requests.values() if isinstance(request, dict)] if isinstance(requests, dict) else []
     texts = [[str(part) for part in request.values()] for request in each]
@@ -158,7 +156,7 @@ def _right_target(row: Row) -> tuple[float, int] | None:
 
 
 def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
-    """Which choice is right, by its number or by its text."""
+    """The index of the right choice, from its number or its text."""
     target = str(row.values.get("target"))
     if re.fullmatch(r"[0-9]{1,9}", target) and int(target) < len(continuations):
         return int(target)
@@ -167,7 +165,6 @@ def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean, and its standard error; None for a single value."""
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:

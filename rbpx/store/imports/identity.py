@@ -1,4 +1,4 @@
-"""Which observations are of one run, and the run_ids that follow from what they say.
+"""Computes which observations are of one run, and their run_ids.
 
 Shapes: R rows of a table.
 """
@@ -19,7 +19,7 @@ _FIRST: Final = (  # fields of the first versions, whose ids stay
     *("source", "family", "size", "model", "revision", "non_embedding_params", "dataset", "text_hash", "protocol"),
     *("dtype", "k", "n", "ties", "rbp", "n_tokens", "cross_entropy_nats"),
 )
-# Fields that came later than both; what no observation of before could say enters its id where it is not empty.
+# Later fields, which enter an id only where they are not empty.
 LATER: Final = (
     *("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr"),
     *("n_samples", "n_correct", "item"),
@@ -28,7 +28,7 @@ _SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
 
 
 def codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """[R], a number for each combination of values of some columns; equal where all of them are, or are missing."""
+    """[R], a number for each combination of values of some columns; missing values are equal."""
     combined = np.zeros(table.num_rows, np.int64)
     for name in names:
         encoded = table[name].combine_chunks().dictionary_encode("encode")
@@ -40,14 +40,14 @@ def codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def rows_of(table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
-    """Some rows of a table; where they are all, nothing is copied."""
+    """Some rows of a table, without a copy where they are all."""
     return table if kept.all() else table.filter(pa.array(kept))
 
 
 def run_ids(observations: pa.Table) -> pa.Array:
-    """The run_id of each observation: a digest of the names of its run and of its values, whatever their order.
+    """The run_id of each observation: a digest of the names of its run and of its values, in any order.
 
-    What earlier versions could say has the id that they gave it: later columns enter where they are not empty.
+    Ids of earlier versions stay: later columns enter the digest only where they are not empty.
     """
     trained = (*TRAINING.names, *varied(observations.column_names))
     values_R = np.array([f"{value:016x}" for value in _digests(observations).tolist()])
@@ -62,7 +62,6 @@ def run_ids(observations: pa.Table) -> pa.Array:
 
 
 def _digests(observations: pa.Table) -> npt.NDArray[np.uint64]:
-    """[R], a digest of the values of each row."""
     S = observations["non_embedding_params"].to_numpy()
     is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
     for name in _SECOND:

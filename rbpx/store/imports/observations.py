@@ -1,7 +1,7 @@
-"""Checks other people's results and makes them observations of RBP_k, p_{N,k}, losses and accuracies, in our units.
+"""Checks other people's results and returns observations of RBP_k, p_{N,k}, losses and accuracies, in our units.
 
-Observations are Arrow tables with the columns of the relation, without run_id, and `row`: which row of the file each
-comes from. A size that a file does not name is null here.
+Observations are Arrow tables with the columns of the relation, without run_id, and `row`, the row of the file. A size
+that a file does not name is null here.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
-from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, DecimalComma, Wrong, is_rounded, type_of, value_of
+from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, CellError, DecimalComma, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
@@ -28,35 +28,35 @@ from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
-MODEL: Final = (*RUN, "model", *TRAINING.names)  # and which of its trainings, and how far along; what it varies too
-QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # beside RBP_k; each with a standard error
-STATED: Final = (*QUANTITIES, "n_correct")  # what a row may say without RBP_k
+MODEL: Final = (*RUN, "model", *TRAINING.names)  # and its training, checkpoint and varied hyperparameters
+QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # besides RBP_k; each with a standard error
+STATED: Final = (*QUANTITIES, "n_correct")  # values of rows without RBP_k
 ROW: Final = pa.field("row", pa.int64())
 _SCHEMA: Final = pa.schema([*(OBSERVATIONS.field(name) for name in FIELDS), ROW])
 _OF_QUANTITIES: Final = tuple(f"{name}{part}" for name in QUANTITIES for part in ("", "_stderr"))
-_OF_TEXT: Final = ("k", "n", "rbp", "n_tokens", *_OF_QUANTITIES, *OF_ITEM)  # what is of one text, in its own columns
+_OF_TEXT: Final = ("k", "n", "rbp", "n_tokens", *_OF_QUANTITIES, *OF_ITEM)  # fields of one text, in its own columns
 _OF_ALL: Final = tuple(name for name in FIELDS if name not in _OF_TEXT)
-_GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set(_OF_ALL)  # for rows that say none
-_ALONG: Final = ("training_tokens", "training_flops", "training_step")  # how far a training is
+_GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set(_OF_ALL)  # for rows without the field
+_ALONG: Final = ("training_tokens", "training_flops", "training_step")  # training progress
 _LOSSES: Final = (*QUANTITIES, "loss_bits")
 _FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
-_MILLIONS: Final = (1000, 1_000_000)  # params below the one beside none of the other: a table in millions, to 1T
-_VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # without any of which a row says nothing
+_MILLIONS: Final = (1000, 1_000_000)  # all params between these: a table in millions, up to 1T
+_VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # a row needs one of these
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A file of results as it was read.
+class ObservationFile:
+    """The contents of a file of results.
 
     Attributes:
         observations: of the rows that have a value and no fault, in order.
-        faults: of the others.
+        faults: of the other rows.
         n_empty: rows without a value.
-        n_missing: losses and accuracies that are empty or NaN, in rows that have another value.
-        rounded: column -> counts in it that were no whole numbers.
-        few: of S, D and C by field their column with its least and its largest number, where these are so small that
-            it may count millions or billions, and nothing says what it counts.
-        steps: the first and the last row, where rows count as steps since nothing says how far a training is.
+        n_missing: losses and accuracies that are empty or NaN, in rows with another value.
+        rounded: column -> its counts that were no whole numbers.
+        few: field -> column with its least and largest number, where S, D or C are so small that the column may count
+            millions or billions, and no unit is given.
+        steps: the first and the last row, where rows count as steps because training progress is not given.
     """
 
     observations: pa.Table
@@ -68,17 +68,15 @@ class Reading:
     steps: tuple[int, int] | None
 
 
-def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Reading:
+def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> ObservationFile:
     """The observations of a file.
 
-    A value has a fault where it is missing, no number, out of its range, or not what the request says.
+    A value has a fault where it is missing, no number, out of range, or contradicts the request.
     """
     return _Reader(table, columns, config).read()
 
 
 class _Reader:
-    """A file while its columns are checked."""
-
     def __init__(self, table: Rows, columns: Columns, config: ImportConfig) -> None:
         self.table, self.columns, self.config = table, columns, config
         self.faults = Faults()
@@ -87,10 +85,10 @@ class _Reader:
         self.n_missing = np.zeros(n_rows, np.int64)
         self.rounded: dict[str, int] = {}
         self.few: dict[str, tuple[str, float, float]] = {}
-        # of runs side by side, whose rows must differ in something
+        # runs in columns, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
-    def read(self) -> Reading:
+    def read(self) -> ObservationFile:
         columns, rows_of = self.columns, self.table.rows
         shared = self.of_all()
         parts: list[pa.Table] = []
@@ -102,7 +100,7 @@ class _Reader:
             parts += self.of_text(of_text, shared | {"dataset": self.repeated(text, "dataset")})
         if not columns.runs and not columns.texts:
             parts = self.of_text(columns, shared)
-            if columns.has_rbp:  # then each row must say something
+            if columns.has_rbp:  # each row must then have a value
                 silent = ~self.has_value & ~self.faults.rows(self.n_rows)
                 self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {MISSING_RBP}")
         faulty = self.faults.rows(self.n_rows)
@@ -110,7 +108,7 @@ class _Reader:
         whole = pa.concat_tables(parts)
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
-        return Reading(
+        return ObservationFile(
             observations=whole.take(order[~faulty[rows[order]]]),
             faults=self.faults.only(~empty),
             n_empty=int(empty.sum()),
@@ -121,7 +119,7 @@ class _Reader:
         )
 
     def of_all(self) -> dict[str, pa.Array]:
-        """What the rows say of models, trainings and how they were measured, whatever the text."""
+        """The fields of models, trainings and protocols, whatever the text."""
         columns = self.columns
         needed = {"family", "dataset"} - ({"dataset"} if columns.texts else set())
         needed |= {"ties"} if columns.has_rbp else set()
@@ -134,7 +132,7 @@ class _Reader:
         return fields
 
     def of_run(self, name: str, shared: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The same of a run that has a column of its own: what is known of it stands in the request."""
+        """The same fields for a run that has its own column; they come from the request."""
         facts = {"model": name} | self.config.wide_runs()[name].facts
         per_step = facts.pop("tokens_per_step", self.config.tokens_per_step)
         fields = shared | {field: self.repeated(value, field) for field, value in facts.items()}
@@ -148,7 +146,7 @@ class _Reader:
         return fields
 
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
-        """Fill in D where steps and the tokens of one are known, and D is not."""
+        """Fill in D where it is unknown and steps and tokens per step are known."""
         product = pc.multiply_checked(fields["training_step"], per_step)
         D = fields["training_tokens"] = pc.coalesce(fields["training_tokens"], product)
         step = self.columns.shown("training_step")
@@ -156,7 +154,7 @@ class _Reader:
         self.faults.add(no_tokens, f"{step} is 0, and so is D; leave the row out with {typed(where=f'{step} > 0')}")
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
-        """What the rows say of one text: RBP where it is given, the rest alone where it is not."""
+        """The observations of one text: one for each RBP_k, else one for the other values."""
         own = ("n_tokens", *_OF_QUANTITIES, *OF_ITEM)
         fields = fields | {name: self.read_field(name, columns) for name in own}
         for part in ("", "_stderr") if "loss_bits" in columns.named else ():
@@ -173,7 +171,7 @@ class _Reader:
         return [*parts, self.part({name: array for name, array in fields.items() if name not in none}, alone)]
 
     def shares(self, columns: Columns) -> list[tuple[pa.Array, pa.Array]]:
-        """Each column of RBP with its k: the one whose rows name their k, or one for each k."""
+        """Each column of RBP with its k: one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
             wide = columns.wide.items()
             return [(self.checked(name, "rbp"), pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in wide]
@@ -185,7 +183,7 @@ class _Reader:
         return [(share, k)]
 
     def part(self, fields: dict[str, pa.Array], kept: Mask) -> pa.Table:
-        """Some rows of the relation; what is not among the fields is null."""
+        """Some rows of the relation; missing fields are null."""
         rows = np.flatnonzero(kept)
         columns, known = with_varied(_SCHEMA, fields), fields | {"row": pa.array(np.arange(len(kept)))}
         whole = [
@@ -198,23 +196,25 @@ class _Reader:
         return pa.repeat(pa.scalar(value, _SCHEMA.field(field).type), self.n_rows)
 
     def read_field(self, field: str, columns: Columns, needed: bool = False) -> pa.Array:
-        """A field of every row, null where it is empty; what was given for all rows, where rows do not say it."""
+        """A field of every row, null where empty; without a column, the value given for all rows."""
         return self.checked(columns.named.get(field), field, needed, columns.times.get(field))
 
     def checked(self, name: str | None, field: str, needed: bool = False, times: Decimal | None = None) -> pa.Array:
-        """A field as a column holds it; null of cells that are refused, which are faults."""
+        """A field from its column; refused cells become null and faults."""
         given = getattr(self.config, field) if field in _GIVEN else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
-        values, wrong = [], dict[int, Wrong]()
+        values, wrong = [], dict[int, CellError]()
         for code, cell in enumerate(cells):
             try:
                 values.append(value_of(cell, field, given, needed, times))
-            except Wrong as problem:
+            except CellError as problem:
                 values.append(None)
                 wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
         if len(wrong) > 1 and all(isinstance(problem, DecimalComma) for problem in wrong.values()):
-            raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")  # once for all rows
+            raise RbpxError(
+                f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}"
+            )  # reported once for all rows
         self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}")
         read = pa.array(values, type_of(field)).take(pa.array(codes))
         rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
@@ -230,7 +230,7 @@ class _Reader:
         return read
 
     def count_few(self, name: str, field: str, cells: Sequence[Any], values: Sequence[float]) -> None:
-        """Note a column whose numbers, those that are refused among them, are too small to have no unit."""
+        """Note a column whose numbers, refused ones included, are too small to have no unit."""
         below, most = _MILLIONS if field == "non_embedding_params" else (0, 0)
         if max(values, default=0) >= max(most, _FEW[field]) or any(map(has_unit, cells)):
             return
@@ -240,9 +240,9 @@ class _Reader:
 
 
 def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """[R], which of the distinct cells each row has, and those; 1, 1.0 and true are different, as they are written.
+    """The index of each row's distinct cell, [R], and the distinct cells; 1, 1.0 and true differ.
 
-    A million rows have few names and few k, so what is distinct is checked once.
+    A million rows have few names and few k, so each distinct cell is checked once.
     """
     keys = cells
     if not set(map(type, cells)) <= {str, type(None)}:

@@ -1,4 +1,4 @@
-"""Finds rows of imported results whose values cannot be true together, and says which is beyond which."""
+"""Finds rows of imported results whose values cannot be true together."""
 
 from typing import Final
 
@@ -11,13 +11,13 @@ from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults
 
 Fields = dict[str, pa.Array]
-_FACTOR: Final = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts
+_FACTOR: Final = 3.0  # tolerated ratio of stated FLOPs to 6 S D: attention, the head, and ways of counting
 
 
 def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
-    """Refuse more active parameters than S, and FLOPs that are about 6 times no number of parameters times D.
+    """Refuse active parameters above S, and FLOPs far from 6 N D for each possible number of parameters N.
 
-    That number is S, the active ones of a routed model, or all parameters.
+    N may be S, the active parameters of a routed model, or all parameters.
     """
     names = ("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops")
     S, active, total, D, C = (
@@ -53,7 +53,7 @@ def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
 
 
 def check_attempts(fields: Fields, columns: Columns, faults: Faults) -> None:
-    """Refuse attempts without their item, or with one count of two, and more right attempts than there are."""
+    """Refuse attempts without their item or one of their two counts, and more right attempts than attempts."""
     has = {name: np.array(pc.is_valid(fields[name])) for name in OF_ITEM}
     sound = ~faults.rows(len(fields["item"]))
     for name in OF_ITEM:

@@ -1,4 +1,4 @@
-"""What an import would bring: a row for each family, text and quantity."""
+"""Previews an import: a row for each family, text and quantity."""
 
 from typing import Any, Final
 
@@ -14,16 +14,12 @@ _RANGES: Final = {"S": "non_embedding_params", "D": "training_tokens", "C": "tra
 
 
 def n_different(table: pa.Table, *names: str) -> int:
-    """How many combinations of values some columns have."""
+    """The number of distinct combinations of values of some columns."""
     return len(np.unique(codes(table, names)))
 
 
 def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
     """One row for each family, text and quantity.
-
-    Args:
-        read: the observations of a file.
-        new: those of them that are not in the store.
 
     Returns:
         family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),

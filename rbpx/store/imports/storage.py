@@ -1,4 +1,4 @@
-"""Imported observations in a store: immutable Parquet files, each with where it comes from."""
+"""Stores imported observations as immutable Parquet files with their provenance."""
 
 import json
 import re
@@ -29,19 +29,19 @@ _PROVENANCE: Final = b"rbpx.import"  # key in the metadata of the Parquet schema
 
 
 def write(store: Store, new: pa.Table, origin: Record) -> None:
-    """Keep new observations of one source.
+    """Store new observations of one source.
 
     Raises:
         MeasureError: the store cannot be written.
     """
-    empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so files of before keep their names
+    empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so earlier files keep their names
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
     store.write_import(_name(origin, rows), rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
 
 
 def provenance(path: Path) -> Record:
-    """Where the observations of one file come from.
+    """The provenance of the observations of one file.
 
     Raises:
         RbpxError: it cannot be read, or was not imported by rbpx.
@@ -50,11 +50,7 @@ def provenance(path: Path) -> Record:
 
 
 def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record, Any]:
-    """Where the observations of one file come from, and all of them.
-
-    Raises:
-        RbpxError: it cannot be read, or was not imported by rbpx.
-    """
+    """The provenance and all observations of one file that rbpx imported."""
     try:
         origin: Record = json.loads((pq.read_schema(path).metadata or {})[_PROVENANCE])
         if not all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
@@ -68,17 +64,15 @@ def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record,
 
 
 def _read_own(path: Path) -> tuple[Record, pa.Table]:
-    """The same, where the rows are those of the file's name."""
+    """The same, after a check that the rows match the file's name."""
     return _read(path, partial(read_own, "imports"))
 
 
 def _name(origin: Record, rows: pa.Table) -> str:
-    """The name of a file: its source, and a digest of all values of its rows."""
     return f"{origin['source']}-{digest_of_rows(rows)}"
 
 
 def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
-    """Each import that can be read; each of the others is named once and passed over."""
     for path in store.import_files():
         try:
             yield _read(path)
@@ -100,7 +94,7 @@ def observations_of(store: Store, source: str) -> pa.Table:
 
 
 def adopt(store: Store, path: Path) -> int:
-    """Copy one import of another store, with its provenance; returns how many of its observations were new.
+    """Copy one import of another store with its provenance; returns the number of new observations.
 
     Raises:
         RbpxError: it is corrupt, contradicts observations in this store, or was not imported by rbpx.
@@ -121,7 +115,7 @@ def adopt(store: Store, path: Path) -> int:
 
 
 def remove_source(store: Store, source: str) -> int:
-    """Remove all that was imported from a source; returns the number of imports removed."""
+    """Remove all imports of a source; returns their number."""
     n_removed = 0
     with FileLock(store.root / LOCK):
         for path in store.import_files():
@@ -137,7 +131,7 @@ def remove_source(store: Store, source: str) -> int:
 
 
 def dataset_names(store: Store) -> list[str]:
-    """The names of the texts that a store knows, measured or imported, being measured or failed, sorted."""
+    """The sorted names of all texts in a store: measured, imported, running or failed."""
     imported = {name for _, table in _tables(store) for name in _distinct(table, "dataset")}
     records = [*store.records("cells"), *store.records("failures")]
     records += [beat.facts for beat in read_heartbeats(store).values()]
@@ -154,7 +148,7 @@ def list_imports(store: Store) -> list[Record]:
 
 
 def provenance_of(store: Store, run_id: str) -> Record | None:
-    """Where an imported run comes from, with its rows; None if there is no run with that id."""
+    """The provenance of an imported run, with its rows; None if there is no run with that id."""
     for origin, table in _tables(store):
         rows = [record for record in table.to_pylist() if record["run_id"] == run_id]
         if rows:

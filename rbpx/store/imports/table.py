@@ -1,4 +1,4 @@
-"""Brings a table of other people's results into a store: every row checked, all of them or none."""
+"""Imports a table of other people's results into a store: checks every row and writes all of them or none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from rbpx.files.rows import Row, Rows, read_table
 from rbpx.spelling import typed
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
-from rbpx.store.imports.contradictions import Judged, kept_of, not_stored, sized
+from rbpx.store.imports.contradictions import Comparison, kept_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.observations import Reading, read_observations
+from rbpx.store.imports.observations import ObservationFile, read_observations
 from rbpx.store.imports.storage import LOCK, observations_of, write
 from rbpx.store.store import Store, now
 
@@ -26,17 +26,17 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        reading: the file as it was read.
-        judged: its observations beside those of the store.
+        reading: the contents of the file.
+        judged: its observations compared with those of the store.
         ignored: columns of the file that were not recognised.
         n_not_chosen: rows that do not meet `where`.
-        n_replaced: rows in whose place another of the same model and step stays, as `keep` says.
+        n_replaced: rows dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
-        units: column -> how its heading was read, as `S times 1e6`, of those that say a unit.
+        units: column -> how its heading was read, as `S times 1e6`, for headings with a unit.
     """
 
-    reading: Reading
-    judged: Judged
+    reading: ObservationFile
+    judged: Comparison
     ignored: tuple[str, ...]
     n_not_chosen: int
     n_replaced: int
@@ -47,7 +47,7 @@ class Imported:
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
     """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
 
-    In a dry run everything is read and checked, also against the store, and nothing is written.
+    A dry run reads and checks everything, also against the store, and writes nothing.
 
     Raises:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
@@ -57,10 +57,10 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
 
 
 def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
-    """Bring the samples that lm-evaluation-harness logged of one model on one task into the store, as one observation.
+    """Import the samples that lm-evaluation-harness logged of one model on one task, as one observation.
 
     Returns:
-        What it brought, and the scores.
+        The result of the import, and the scores.
 
     Raises:
         RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
@@ -115,7 +115,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     if not dry_run:
         store.prepare()
         with FileLock(store.root / LOCK):
-            if store.import_files() != files:  # another process brought something meanwhile
+            if store.import_files() != files:  # another process has imported something
                 judged = _judged(reading, store, wide, columns, config)
             if judged.new.num_rows:
                 origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
@@ -135,7 +135,6 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
 
 
 def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: ImportConfig) -> RbpxError:
-    """The refusal of S, D or C that count no one knows what, with what to type."""
     most = ", ".join(
         f"{shown_field(field)} is {least:,g} to {largest:,g}" for field, (_, least, largest) in few.items()
     )
@@ -150,12 +149,8 @@ def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: Import
     )
 
 
-def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Judged:
-    """What is new of a file, with the sizes that it does not name.
-
-    Raises:
-        RbpxError: it has faults, no row with a value, or contradicts the store.
-    """
+def _judged(reading: ObservationFile, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Comparison:
+    """Compare a file with the store, filling in sizes that it does not name, and refuse faults and contradictions."""
     stored = observations_of(store, config.source)
     judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
     faults = Faults([*reading.faults.found, *judged.faults.found])
@@ -166,11 +161,7 @@ def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, confi
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
-    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not.
-
-    Raises:
-        RbpxError: one of them has a factor.
-    """
+    """The columns of quantity, value and stderr, where rows name their quantity; empty where they do not."""
     by_name = {column.strip().lower(): column for column in columns}
     chosen = {name: choice_of((config.columns or {}).get(name, name)) for name in ("quantity", "value", "stderr")}
     asked = {name: column.strip().lower() for name, (column, _) in chosen.items()}
@@ -184,11 +175,7 @@ def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
 
 
 def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
-    """The same rows with a column for each quantity, which is empty in the rows of the others.
-
-    Raises:
-        RbpxError: a row names no quantity, or a quantity has the name of a column.
-    """
+    """The same rows with a column for each quantity, empty in the rows of the others."""
     kept = [name for name in table.columns if name not in named.values()]
     taken, rows, names = {name.strip().lower() for name in kept}, [], dict.fromkeys(kept)
     for row in table.rows:
@@ -206,11 +193,7 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
 
 
 def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
-    """What the columns are.
-
-    Raises:
-        RbpxError: some will not do, or what every row needs is neither among them nor given.
-    """
+    """Map the columns of a file, and refuse faulty or missing ones."""
     runs = {name: run.columns for name, run in config.wide_runs().items()}
     columns, lines = match_columns(names, chosen, str(path), config.texts, runs)
     if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:

@@ -1,4 +1,4 @@
-"""The units that headings of users' tables say: `params (M)` counts millions of parameters."""
+"""Reads units in the headings of users' tables: `params (M)` counts millions of parameters."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 _POWERS: Final = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion": 9, "t": 12, "trillion": 12}
 _COUNT: Final = r"(?:(?:n|num|number of|#) ?)?"
-_NAMES: Final = {  # field -> what its heading is called, beside the names that it has without a unit
+_NAMES: Final = {  # field -> names of its heading, besides those without a unit
     "non_embedding_params": rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",
     "active_params": r"activ(?:e|ated) param(?:eter)?s",
     "total_params": r"total param(?:eter)?s",
@@ -21,14 +21,14 @@ _HEADING: Final = re.compile(rf"(?P<name>.+?)(?: ?[(\[] ?(?:in )?{_UNIT}{_NOUN} 
 
 
 class Unit(NamedTuple):
-    """What a heading says: a name, in lower case with spaces, and what its numbers are times."""
+    """A heading: its name, in lower case with spaces, and the factor of its numbers."""
 
     name: str
     times: Decimal
 
 
 def unit_of(heading: str) -> Unit | None:
-    """The unit that a heading says; None where it says none."""
+    """The unit in a heading; None without one."""
     found = _HEADING.fullmatch(re.sub(r"[\s_-]+", " ", heading).strip().lower())
     if found is None:
         return None
@@ -37,12 +37,7 @@ def unit_of(heading: str) -> Unit | None:
 
 
 def headings_with_units(headings: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Field -> the headings that name it and say its unit.
-
-    Args:
-        headings: of columns.
-        aliases: field -> its names, of those that may have a unit.
-    """
+    """Field -> the headings that name it with a unit."""
     units = {heading: unit.name for heading in headings if (unit := unit_of(heading)) is not None}
     found: dict[str, list[str]] = {}
     for heading, name in units.items():
