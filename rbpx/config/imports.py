@@ -155,21 +155,21 @@ class ImportConfig:
     """
 
     file: str | None = None
-    source: Any = key(None, "under which the observations are kept", shown="NAME", text=True)
+    source: Any = key(None, "the name under which the observations are kept", shown="NAME", text=True)
     ties: Ties | None = key(
         None,
-        "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+        "tie rule of the ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
         shown="RULE",
     )
-    family: Any = key(None, "of the models, unless a column says it", shown="NAME", text=True)
-    dataset: Any = key(None, "of the text, unless a column says it", shown="NAME", text=True)
-    revision: Any = key(None, "if it is known", shown="NAME", text=True)
-    protocol: Any = key(None, "if it is known", shown="NAME", text=True)
-    dtype: Any = key(None, "if it is known", shown="NAME", text=True)
-    variant: Any = key(None, "how the models were trained, if it is known", shown="NAME", text=True)
+    family: Any = key(None, "family of the models, unless a column says it", shown="NAME", text=True)
+    dataset: Any = key(None, "name of the text, unless a column says it", shown="NAME", text=True)
+    revision: Any = key(None, "revision of the models, if known", shown="NAME", text=True)
+    protocol: Any = key(None, "protocol of the measurement, if known", shown="NAME", text=True)
+    dtype: Any = key(None, "precision of the models, if known", shown="NAME", text=True)
+    variant: Any = key(None, "how the models were trained, if known", shown="NAME", text=True)
     schedule: Any = key(
         None,
-        "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
+        "schedule of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
         shown="NAME",
         text=True,
     )
@@ -264,14 +264,17 @@ class ImportRequest(ImportConfig):
     dry_run: bool = key(
         False, "says what would come in, by text and quantity, and writes nothing (--dry-run)", shown="true"
     )
-    engine: Any = key(None, "that told the rows of `import tokens FILE`", shown="NAME", text=True)
-    engine_version: Any = key(None, "of that engine", shown="NAME", text=True)
-    size: Any = key(None, "of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
-    S: Any = key(None, "its non-embedding parameters, as 6.5B", shown="N")
+    engine: Any = key(None, "the engine that computed the rows of `import tokens FILE`", shown="NAME", text=True)
+    engine_version: Any = key(None, "version of that engine", shown="NAME", text=True)
+    size: Any = key(None, "size of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
+    S: Any = key(None, "non-embedding parameters of that model, as 6.5B", shown="N")
     filter: Any = key(
-        None, "of the answers of `import samples`, as strict-match, where the file has several", shown="NAME", text=True
+        None,
+        "filter of the answers of `import samples`, as strict-match, if the file has several",
+        shown="NAME",
+        text=True,
     )
-    vocab_size: int | None = key(None, "entries of its vocabulary", shown="N")
+    vocab_size: int | None = key(None, "entries of the vocabulary of that model", shown="N")
 
     def __post_init__(self) -> None:
         """Checks the values; the source of an import of tokens is their engine.

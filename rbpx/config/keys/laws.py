@@ -203,7 +203,7 @@ class LawKeys:
         values=("all", *Method),
     )
     E: Prior | None = key(
-        None, "irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
+        None, "irreducible loss of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
         example="1.7 +- .05",
     )  # fmt: skip
     pin: dict[str, Prior] = key(
@@ -218,14 +218,14 @@ class LawKeys:
         values=tuple(Axis),
     )
     frontier: bool = key(
-        False, "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum", shown="true"
+        False, "takes the best of runs of one size and tokens (sweeps, seeds), a quadratic's minimum", shown="true"
     )
     over: float = key(
         1.0, "how many times less runs above the law weigh than those below: the law of well-tuned runs", _over, "10"
     )
     outliers: Outliers = key(
         Outliers.drop,
-        "drop or keep: whether runs outside what the others allow, which are named, count in size and tokens",
+        "drop or keep: whether laws in size and tokens leave out outliers, which are named",
         shown="drop",
     )
     size_by: SizeBy | Both = key(

@@ -59,10 +59,14 @@ class ShownKeys:
         "in csv a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run",
         shown="true",
     )
-    width: float | None = key(None, "of a figure in a file, inches with its axes", number_within(1, 40, "inches"), "IN")
-    font_size: float | None = key(None, "of figures in files, points", number_within(4, 40, "points"), "PT")
-    font: str | None = key(None, "of figures in files", shown="NAME")
-    legend: Legend | None = key(None, "where it stands in figures in files", shown="right")
+    width: float | None = key(
+        None, "width of a figure in a file, in inches, with its axes", number_within(1, 40, "inches"), "IN"
+    )
+    font_size: float | None = key(
+        None, "size of text of figures in files, in points", number_within(4, 40, "points"), "PT"
+    )
+    font: str | None = key(None, "font of figures in files", shown="NAME")
+    legend: Legend | None = key(None, "position of the legend of figures in files", shown="right")
     output: str | None = key(
         None, _WHERE, shown="FILE", path=True, narrows=f"{_WHERE}, a folder for several figures", alone=_WHERE
     )

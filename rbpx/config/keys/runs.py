@@ -147,7 +147,7 @@ class RunKeys:
     limit: int = key(
         LARGEST_SAMPLE, "documents at most (audit: 50 of each run, or 0 for none), drawn by seed=", whole(0), "1000"
     )
-    seed: int = key(SEED, "decides which documents are drawn, and the resamples", whole(0, 2**63 - 1), "42")
+    seed: int = key(SEED, "decides which documents are drawn, and the bootstrap replicates", whole(0, 2**63 - 1), "42")
     dtype: Dtype | None = key(
         Dtype.float32, "precision of weights and activations; logits are float32 in each", shown="float32"
     )
@@ -174,7 +174,7 @@ class MeasuringKeys:
         Device.auto, "cpu or cuda; split: a model larger than one GPU, over all GPUs, memory and disk", shown="auto"
     )
     memory: MemoryLimits | None = key(
-        None, "limits of device=split, {example}; what is not named holds nothing", _limits,
+        None, "limits of device=split, {example}; devices not named hold nothing", _limits,
         example={0: "20GiB", "cpu": "60GiB"},
     )  # fmt: skip
     tokens_per_batch: int | None = key(
