@@ -31,7 +31,7 @@ else:
     }
 
     def __getattr__(name: str) -> object:
-        """Import a name of the interface when it is first used: the command line needs none."""
+        """Imports a name of the interface when it is first used, as the command line needs none."""
         if name not in _PLACES:
             raise AttributeError(f"module 'rbpx' has no attribute {name!r}; it has {', '.join(__all__)}")
         module, attribute = _PLACES[name]

@@ -14,17 +14,17 @@ from rbpx.files.escapes import visible_line
 from rbpx.spelling import speaking_shell
 from rbpx.version import __version__
 
-# Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products
-# again, and its threads wait for each other longer than they save. It is read when numpy is imported, by a verb.
+# Runs are counted and resampled in parallel, a thread each; numpy's OpenBLAS would divide each product again, and
+# its threads wait longer than they save. The variable is read when a verb imports numpy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 share_cores()
 
 
 def main(argv: list[str]) -> int:
-    """Do what was typed.
+    """Performs a command line.
 
     Returns:
-        0 done, 1 something failed while running, 2 the request is wrong; stopped by a signal 128 and its number.
+        0 if done, 1 if something failed while running, 2 if the request is wrong, 128 + N if stopped by signal N.
     """
     try:
         with speaking_shell():
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
 def _status(argv: list[str]) -> int:
     try:
         status = _do(argv)
-        sys.stdout.flush()  # where it cannot be written, that is known here
+        sys.stdout.flush()  # an error of writing appears here
         return status
     except RbpxError as problem:
         return _say(str(problem), 1 if isinstance(problem, MeasureError) else 2)
@@ -69,7 +69,7 @@ def _status(argv: list[str]) -> int:
     except Exception as problem:
         if not _is_of_library(problem):
             raise
-        return _say(first_line(problem), 1 if isinstance(problem, RuntimeError) else 2)  # torch's, amid its work
+        return _say(first_line(problem), 1 if isinstance(problem, RuntimeError) else 2)  # torch's, while it computes
 
 
 def _say(line: str, status: int) -> int:
@@ -78,7 +78,7 @@ def _say(line: str, status: int) -> int:
 
 
 def _is_of_library(problem: Exception) -> bool:
-    """Whether a library refused what it was given; an error of our own code is a defect, and shows where it began."""
+    """Whether a library raised the error; an error of our own code is a bug and shows its traceback."""
     if type(problem).__module__.partition(".")[0] not in ("builtins", "rbpx"):
         return True
     *_, innermost = traceback.walk_tb(problem.__traceback__)
@@ -86,7 +86,7 @@ def _is_of_library(problem: Exception) -> bool:
 
 
 def _close_output() -> None:
-    """`| head` has seen enough, or nothing can be written: what is still buffered has nowhere to go."""
+    """Redirects stdout to null after `| head` closed it or a disk filled up, so that the exit writes no buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -109,13 +109,13 @@ def _do(argv: list[str]) -> int:
 
 
 def cli() -> None:
-    """The console script."""
+    """Runs the console script."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))
     stop_in_order()
     status = main(sys.argv[1:])
-    if status <= 128:  # nothing is under way that SIGTERM would have to end in order
+    if status <= 128:  # nothing is left that SIGTERM would have to end in order
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.exit(status)
 

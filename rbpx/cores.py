@@ -1,4 +1,4 @@
-"""The cores that this process may use, how its threads and jobs share them with whatever else runs, and its rank."""
+"""The cores and memory that this process may use, the threads of OpenMP and of joblib's workers, and its rank."""
 
 import math
 import os
@@ -10,14 +10,14 @@ __all__ = ["control_groups", "machine_mib", "n_cores", "share_among_jobs", "shar
 
 
 def is_main_process() -> bool:
-    """Whether this process is alone or has rank 0: the one that prints."""
+    """Whether this process prints: it is alone or has rank 0."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def is_lone_of_accelerate() -> bool:
-    """Whether `accelerate launch --num_processes N` started this process alone, as it does where it sees no GPU.
+    """Whether `accelerate launch --num_processes N` started this process alone, as it does without a GPU.
 
-    It then sets the address at which N processes would meet, but neither their number nor a rank.
+    It then sets the address of the rendezvous, but neither the number of processes nor a rank.
     """
     return {"ACCELERATE_USE_CPU", "MASTER_PORT"} <= os.environ.keys() and "WORLD_SIZE" not in os.environ
 
@@ -25,21 +25,21 @@ def is_lone_of_accelerate() -> bool:
 _SLURM: Final = "SLURM_CPUS_PER_TASK"
 _THREADS: Final = "OMP_NUM_THREADS"
 _PROC, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-_set_here: set[str] = set()  # variables that the user has not set
+_set_here: set[str] = set()  # variables set by rbpx, not by the user
 
-# Rounds that a thread of libgomp waits for the others before it sleeps. The library's default, three hundred thousand,
-# keeps a core from the very thread that is waited for as soon as anything else runs: benchmarks/README.md (threads.py).
+# Rounds that a thread of libgomp waits actively before it sleeps. The library's default, 300,000, keeps a core from
+# the thread that is waited for as soon as anything else runs: benchmarks/README.md (threads.py).
 _SPINS: Final = 1000
 
 
 def n_cores() -> int:
-    """The cores that this process may use: all, unless `taskset`, a control group or Slurm gives it some."""
+    """Returns the number of cores that affinity, control groups and Slurm allow."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([allowed, *_given()])
 
 
 def _given() -> list[int]:
-    """The cores that Slurm and the control groups of this process give it; part of a core counts as one."""
+    """Returns the limits that Slurm and control groups set; part of a core counts as one."""
     asked = os.environ.get(_SLURM, "")
     given = [int(asked)] if asked.isdecimal() and int(asked) else []
     for group in control_groups("cpu"):
@@ -50,7 +50,7 @@ def _given() -> list[int]:
 
 
 def _first_numbers(group: Path, together: str, *apart: str) -> tuple[int, int]:
-    """Two numbers of a control group: of the one file of version 2, else of the two of version 1; 0 for `max`."""
+    """Reads two numbers of a control group, from version 2's one file or version 1's two; 0 for `max`."""
     try:
         words = (group / together).read_text().split()
     except OSError:
@@ -63,9 +63,9 @@ def _first_numbers(group: Path, together: str, *apart: str) -> tuple[int, int]:
 
 
 def control_groups(controller: str) -> Iterator[Path]:
-    """The folders of the control groups of this process and of those around them, of versions 2 and 1 of Linux's.
+    """Yields the folders of this process's control groups and their parents, of versions 2 and 1.
 
-    In a container the paths may be those of its host; only folders that are there are given.
+    In a container the paths may be those of its host; folders that do not exist are skipped.
     """
     try:
         lines = _PROC.read_text().splitlines()
@@ -81,7 +81,7 @@ def control_groups(controller: str) -> Iterator[Path]:
 
 
 def machine_mib() -> int:
-    """The memory of this machine, MiB, or of the control group (container) that this process is confined to."""
+    """Returns the memory in MiB of this machine, or of the control group (container) that limits this process."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for group in control_groups("memory"):
         limit, _ = _first_numbers(group, "memory.max", "memory.limit_in_bytes", "memory.limit_in_bytes")
@@ -90,10 +90,10 @@ def machine_mib() -> int:
 
 
 def share_cores() -> None:
-    """Set what OpenMP reads when torch is loaded, where the user has not: its threads, and how long one of them spins.
+    """Sets the number of OpenMP's threads and how long they spin, unless the user has; torch reads both when loaded.
 
-    OpenMP itself counts the cores of the node, or those of `taskset`: the threads of a process to which Slurm or a
-    control group gives fewer would take turns on these, or take those of another job.
+    OpenMP itself counts the cores of the node, or those of `taskset`; if Slurm or a control group gives fewer, its
+    threads would take turns or occupy cores of another job.
     """
     if _given() and _THREADS not in os.environ:
         os.environ[_THREADS] = str(n_cores())
@@ -103,7 +103,7 @@ def share_cores() -> None:
 
 
 def share_among_jobs() -> None:
-    """Let joblib divide the cores of this process among its workers, which it does where nothing says their threads."""
+    """Lets joblib divide the cores among its workers, which it does if OMP_NUM_THREADS is not set."""
     if _THREADS in _set_here:
         del os.environ[_THREADS]
         _set_here.remove(_THREADS)

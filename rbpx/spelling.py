@@ -1,4 +1,4 @@
-"""Keys as their user types them: advice of errors and tables is spoken as the command line, or as Python, is typed."""
+"""Writes keys in advice as their user types them: as a command line, or as Python."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _spoken = ["python"]
 
 @contextmanager
 def speaking_shell() -> Iterator[None]:
-    """Speak as a command line is typed for as long as a command takes."""
+    """Writes advice as a command line for the duration of the block."""
     _spoken.append("shell")
     try:
         yield
@@ -21,20 +21,15 @@ def speaking_shell() -> Iterator[None]:
 
 
 def speaks_shell() -> bool:
-    """Whether advice is spoken as a command line is typed; to tell another process."""
+    """Whether advice is written as a command line; to pass on to another process."""
     return _spoken[-1] == "shell"
 
 
 def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) -> str:
-    """Keys with values, behind their verb if there is one.
+    """Returns keys with values, behind their verb if there is one.
 
     On a command line `k='[1,10]' dataset=pydoc` and `python -m rbpx fit k=1`, in Python `k=[1, 10], dataset="pydoc"`
-    and `.fit(k=1)`.
-
-    Args:
-        verb: a verb, and its own words.
-        keys: those whose names have a dot.
-        more: those whose names have none.
+    and `.fit(k=1)`. `keys` are those whose names have a dot, `more` the others.
     """
     each = {**(keys or {}), **more}
     if speaks_shell():
@@ -47,7 +42,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
 
 
 def help_of(verb: str) -> str:
-    """Where a verb is explained."""
+    """Returns the command that explains a verb."""
     return f"python -m rbpx {verb} --help" if speaks_shell() else f"help(rbpx.Measurements.{verb})"
 
 
@@ -66,7 +61,7 @@ def _of_hydra(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    """A value of a list or a mapping, in quotes where it has signs of Hydra's grammar."""
+    """Writes an element of a list or a mapping, quoted if it has signs of Hydra's grammar."""
     text = _of_hydra(value)
     return json.dumps(text) if isinstance(value, str) and not re.fullmatch(r"[\w .+-]+", text) else text
 

@@ -1,4 +1,4 @@
-"""The outcomes of a fit, each with its remedy."""
+"""The outcomes of a fit, and the remedy of each."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -9,12 +9,12 @@ __all__ = ["Doubted", "Status", "first_of", "in_order"]
 class Status(StrEnum):
     """The outcome of a fit, which every table and figure shows beside its numbers.
 
-    Several may hold at once: `params["reasons"]` of a fit has all of them, its status is the first in the order below.
-    Outcomes without numbers come first, then those that deny a law, then those that warn against relying on it.
+    Several may hold at once: `params["reasons"]` of a fit lists them, and its status is the first in the order below:
+    outcomes without numbers, then those that deny a law, then those that warn against relying on it.
     """
 
     ok = "ok"
-    # no numbers, or none that mean anything
+    # no numbers, or no meaningful ones
     too_few_sizes = "too_few_sizes"
     not_positive = "not_positive"
     sign_change = "sign_change"
@@ -39,7 +39,7 @@ class Status(StrEnum):
     not_monotone = "not_monotone"
     bends = "bends"
     no_heavy_tail = "no_heavy_tail"
-    # a law, and how it has failed or may fail
+    # a law, with a warning
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
     misfit = "misfit"
@@ -66,7 +66,7 @@ class Status(StrEnum):
 
     @property
     def label(self) -> str:
-        """The one word for it wherever people read: its value is for csv, json and SQL."""
+        """Its short name for people; its value is for csv, json and SQL."""
         return _LABEL.get(self, self.value.replace("_", " "))
 
     @property
@@ -144,22 +144,22 @@ _REMEDY = {
 
 
 def in_order(statuses: Iterable[Status | None]) -> tuple[Status, ...]:
-    """All that hold, each once, in the order of `Status` and without `ok`."""
+    """Returns the statuses that hold, each once, in the order of `Status` and without `ok`."""
     held = set(statuses) - {Status.ok}
     return tuple(status for status in Status if status in held)
 
 
 def first_of(statuses: Iterable[Status | None]) -> Status:
-    """The one to show: the first that holds, `ok` where none does."""
+    """Returns the status to show: the first that holds, or `ok`."""
     return next(iter(in_order(statuses)), Status.ok)
 
 
 class Doubted:
-    """Something with reasons to doubt it: every status that holds for it."""
+    """A result with warnings: every status that holds for it."""
 
     reasons: tuple[Status, ...]
 
     @property
     def status(self) -> Status:
-        """The first of the reasons, which is the one to show."""
+        """The first of the reasons, which is shown."""
         return first_of(self.reasons)

@@ -1,4 +1,4 @@
-"""Tie rules: which rank a token has, from how many logits exceed its own and how many equal it.
+"""Tie rules: the rank of a token from the number of logits that exceed its own and the number that equal it.
 
 Source: RBP paper (arXiv 2510.20387), eq. 3, which is the pessimistic rule.
 """
@@ -16,7 +16,7 @@ OFFICIAL = "official"  # the protocol of the RBP paper's authors
 
 
 class Ties(StrEnum):
-    """Where the ground-truth token stands among the tokens that have exactly its logit."""
+    """The place of the ground-truth token among tokens with exactly its logit."""
 
     pessimistic = "pessimistic"
     optimistic = "optimistic"
@@ -24,7 +24,7 @@ class Ties(StrEnum):
 
 
 def rule_of(protocol: str | None) -> Ties:
-    """The default rule: the paper's; for the official protocol that of its authors' code."""
+    """Returns the default rule: the paper's, or for the official protocol that of its authors' code."""
     return Ties.optimistic if protocol == OFFICIAL else Ties.pessimistic
 
 
@@ -32,7 +32,7 @@ _SHARE_OF_TIES_AHEAD = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0
 
 
 def rank_of(greater: "ArrayLike", ties: "ArrayLike", rule: Ties) -> "NDArray[np.float64]":
-    """Rank of the ground-truth token, 1 being the best.
+    """Returns the rank of the ground-truth token, 1 being the best.
 
     rank = greater + share * ties + 1, with share 1 (pessimistic), 0 (optimistic), 1/2 (mid).
 
@@ -42,15 +42,15 @@ def rank_of(greater: "ArrayLike", ties: "ArrayLike", rule: Ties) -> "NDArray[np.
         rule: the tie rule.
 
     Returns:
-        Ranks in float64, because the mid rule gives halves; exact, the counts being below 2^52.
+        Ranks in float64, because the mid rule gives halves; exact for counts below 2^52.
 
     Raises:
-        ValueError: if a count is negative.
+        ValueError: a count is negative.
 
     Source:
         RBP paper, eq. 3 (pessimistic); the authors' code uses the optimistic rule for its distributions of ranks.
     """
-    import numpy as np  # a request has a rule of ties, and an answer that is kept is printed without numbers
+    import numpy as np  # imported here: a request has a tie rule, and printing a stored answer needs no numpy
 
     greater_f64 = np.asarray(greater, dtype=np.float64)
     ties_f64 = np.asarray(ties, dtype=np.float64)

@@ -1,3 +1,3 @@
-"""The version of rbpx, kept with every run."""
+"""The version of rbpx, recorded with every run."""
 
 __version__ = "0.4.0"

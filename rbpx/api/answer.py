@@ -1,4 +1,4 @@
-"""The answer to a question in a notebook: its results as values, rows for Arrow and pandas, a table, a picture."""
+"""The answer to a question in Python: rows for Arrow and pandas, tables, figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rbpx.display.view import Table
 
 Found = TypeVar("Found")
-_SPARED: Final = 2  # columns that are wanted less are left out in a notebook, which print() shows
+_SPARED: Final = 2  # a notebook leaves out columns of a higher rank, which print() shows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,10 +36,10 @@ class Answer(Generic[Found]):
 
     Attributes:
         verb: the verb.
-        results: one for each group of runs, or for each family that is compared: its rows, tables and sentences.
-        records: rows as they are printed as JSON: what the tables show, exact; a value that is not known is None.
+        results: one for each group of runs or each compared family: its rows, tables and sentences.
+        records: rows as printed in JSON: the exact values of the tables; an unknown value is None.
         messages: what the command line prints on stderr, for example that a damaged run was left out.
-        details: the rows with all that is known of each, as `--details` prints them; empty where there is no more.
+        details: the rows with all known values, as `--details` prints them; empty if there are no more.
     """
 
     verb: str
@@ -53,16 +53,16 @@ class Answer(Generic[Found]):
         return cast("tuple[Result, ...]", self.results)
 
     def arrow(self) -> pa.Table:
-        """The rows with all details as an Arrow table; nested values such as `params` are JSON, as in `fits`."""
+        """Returns the rows with all details as an Arrow table; nested values such as `params` are JSON."""
         import pyarrow as pa
 
         rows = [{name: _flat(value) for name, value in record.items()} for record in self.details or self.records]
         return pa.Table.from_pylist(rows)
 
     def frame(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; a number that is not known is NaN.
+        """Returns the rows as a pandas DataFrame; an unknown number is NaN.
 
-        Its columns have the keys of JSON; those that a table calls otherwise stand there once more by the table's name.
+        Its columns have the keys of JSON; a column that the table names differently is there under both names.
         """
         import pandas as pd
 
@@ -72,7 +72,7 @@ class Answer(Generic[Found]):
         return frame.assign(**{name: frame[key] for name, key in named.items() if key in frame and name not in frame})
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The values in the tables that the verb prints, by the table's name; the column `about` names the group."""
+        """Returns the values of the printed tables, by the table's name; the column `about` names the group."""
         import pandas as pd
 
         found: dict[str, list[pd.DataFrame]] = {}
@@ -83,7 +83,7 @@ class Answer(Generic[Found]):
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
     def show(self, details: bool = False) -> None:
-        """Print what the verb prints, in colour if the terminal has colours.
+        """Prints what the verb prints, in colour if the terminal has colours.
 
         Args:
             details: whether to print all sentences and tables, as `--details` does.
@@ -96,17 +96,17 @@ class Answer(Generic[Found]):
             show_cells(self.records)
 
     def __str__(self) -> str:
-        """The table that the verb prints, as plain text."""
+        """Returns the table that the verb prints, as plain text."""
         with redirect_stdout(io.StringIO()) as text:
             self.show()
         return text.getvalue().rstrip("\n")
 
     def __repr__(self) -> str:
-        """The verb and the number of rows, in a line."""
+        """Returns the verb and the number of rows."""
         return f"<Answer of {self.verb}: {number_of(len(self.records), 'row')}; print() shows its table>"
 
     def plot(self, figure: str = "") -> alt.LayerChart:
-        """One of the report's figures, for a notebook, of the first group of runs that has it.
+        """Returns one of the report's figures, of the first group of runs that has it.
 
         Args:
             figure: its name in the report, such as cross_entropy or residuals for `fit`; by default the first that can
@@ -131,7 +131,7 @@ class Answer(Generic[Found]):
         return first_drawn(each for each in every if each.name == figure)
 
     def _repr_html_(self) -> str:
-        """The answer and its main table as HTML, which a notebook shows for a cell that ends with an answer."""
+        """Renders the answer and its main table as HTML for a notebook."""
         said, shown = list(self.messages), [("", self.frame())]
         if self.verb in analyses():
             tables = [table.briefly().without_empty().narrowed(_SPARED) for table in render.tables(self._answered)]
@@ -147,7 +147,7 @@ class Answer(Generic[Found]):
 
 
 def _texts(table: Table) -> pd.DataFrame:
-    """What people read in a table."""
+    """Returns the texts of a table."""
     import pandas as pd
 
     headings = [column.heading for column in table.columns]

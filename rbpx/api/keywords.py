@@ -1,4 +1,4 @@
-"""Keys as keyword arguments of Python: signatures and docstrings of methods, and the requests that values make."""
+"""Keys as keyword arguments of Python: signatures and docstrings of methods, and requests from values."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,24 +17,24 @@ from rbpx.errors import RbpxError
 
 MEASURING: Final = Asking("measure", "measure", (*GRID, "best", "store"))
 _SWEPT: Final = ("model", "dataset", "protocol")
-_HERE: Final = ("store", "format", "output", "fresh", "details", "spreadsheet")  # not taken: answers are values here
+_HERE: Final = ("store", "format", "output", "fresh", "details", "spreadsheet")  # not accepted: answers are values here
 
 
 def signature(asking: Asking) -> Signature:
-    """The signature of a verb's method: the verb's keys, with their defaults."""
+    """Returns the signature of a verb's method: its keys with their defaults."""
     named = [Parameter(key.name, Parameter.KEYWORD_ONLY, default=_plain(key.default)) for key in taken(asking)]
-    rest = Parameter("keys", Parameter.VAR_KEYWORD)  # those of groups, as in **{"model.revision": "step1000"}
+    rest = Parameter("keys", Parameter.VAR_KEYWORD)  # keys of groups, as in **{"model.revision": "step1000"}
     return Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *named, rest])
 
 
 def explained(asking: Asking) -> str:
-    """A sentence about each key of a verb, for the docstring of its method."""
+    """Returns a sentence about each key of a verb, for the docstring of its method."""
     texts = [(key.name, re.sub(r"^\{\w+\}", "a name", key.told(asking.narrows))) for key in taken(asking)]
     return "\n".join(f"    {name}: {text[:1].upper()}{text[1:].removesuffix('.')}." for name, text in texts)
 
 
 def taken(asking: Asking) -> list[Key]:
-    """The keys of a verb that mean something in Python."""
+    """Returns the keys of a verb that are meaningful in Python."""
     return [KEYS[name] for name in asking.names if name not in (*_HERE, *LOOKS) and KEYS[name].help]
 
 
@@ -49,7 +49,7 @@ def requests(
     config_dir: Path | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> list[Request]:
-    """One request for each combination of the models, datasets and protocols that are listed.
+    """Returns one request for each combination of the models, datasets and protocols that are listed.
 
     Args:
         asking: the verb and its keys.
@@ -59,7 +59,7 @@ def requests(
         fixed: further keys, which the method itself sets.
 
     Raises:
-        RbpxError: a key is unknown, or a value is not what its key takes.
+        RbpxError: a key is unknown, or does not take its value.
     """
     reserved = next((name for name in keys if name in _HERE), None)
     if reserved is not None:

@@ -1,4 +1,4 @@
-"""An open store for notebooks and scripts: its tables, and every analysis as a method with the name of its verb."""
+"""An open store for notebooks and scripts: its tables, and every analysis as a method named after its verb."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def open_measurements(
     store: str | Path = "store", config_dir: str | Path | None = None, create: bool = False
 ) -> Measurements:
-    """Open a store; `rbpx.open` is this function.
+    """Opens a store; `rbpx.open` is this function.
 
-    Where the environment does not set how threads wait for each other (`rbpx.cores`), this sets it; torch reads the
+    If the environment does not set how threads wait for each other (`rbpx.cores`), this sets it; torch reads the
     setting when it is loaded.
 
     Args:
@@ -48,16 +48,16 @@ def open_measurements(
 
 
 def measure(store: str | Path = "store", config_dir: str | Path | None = None, **keys: Any) -> Answer[Any]:
-    """Measure what a store lacks of a grid: `rbpx.measure(model="ladder")`; see `Measurements.measure`."""
+    """Measures what a store lacks of a grid: `rbpx.measure(model="ladder")`; see `Measurements.measure`."""
     return open_measurements(store, config_dir, create=True).measure(**keys)
 
 
 @dataclass(frozen=True)
 class Measurements(Questions):
-    """An open store. Nothing is kept in memory: each question sees what the store holds when it is asked.
+    """An open store. Nothing is cached: each question reads what the store holds when it is asked.
 
-    Every analysis takes the keys of its verb on the command line, which its signature lists. It does what the verb
-    does, keeps its fits in `fits` as the verb does, and returns an `Answer` instead of printing it.
+    Every analysis takes the keys of its verb, which its signature lists. It does what the verb does, keeps its fits in
+    `fits`, and returns an `Answer` instead of printing it.
 
     Attributes:
         store: its folder.
@@ -65,7 +65,7 @@ class Measurements(Questions):
     """
 
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
-        """The answer to one SELECT over the relations of the store, as an Arrow table; the query can only read.
+        """Returns the answer to one read-only SELECT over the relations of the store, as an Arrow table.
 
         Args:
             query: one SELECT.
@@ -79,12 +79,12 @@ class Measurements(Questions):
         return self._ask(lambda connection: ask_user(connection, query, limits), limits)
 
     def frame(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pd.DataFrame:
-        """The answer to one SELECT as a pandas DataFrame; see `sql`."""
+        """Returns the answer to one SELECT as a pandas DataFrame; see `sql`."""
         frame: pd.DataFrame = self.sql(query, sql_timeout_s, sql_memory_mib).to_pandas()
         return frame
 
     def observations(self, k: int | Sequence[int] | None = None, ties: str = "pessimistic") -> pa.Table:
-        """RBP_k of every run, measured and imported, as an Arrow table; `.to_pandas()` makes a DataFrame of it.
+        """Returns RBP_k of every run, measured and imported, as an Arrow table; `.to_pandas()` makes a DataFrame of it.
 
         Args:
             k: one rank or several; by default those of the relation `observations`.
@@ -110,12 +110,12 @@ class Measurements(Questions):
         format: Literal["html", "md", "tex", "svg", "pdf", "png"] | None = None,
         **keys: Any,
     ) -> Path:
-        """Write one page with the laws, figures and tables of the store, as the verb does.
+        """Writes one page with the laws, figures and tables of the store, as the verb does.
 
         Args:
             output: the file, or for figures the folder; report.html by default. A file that is not a report is not
                 overwritten.
-            format: html, md, tex, svg, pdf or png; by default what the name of the output says.
+            format: html, md, tex, svg, pdf or png; by default by the suffix of the output.
             keys: keys that narrow the report.
 
         Returns:
@@ -136,7 +136,7 @@ class Measurements(Questions):
             return write_report(grids, narrowed)
 
     def export(self, what: str, output: str | Path) -> Path:
-        """Write a relation or the answer to a query to a file, as the verb does.
+        """Writes a relation or the answer to a query to a file, as the verb does.
 
         Args:
             what: the name of a relation, or one SELECT.

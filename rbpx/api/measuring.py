@@ -13,10 +13,10 @@ from rbpx.store.store import Record, Store
 
 
 def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
-    """Measure the cells of some requests that their stores do not hold yet.
+    """Measures the cells of the requests that their stores do not hold yet.
 
     Returns:
-        The result of each grid, and a row for each of its cells, held before, measured now, or failed.
+        The result of each grid, and a row for each of its cells: held before, measured now, or failed.
 
     Raises:
         RbpxError: a request is wrong, or every cell failed because of its request.
@@ -58,7 +58,7 @@ CELLS: Final = View[Record](
 
 
 def show_cells(records: Sequence[Record]) -> None:
-    """Print a row for each cell that a store now holds, and a line for each that failed."""
+    """Prints a row for each cell that a store now holds, and a line for each that failed."""
     screen = console()
     print_tables(screen, [CELLS.table("cells", [row for row in records if row["state"] == "done"])])
     for row in records:

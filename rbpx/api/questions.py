@@ -1,7 +1,6 @@
 """Makes every question a method of an open store, which takes the question's keys and returns its answer.
 
-The methods are made from the folders of the questions. Type checkers read the types of their keys in questions.pyi,
-which `make signatures` writes from the same keys.
+The methods are made from the folders of the questions; `make signatures` writes their types to questions.pyi.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,10 +27,10 @@ class Questions:
     config_dir: Path | None = None
 
     def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Result]:
-        """The answer to a question.
+        """Returns the answer to a question.
 
         Raises:
-            MeasureError: the store lacks something for it that could not be measured.
+            MeasureError: data that the question needs could not be measured.
         """
         grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
         asked = question(verb)
@@ -47,7 +46,7 @@ class Questions:
         return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))
 
     def measure(self, **keys: Any) -> Answer[Any]:
-        """Measure every cell of a grid that the store does not hold yet, as the verb does, but print nothing.
+        """Measures every cell of a grid that the store does not hold yet, as the verb does, but prints nothing.
 
         Models and datasets have the defaults of the command line; lists of them are a sweep, which loads each model
         once. The rows of the answer are the cells of the grid that the store now holds, with their runs; a cell that
@@ -86,7 +85,7 @@ def _method(verb: str) -> Callable[..., Answer[Result]]:
 
 
 def _refusal(verb: str) -> Callable[..., None]:
-    """A method that says what to ask in place of a question that there is no more."""
+    """Returns a method that names the replacement of a removed question."""
 
     def ask(self: Questions, *words: Any, **keys: Any) -> None:
         refuse_removed(verb)

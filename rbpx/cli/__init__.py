@@ -1,1 +1,1 @@
-"""A command line in, an exit status out."""
+"""Runs a command line and returns its exit status."""

@@ -1,4 +1,4 @@
-"""The words of a command line in; verb, overrides and flags out."""
+"""Sorts the words of a command line into verb, overrides and flags."""
 
 import argparse
 import os
@@ -18,23 +18,22 @@ from rbpx.errors import RbpxError
 from rbpx.questions.registry import refuse_removed
 
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=|~[A-Za-z]")
-_OURS: Final = ("format", "store", "output")  # keys that are flags too
+_OURS: Final = ("format", "store", "output")  # keys that are also flags
 _SAME: Final = ("experiment", *_OURS, "device", "tokens_per_batch", "sql_timeout_s", "sql_memory_mib")
 _HIDDEN: Final = (*_OURS, "fresh", "spreadsheet")  # keys that choose no runs
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was typed, sorted.
+    """The sorted words of a command line.
 
     Attributes:
-        verb: what to do.
         words: a verb's own words: the query of sql, the id of show, the action of store.
         overrides: key=value for Hydra.
-        flags: of Hydra, which print something in place of doing it.
+        flags: of Hydra, which print something instead of running.
         sweeps: whether lists are jobs.
         own: the folder of the user's configuration.
-        help: the page that is asked for: empty, `all`, or a verb; None where none is.
+        help: the page asked for: empty, `all`, or a verb; None without --help.
         version: whether the version was asked for.
     """
 
@@ -54,18 +53,18 @@ class CommandLine:
 
     @property
     def changes_of_study(self) -> list[str]:
-        """Overrides that change what a study gives, not where it is or how fast it comes."""
+        """Overrides that change a study's result, not where it is stored or how fast it is computed."""
         return [each for each in self.overrides if _key(each) not in _SAME and not each.startswith("hydra")]
 
     @property
     def narrowing(self) -> str:
-        """What was typed to choose among the runs, and how to look at them."""
+        """Overrides that choose runs, and how they are read."""
         return " ".join(
             each for each in self.overrides if _key(each) not in _HIDDEN and not _key(each).startswith("hydra")
         )
 
     def retyped(self, verb: str, drops: Callable[[str], bool]) -> str:
-        """The command that asks another verb with these overrides, but those whose key drops out."""
+        """Returns the command for another verb with these overrides, without the keys in `drops`."""
         kept = [each for each in self.overrides if not drops(_key(each))]
         own = [] if self.own is None else ["--config-dir", str(self.own)]
         return shlex.join(["python", "-m", "rbpx", verb, *(["-m"] if self.sweeps else []), *own, *kept])
@@ -77,7 +76,7 @@ def _key(override: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print, with what may have been meant."""
+        """Raises what argparse would print, with a suggestion."""
         flag = next((word for word in message.split() if word.startswith("-") and word.strip("-:")), "")
         name = flag.strip("-").partition("=")[0].replace("-", "_")
         if message.startswith("unrecognized") and name in KEYS:
@@ -99,7 +98,7 @@ def _parser() -> _Parser:
         parser.add_argument(name, action="store_true")
     parser.add_argument("--multirun", "-m", action="store_true")
     parser.add_argument("--run", "-r", action="store_true")
-    # Hydra's own, which print: they go on to it as they are.
+    # Hydra's own flags, which print, are passed on as they are.
     parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
     parser.add_argument("--info", "-i", nargs="?", const="all")
     parser.add_argument("--package", "-p")
@@ -110,12 +109,12 @@ def _parser() -> _Parser:
 
 
 def flags() -> tuple[str, ...]:
-    """The flags of every verb, for completion."""
+    """Returns the flags of every verb, for completion."""
     return tuple(each.option_strings[0] for each in _parser()._actions if each.option_strings)
 
 
 def parse(argv: Sequence[str]) -> CommandLine:
-    """Sort the words of a command line; our own flags become overrides, under every verb.
+    """Sorts the words of a command line; our own flags become overrides, for every verb.
 
     Raises:
         RbpxError: an unknown verb or flag, a flag without its value, or a word where none belongs.
@@ -158,7 +157,7 @@ def _known_verb(word: str) -> str:
 
 
 def _word_advice(word: str) -> str:
-    """What a word without = may have been meant as: a key, or the name of a model or a text."""
+    """Suggests what a word without = may mean: a key, or the name of a model or a text."""
     if word in KEYS:
         return f"write {word}=VALUE, without blanks"
     group = next((group for group in ("model", "dataset") if word in options(group)), None)

@@ -1,7 +1,6 @@
-"""What a named study gives: the rows of its analyses in, the block of findings at the end of its file out.
+"""Writes the findings of a named study, from the rows of its analyses, at the end of its file.
 
-A study says in SQL which of these rows and columns are its result. They come as one relation, `found`: all columns of
-all rows, what is nested as JSON.
+The study's SQL selects its result from one relation, `found`: all columns of all rows, nested values as JSON.
 """
 
 import json
@@ -22,7 +21,7 @@ from rbpx.store.store import Record
 from rbpx.version import __version__
 
 _LIMITS: Final = SqlLimits()
-_MOST_RUNS: Final = 120  # that are named one by one
+_MOST_RUNS: Final = 120  # listed by name
 MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
 
 
@@ -34,14 +33,14 @@ def write_findings(
     changes: Sequence[str] = (),
     limits: SqlLimits = _LIMITS,
 ) -> Path:
-    """Write a study's file with its findings at the end; those that stood there are replaced.
+    """Writes a study's file with its findings at the end, in place of earlier findings.
 
     Args:
-        study: whose findings.
+        study: the study.
         records: rows of its analyses.
         source: the file of the study.
-        output: where to write; None: into that file.
-        changes: overrides that the study does not say itself; they stand in the block.
+        output: where to write; None is the study's file.
+        changes: overrides that the study does not set itself, which the findings list.
         limits: of the study's SQL.
 
     Raises:
@@ -58,7 +57,7 @@ def write_findings(
     lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
     lines += [f"# with {' '.join(changes)}"] if changes else []
     lines += ["#", *(f"# {line}".rstrip() for line in _aligned(answer))]
-    lines = [visible_line(line) for line in lines]  # a name may hold line breaks: what follows one is no comment
+    lines = [visible_line(line) for line in lines]  # a line break in a name would end the comment
     text = source.read_text(encoding="utf-8")
     body = text[: text.index(MARK)] if MARK in text else text
     with output_file(output or str(source)) as path:
@@ -67,7 +66,7 @@ def write_findings(
 
 
 def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) -> pa.Table:
-    """The result of a study, of its rows alone: the connection reaches no file."""
+    """Returns the result of a study from its rows alone: the connection reaches no file."""
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
     try:
@@ -86,7 +85,7 @@ def _run_ids(record: Record) -> list[str]:
 
 
 def _aligned(table: pa.Table) -> list[str]:
-    """Columns of text: names to the left, numbers to the right, unknown a dash."""
+    """Aligns columns of text: names to the left, numbers to the right, a dash for unknown."""
     cells = [[_cell(value) for value in column.to_pylist()] for column in table.columns]
     right = [pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_decimal(t) for t in table.schema.types]
     widths = [max(map(len, [name, *column])) for name, column in zip(table.column_names, cells, strict=True)]

@@ -1,4 +1,4 @@
-"""What `--help` teaches: a verb in, a page of text out; nothing heavy is imported for it."""
+"""Renders the pages of `--help`, without importing anything heavy."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _SHOWN: Final = ("sql_timeout_s", "sql_memory_mib", "store", "details", "format"
 
 
 def help_text(page: str, own: Sequence[Path] = ()) -> str:
-    """A page of help: empty for the first one, `all`, or a verb; `own` are the user's folders, whose names it lists.
+    """Returns a page of help: the first one (empty), `all`, or a verb's; it lists names in the user's folders `own`.
 
     Raises:
         RbpxError: there is no such page.
@@ -79,7 +79,7 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
 
 
 def _first() -> str:
-    """The page that a newcomer sees, which fits a terminal."""
+    """Returns the first page, which fits a terminal."""
     some = [*_FIRST, *_LAST]
     rest = [name for name in verbs() if name not in some]
     more = textwrap.fill(f"    and {', '.join(rest)}", _WIDTH, subsequent_indent="    ")
@@ -96,25 +96,21 @@ def _verb(name: str) -> str:
 
 
 def _by_theme() -> Iterator[tuple[str, list[str]]]:
-    """The verbs under each theme."""
+    """Lists the verbs under each theme."""
     for theme in THEMES:
         yield theme, [name for name, described in verbs().items() if described.theme == theme]
 
 
 def _keys(own: Sequence[Path]) -> str:
-    """Every key of a request, those of groups behind their group."""
+    """Lists every key of a request, those of groups behind their group."""
     every = [key for name in KEYS for key in (name, *(inner for inner in IN_GROUPS if inner.startswith(f"{name}.")))]
     return "\n".join(_key(name, False, own) for name in every if _explained(name))
 
 
 def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> list[str]:
-    """The keys of a verb: its own, those by which a question narrows what a store holds, those of what is shown.
+    """Lists the keys of a verb: its own, those that narrow what a question reads, and those of the output.
 
-    Args:
-        asked: what it can be asked.
-        narrows: whether it is a question.
-        own: the user's folders.
-        alone: whether it is a verb that asks nothing.
+    `narrows` is true for a question, `alone` for a verb that asks nothing.
     """
     if asked.kind is not None:
         lines = {key.name: _line(key.name, key.shown, key.told(narrows)) for key in keys_of(asked.kind).values()}
@@ -147,14 +143,14 @@ def _key(name: str, narrows: bool, own: Sequence[Path], alone: bool = False) -> 
 
 
 def _line(name: str, shown: str, text: str) -> str:
-    """`k=K`, and behind it what it means."""
+    """Returns a line with `k=K` and its meaning."""
     head = f"{name}={shown}"
     head = f"{head:<{_INDENT - 2}}  "
     return textwrap.fill(head + visible_line(text), _WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False)
 
 
 def _joined(names: list[str]) -> list[str]:
-    """Names in order, those that begin alike in braces, as a shell takes them: ladder_{optimum, seeds, surface}."""
+    """Joins names in order, those that begin alike in braces, as in a shell: ladder_{optimum, seeds, surface}."""
     joined = []
     for stem, members in groupby(sorted(names), lambda name: name.partition("_")[0]):
         alike = list(members)
@@ -167,7 +163,7 @@ def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
-# What the names of a line stand for.
+# what the placeholders of a line mean
 _THERE: Final[Mapping[str, Callable[[Sequence[Path]], str]]] = {
     "{models}": lambda own: ", ".join(options("model", own)),
     "{datasets}": lambda own: ", ".join(

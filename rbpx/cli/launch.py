@@ -1,4 +1,4 @@
-"""A command line in, an exit status out: its requests are composed, its verb performs them, what failed is listed."""
+"""Runs a command line: composes its requests, lets its verb perform them, and lists what failed."""
 
 import logging
 import os
@@ -26,13 +26,13 @@ _GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store
 
 
 def perform(line: CommandLine) -> int:
-    """Do what a command line asks for.
+    """Performs a command line.
 
     Returns:
-        0 done; 1 something failed while running; 2 the request was wrong, and nothing was done.
+        0 if done; 1 if something failed while running; 2 if the request was wrong and nothing was done.
 
     Raises:
-        RbpxError: a request is wrong, or something failed as a whole.
+        RbpxError: a request is wrong, or the whole command failed.
     """
     asked = asking(line.verb)
     if line.flags:
@@ -56,12 +56,12 @@ def perform(line: CommandLine) -> int:
 
 
 def _says_how(key: str) -> bool:
-    """Whether a key says how a grid is measured or looked at, not which."""
+    """Whether a key says how a grid is measured or read, not which grid."""
     return re.split("[.@/]", key)[0] not in _GRID
 
 
 def _ended(measured: "Sequence[Measured]") -> int:
-    """Say what was not measured."""
+    """Reports what was not measured."""
     failures = [failure for grid in measured for failure in grid.failures]
     errors = [(grid.error, grid.status) for grid in measured if grid.error is not None]
     told = [f"{visible_line(each.cell)} failed: {visible_line(each.error)}" for each in failures]
@@ -75,7 +75,7 @@ def _ended(measured: "Sequence[Measured]") -> int:
 
 
 def _check_shown(verb: str, request: Request) -> None:
-    """Refuse a format that the verb does not have, which would be passed over in silence."""
+    """Refuses a format that the verb does not have."""
     form, draws = request.format.value, [name for name, each in analyses().items() if each.draws]
     if request.format is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")

@@ -1,6 +1,6 @@
-"""Grids in, what became of them out: measured by this process, or by the jobs of a launcher of Hydra.
+"""Measures grids in this process or in the jobs of a Hydra launcher, and returns what was measured and what failed.
 
-Such jobs have processes of their own; their progress and their outcome are read from the store that they share.
+Each job is a process of its own; progress and outcome are read from the store that the jobs share.
 """
 
 import logging
@@ -34,7 +34,7 @@ _EVERY_S = 2.0
 
 
 def measured(asked: Asked, requests: "Sequence[Request] | None" = None) -> "list[Measured]":
-    """What became of the grid of each request."""
+    """Measures the grid of each request and returns the outcomes."""
     from rbpx.measure.runner import measure_grids
 
     requests = asked.requests if requests is None else requests
@@ -42,7 +42,7 @@ def measured(asked: Asked, requests: "Sequence[Request] | None" = None) -> "list
 
 
 def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
-    """Measure each grid in a process of its own; what a job has not measured, the same command tries again."""
+    """Measures each grid in a process of its own; the same command retries what a job has not measured."""
     from rbpx.measure.results import Measured
     from rbpx.store.store import now
 
@@ -53,7 +53,7 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
     words = [*asked.line.overrides, f"hydra.sweep.dir={quoted(str(folder))}"]
     _LOGGER.info(f"{number_of(len(requests), 'job')} of hydra/launcher={asked.launcher}; their logs: {folder}")
     share_among_jobs()
-    # Joblib ends a worker that has grown, as one does that has measured a model, and starts another.
+    # Joblib replaces a worker whose memory has grown, as it does when the worker has measured a model.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     lost: list[Measured] = []
     try:
@@ -66,7 +66,7 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
         else:
             _remove(folder)
         raise
-    except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
+    except Exception as problem:  # a job that was killed: each launcher has its own name for it
         told = f"a job of hydra/launcher={asked.launcher} ended without an answer ({reason(problem, 160)})"
         lost = [Measured(requests[0], error=f"{told}; its log is in {folder}; the same command continues", status=1)]
     grids = [*(_held(request, began, before, folder) for request in requests), *lost]
@@ -76,14 +76,14 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder of a sweep, and that of all sweeps if it was the last."""
+    """Removes the folder of a sweep, and the folder of all sweeps if it was the last."""
     shutil.rmtree(folder)
     with suppress(OSError):
         folder.parent.rmdir()
 
 
 def _held(request: "Request", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
-    """What the store says of a grid: the cells that are done, those that failed since, and whether any is missing."""
+    """Returns the outcome of a grid from the store: cells done, cells failed since, and whether any is missing."""
     from rbpx.measure.grid import grid_here
     from rbpx.measure.results import Failure, Measured, not_measured
 
@@ -106,7 +106,7 @@ def _held(request: "Request", began: str, before: Container[str] = (), logs: Pat
 
 
 def _job(n_jobs: int, parent: int, request: "Request") -> None:
-    """Measure the grid of one job, in the process that the launcher gave it; the store says what became of it."""
+    """Measures the grid of one job in the launcher's process; the outcome is read from the store."""
     from hydra.core.hydra_config import HydraConfig
 
     from rbpx.cli.messages import show_messages_of_job
@@ -119,7 +119,7 @@ def _job(n_jobs: int, parent: int, request: "Request") -> None:
     try:
         measure_grids([request], number, n_jobs, quiet=True)
     except KeyboardInterrupt as stop:
-        if os.getpid() == parent:  # a launcher that has no other process
+        if os.getpid() == parent:  # a launcher without other processes
             raise
         leave_no_heartbeat()
         print(f"rbpx: job {number}/{n_jobs} was stopped by {stop}; the same command continues", file=sys.stderr)
@@ -127,7 +127,7 @@ def _job(n_jobs: int, parent: int, request: "Request") -> None:
 
 @contextmanager
 def _watched(requests: "Sequence[Request]") -> Iterator[None]:
-    """Show which cells of a sweep get done, looked up as `status` does, for as long as the block takes."""
+    """Shows the progress of a sweep's cells during the block, as `status` looks them up."""
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(requests, over), daemon=True)
     thread.start()
@@ -145,7 +145,7 @@ def _watch(requests: "Sequence[Request]", over: threading.Event) -> None:
 
     stores: dict[Cell, Store] = {}
     for request in requests:
-        with suppress(RbpxError):  # which the job says
+        with suppress(RbpxError):  # which the job reports
             stores |= dict.fromkeys(grid_here(request, by_name=True).cells, Store(request.store))
 
     def states() -> "dict[Cell, CellState]":

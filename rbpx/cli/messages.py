@@ -1,4 +1,4 @@
-"""Messages of a command line: one handler of Python's logging, which writes them to stderr as `rbpx: LINE`."""
+"""Writes messages of Python's logging to stderr as `rbpx: LINE`."""
 
 import logging
 import sys
@@ -11,7 +11,7 @@ from rbpx.store.messages import LOGGER, MessageHandler, attached
 
 
 class _Stderr(MessageHandler):
-    """What a command shows; of processes that measure together only the main one writes."""
+    """The handler of a command; of processes that measure together only the main one writes."""
 
     def __init__(self) -> None:
         super().__init__(_print)
@@ -24,9 +24,9 @@ def _print(line: str) -> None:
 
 @contextmanager
 def messages_on_stderr() -> Iterator[None]:
-    """Show messages on stderr for as long as a command takes, each line once.
+    """Shows messages on stderr during the block, each line once.
 
-    They do not go on to the root logger, where Hydra would print them a second time.
+    They do not reach the root logger, where Hydra would print them a second time.
     """
     logger = logging.getLogger(LOGGER)
     propagate, logger.propagate = logger.propagate, False
@@ -38,7 +38,7 @@ def messages_on_stderr() -> Iterator[None]:
 
 
 def show_messages_of_job() -> None:
-    """The same for a job that a launcher runs in a process of its own, until that process ends."""
+    """Shows messages until the process ends, for a job that a launcher runs."""
     logger = logging.getLogger(LOGGER)
     if not any(isinstance(handler, _Stderr) for handler in logger.handlers):
         logger.addHandler(_Stderr())

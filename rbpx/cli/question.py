@@ -1,4 +1,4 @@
-"""Every verb that is a question: the store is asked once, for all jobs of a sweep, after the last one."""
+"""Performs every question: asks the store once, for all jobs of a sweep, after the last one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Ask the store about all jobs as one, and print the answer; what must be measured for it is measured first."""
+    """Measures what the question needs, asks the store about all jobs as one, and prints the answer."""
     from rbpx.cores import is_main_process
     from rbpx.measure.results import Measured
 
@@ -41,7 +41,7 @@ def perform(asked: Asked) -> "list[Measured]":
 
 
 def _check(verb: str, request: "Request") -> None:
-    """Refuse what could not be written, before anything is computed."""
+    """Refuses an output that cannot be written, before anything is computed."""
     if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     if is_told(verb, request):
@@ -51,7 +51,7 @@ def _check(verb: str, request: "Request") -> None:
 
 
 def _named(line: "CommandLine", request: "Request") -> "Request":
-    """The request with the words of the command line as the keys that they stand for."""
+    """Returns the request with the words of the command line as values of keys."""
     keys = analysis(line.verb).words
     if not line.words:
         given = [key for key in keys if request.typed.get(key) is not None]
@@ -85,7 +85,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
 
 
 def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
-    """Print or write results that stand in no store."""
+    """Prints or writes results that are not in a store."""
     if is_told(verb, request):
         from rbpx.report.output import write_answered
 
@@ -97,14 +97,14 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
 
 
 def is_told(verb: str, request: "Request") -> bool:
-    """Whether its answer is written as a page, a text or figures, as a report is."""
+    """Whether the answer is written as a page, a text or figures, as a report is."""
     if request.format is Format.html and question(verb).page is not None:
         return False
     return request.format.is_figures or request.format in (Format.html, Format.md, Format.tex)
 
 
 def _of_file(line: "CommandLine", request: "Request") -> Any:
-    """The answer from a file, which stands in place of the store and is taken whole."""
+    """Answers from a file in place of the store; the file is read whole."""
     of_file = question(line.verb).of_file
     if of_file is None or len(line.words) > 1:
         raise RbpxError(f"{line.verb} takes {analysis(line.verb).file or 'no file'}, got {' '.join(line.words)}")

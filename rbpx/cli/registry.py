@@ -1,7 +1,4 @@
-"""All verbs by name: the questions of `rbpx.questions` and the files of `rbpx.cli.verbs`.
-
-The description of a verb, and what it is given to perform.
-"""
+"""All verbs by name: the questions of `rbpx.questions` and the files of `rbpx.cli.verbs`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verb:
-    """The description of a verb that is not a question, `VERB` in its file; nothing heavy is imported for it.
+    """The description of a verb that is not a question, `VERB` in its file; it imports nothing heavy.
 
     Attributes:
-        order: its place among the verbs; the questions stand at 100.
-        theme: one of `THEMES`, under which the list of verbs has it.
+        order: its place among the verbs; the questions are at 100.
+        theme: one of `THEMES`, under which the list of verbs shows it.
         examples: commands that can be typed.
-        primary: what its request begins from: measure, analyse, audit, or import.
-        takes_words: whether it takes words beside key=value, as the query of sql.
+        primary: the defaults of its request: measure, analyse, audit, or import.
+        takes_words: whether it takes words besides key=value, as the query of sql.
         needs_store: whether it reads or writes a store.
-        keys: what it can be asked beside the store; one with a dot stands here to be explained on its page.
-        kind: returns the dataclass of its request, where that is not a `Request`.
+        keys: its keys besides the store's; one with a dot is listed for its help page.
+        kind: returns the dataclass of its request, if that is not `Request`.
         performs: whether it asks questions, whose keys it then has too.
-        summary: what it does, for the list of verbs: the first line of the docstring of its file.
-        help: the page of its `--help`: the rest of that docstring.
+        summary: the first line of its file's docstring, for the list of verbs.
+        help: the rest of that docstring, for its `--help`.
     """
 
     order: int
@@ -52,12 +49,12 @@ class Verb:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a verb is given to perform.
+    """A command line and its requests, for a verb to perform.
 
     Attributes:
         line: the command line.
-        requests: of each job of a sweep, in order; one where it is none.
-        launcher: of Hydra, that gives jobs processes of their own; None where this process does them.
+        requests: one for each job of a sweep, in order; one without a sweep.
+        launcher: Hydra's launcher of jobs; None if this process runs them.
     """
 
     line: "CommandLine"
@@ -66,7 +63,7 @@ class Asked:
 
     @property
     def request(self) -> Any:
-        """The first request, of verbs for which a sweep makes no sense."""
+        """The first request, for verbs without sweeps."""
         return self.requests[0]
 
     @property
@@ -76,17 +73,17 @@ class Asked:
 
 
 _VERBS = Path(__file__).resolve().parent / "verbs"
-_QUESTIONS = 100  # their place among the other verbs
+_QUESTIONS = 100  # the place of the questions among the verbs
 
 
 def names() -> list[str]:
-    """Every verb, without importing any."""
+    """Returns the name of every verb without importing any."""
     return sorted([*registry.names(), *_files()])
 
 
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
-    """Every verb with what it says of itself, in the order of `--help`."""
+    """Returns every verb with its description, in the order of `--help`."""
     ours = {name: _verb(name) for name in _files()}
     in_order = sorted(ours, key=lambda name: ours[name].order)
     measuring = {name: ours[name] for name in in_order if ours[name].order < _QUESTIONS}
@@ -94,7 +91,7 @@ def verbs() -> Mapping[str, Verb | Analysis]:
 
 
 def about(name: str) -> Verb | Analysis:
-    """What a verb says of itself."""
+    """Returns the description of a verb."""
     return registry.analysis(name) if name in registry.names() else _verb(name)
 
 
@@ -106,12 +103,12 @@ def _verb(name: str) -> Verb:
 
 
 def module(name: str) -> ModuleType:
-    """The file of a verb, with its `perform`; all questions share one."""
+    """Returns the module with the `perform` of a verb; all questions share one."""
     return import_module("rbpx.cli.question" if name in registry.names() else f"rbpx.cli.verbs.{_files()[name]}")
 
 
 def asking(name: str) -> Asking:
-    """What a verb can be asked."""
+    """Returns the keys of a verb."""
     if name in registry.names():
         return registry.asking(name)
     described = _verb(name)
@@ -127,18 +124,18 @@ def asking(name: str) -> Asking:
 
 
 def _of_questions(request: Request) -> Iterable[str]:
-    """The keys of the questions that a request asks; of what it measures it looks at all."""
+    """Returns the keys of the questions in a request; of a grid that it measures, all runs are read."""
     keys = registry.own_keys if request.model is not None else lambda name: registry.asking(name).names
     return (key for name in request.analyses if name in registry.names() for key in keys(name))
 
 
 def takes_words(name: str) -> bool:
-    """Whether a verb takes words beside key=value."""
+    """Whether a verb takes words besides key=value."""
     described = about(name)
     return bool(described.file or described.words) if isinstance(described, Analysis) else described.takes_words
 
 
 @cache
 def _files() -> dict[str, str]:
-    """Verb -> its file; `import` is a word of Python, so its file is import_.py."""
+    """Returns verb -> its file; `import` is a keyword of Python, so its file is import_.py."""
     return {path.stem.rstrip("_"): path.stem for path in sorted(_VERBS.glob("[!_]*.py"))}

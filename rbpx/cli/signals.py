@@ -1,6 +1,6 @@
-"""Signals that end a command: raised as exceptions, so that what is under way is given up in order, as after Ctrl-C.
+"""Raises signals that end a command as exceptions, so that work stops in order, as after Ctrl-C.
 
-Schedulers send SIGTERM and kill half a minute later; submitit has Slurm send SIGUSR2 before the time of a job is over.
+Schedulers send SIGTERM and kill half a minute later; submitit lets Slurm send SIGUSR2 before a job's time is over.
 """
 
 import os
@@ -14,24 +14,24 @@ __all__ = ["Stopped", "leave_no_heartbeat", "stop_in_order", "stop_job_in_order"
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked this process to end.
+    """A signal asked this process to end.
 
     Attributes:
-        signal: which.
+        signal: the signal.
     """
 
     def __init__(self, number: int) -> None:
-        """Note the signal."""
+        """Stores the signal."""
         super().__init__(number)
         self.signal = signal.Signals(number)
 
     def __str__(self) -> str:
-        """Its name."""
+        """Returns the signal's name."""
         return self.signal.name
 
 
 def stop_in_order() -> None:
-    """Raise `Stopped` in the main thread of this process when SIGTERM comes; its forks end at once."""
+    """Raises `Stopped` in the main thread on SIGTERM; forked processes end at once."""
     process = os.getpid()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -44,10 +44,10 @@ def stop_in_order() -> None:
 
 
 def stop_job_in_order() -> None:
-    """The same for a job that submitit runs; of SIGUSR2, before which submitit queues a job again where it may.
+    """Raises `Stopped` in a job of submitit on SIGTERM, and on SIGUSR2 if submitit does not queue the job again.
 
-    Submitit passes SIGTERM over, so a job would learn of its end when it is killed; and where it does not queue a job
-    again, it raises an error amid the cell, which would be noted as that cell's failure.
+    Submitit itself ignores SIGTERM, so the job would be killed; and if it does not queue a job again, it raises an
+    error that would be recorded as a failure of the cell.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -57,7 +57,7 @@ def stop_job_in_order() -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         try:
             queue_again(number, frame)
-        except Exception:  # submitit raises one of its own where it does not queue the job again
+        except Exception:  # submitit raises its own error if it does not queue the job again
             raise Stopped(number) from None
 
     if callable(queue_again):
@@ -65,13 +65,13 @@ def stop_job_in_order() -> None:
 
 
 def stop_no_more() -> None:
-    """Pass SIGTERM over while the last line is written, where it is raised: it may come more than once."""
+    """Ignores further SIGTERM while the last line is written."""
     if callable(signal.getsignal(signal.SIGTERM)):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def leave_no_heartbeat() -> None:
-    """Remove the heartbeat of a cell that is given up, or was just done: the signal may have come amid its removal."""
+    """Removes the heartbeat of a cell that is given up or was just done; a signal may have interrupted its removal."""
     cell_states = sys.modules.get("rbpx.store.cell_states")  # else nothing was measured
     if cell_states is not None:
         cell_states.end_heartbeats()

@@ -1,4 +1,4 @@
-"""Overrides in, checked requests out, through Hydra's public interface: ConfigStore, compose, main, search path.
+"""Composes overrides into checked requests, through Hydra's public interface: ConfigStore, compose, main, search path.
 
 A verb's schema is its keys, registered in the ConfigStore under its name; conf/ has the files of the groups.
 """
@@ -35,28 +35,28 @@ from rbpx.config.texts import quoted, said_in, texts_quoted
 from rbpx.errors import RbpxError
 
 _VERSION: Final = "1.3"
-_NAMED: Final = {"model": ("hub", "family"), "dataset": ("file", "name")}  # the file and the key of a name alone
+_NAMED: Final = {"model": ("hub", "family"), "dataset": ("file", "name")}  # the file and the key that a bare name sets
 _BASIC: Final = "basic"
-_COMPOSING: Final = RLock()  # what Hydra is told is global to the process
+_COMPOSING: Final = RLock()  # Hydra's state is global to the process
 _own: list[Path] = []  # the folders of the user's configuration
 
 
 class OwnFolder(SearchPathPlugin):
-    """Lets Hydra look into the user's folders first, so that a file there replaces ours of the same name."""
+    """Puts the user's folders first on Hydra's search path, so that a file there replaces ours of the same name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Put them before all others."""
+        """Prepends the user's folders."""
         for place in reversed(_own):
             search_path.prepend(provider="rbpx-own", path=f"file://{place.resolve()}")
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """What a command line asks for.
+    """The jobs of a command line.
 
     Attributes:
-        requests: of each job, in order.
-        launcher: of hydra/launcher=; None where this process does them.
+        requests: the request of each job, in order.
+        launcher: value of hydra/launcher=; None if this process runs the jobs.
     """
 
     requests: list[Any]
@@ -64,16 +64,12 @@ class Jobs:
 
 
 def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, sweeps: bool = False) -> Jobs:
-    """The requests that overrides make.
+    """Returns the requests that overrides, key=value as typed, make for a verb.
 
-    Args:
-        asking: the verb and its keys.
-        overrides: key=value, as typed.
-        own: a folder of the user's configuration, as --config-dir names it.
-        sweeps: whether lists are jobs, as under -m.
+    `own` is a folder of the user's configuration (--config-dir); `sweeps` makes lists jobs, as -m does.
 
     Raises:
-        RbpxError: something in them does not exist or is not what its key takes.
+        RbpxError: a name does not exist, or a key does not take its value.
     """
     if asking.kind is not None:
         if sweeps:
@@ -96,7 +92,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
 
 
 def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Request:
-    """The request that values of Python make; those of a group by its name are chosen among its files.
+    """Returns the request that Python values make; a text for a group chooses one of its files.
 
     Raises:
         RbpxError: as in `compose`.
@@ -118,14 +114,9 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
 def launch(
     asking: Asking, flags: Sequence[str], overrides: Sequence[str], own: Path | None, task: Callable[[Any], None]
 ) -> None:
-    """Give the jobs of a sweep to Hydra's launcher, or do what a flag such as --cfg asks for: Hydra's own main.
+    """Runs Hydra's own main: it gives the jobs of a sweep to the launcher, or obeys a flag such as --cfg.
 
-    Args:
-        asking: the verb and its keys.
-        flags: of Hydra's command line.
-        overrides: key=value, as typed.
-        own: a folder of the user's configuration.
-        task: called with the request of each job, in the process that the launcher gives it.
+    `task` is called with the request of each job, in the job's process; `own` is as in `compose`.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
@@ -142,10 +133,10 @@ def launch(
 
 
 def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
-    """The request that a record of a run holds, of the keys of these names.
+    """Returns the request in the record of a run, restricted to the keys in `names`.
 
     Raises:
-        RbpxError: it is of another version of rbpx.
+        RbpxError: the record is of another version of rbpx.
     """
     schema = OmegaConf.structured(schema_of("record", tuple(names)))
     try:
@@ -159,7 +150,7 @@ def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
 
 
 def places_of(words: Sequence[str], own: Path | None) -> list[Path]:
-    """The user's folders of configuration: of --config-dir, and of hydra.searchpath."""
+    """Returns the user's folders of configuration, from --config-dir and hydra.searchpath."""
     searched = [word for word in words if word.startswith("hydra.searchpath=")]
     named = re.findall(r"file://([^\"',\]]+)", " ".join(searched))
     return [*([] if own is None else [own]), *map(Path, named)]
@@ -174,7 +165,7 @@ def _initialized(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> I
 
 
 def _register(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> None:
-    """Tell Hydra of the verb's schema, of the studies that are named, and of the user's folder."""
+    """Registers the verb's schema, the named studies and the user's folders with Hydra."""
     Plugins.instance().register(OwnFolder)
     _own[:] = own
     store = ConfigStore.instance()
@@ -190,7 +181,7 @@ def _composed(asking: Asking, words: Sequence[str]) -> DictConfig:
 
 
 def _jobs(words: Sequence[str]) -> list[list[str]]:
-    """The overrides of each job: all combinations of the lists of a sweep, the first one's last."""
+    """Returns the overrides of each job: all combinations of a sweep's lists, the last list varying fastest."""
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     lists = {}
     for override in parser.parse_overrides(list(words)):
@@ -205,10 +196,9 @@ def _jobs(words: Sequence[str]) -> list[list[str]]:
 
 
 def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any] | None = None) -> list[str]:
-    """Overrides with texts quoted and the groups that narrowing keys need; lists of groups are refused.
+    """Quotes texts, adds the groups that narrowing keys need, and refuses lists of groups.
 
-    A question has no model and no dataset where it looks at all that the store holds; model.revision, dataset.name and
-    so on then narrow by themselves.
+    A question without model= or dataset= reads all that the store holds; keys such as model.revision narrow it alone.
     """
     words = [re.sub(r"^\++(?=experiment=)", "", word) for word in overrides]
     for word in words:
@@ -231,7 +221,7 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
 
 
 def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
-    """The overrides of one job; a question takes a name without a file for one that the store holds."""
+    """Returns the overrides of one job; for a question, a name without a file means one in the store."""
     if not asking.narrows:
         return list(words)
     named = []
@@ -249,7 +239,7 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
 
 
 def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
-    """The request of an import: none of its keys chooses a file of conf/."""
+    """Returns the request of an import, which needs no file of conf/."""
     assert asking.kind is not None
     with _explained(asking, overrides, []):
         config = OmegaConf.structured(asking.kind)
@@ -262,7 +252,7 @@ def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
 
 
 def _condition_quoted(override: str) -> str:
-    """`where=SQL` with its value quoted, unless all of it is; Hydra's grammar has no < and no =."""
+    """Quotes the value of `where=SQL` unless it is quoted, as Hydra's grammar has no < and no =."""
     key, _, value = override.partition("=")
     is_bare = key == "where" and re.fullmatch(r'"[^"]*"|null', value) is None
     return f"where={quoted(value)}" if is_bare else override
@@ -274,7 +264,7 @@ def _condition_quoted(override: str) -> str:
 def _request_of(
     asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Sequence[Path]
 ) -> Request:
-    """The request that a composed configuration makes, with the paths of the user's files made absolute."""
+    """Returns the request of a composed configuration, with the paths of the user's files made absolute."""
     OmegaConf.set_struct(config, False)
     config.pop("hydra", None)
     study = choices.get("experiment")
@@ -285,7 +275,7 @@ def _request_of(
                 node: Any = config
                 for name in above:
                     node = None if node is None else node[name]
-                if node is not None and node[key] == said:  # else an override says another
+                if node is not None and node[key] == said:  # else an override replaced it
                     node[key] = absolute
     composed = OmegaConf.to_object(config)
     _refuse_added(asking, composed)
@@ -298,14 +288,14 @@ def _request_of(
 
 
 def _files(group: str, name: str | None, own: Sequence[Path]) -> list[Path]:
-    """The file of the user, or of a study, that was chosen; what is in conf/ names no paths."""
+    """Returns the user's file, or the study's, that was chosen; files in conf/ name no paths."""
     if group == "experiment" and name:
         return [study_file(name, own)]
     return [path for path in (place / group / f"{name}.yaml" for place in own) if path.is_file()][:1]
 
 
 def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
-    """Refuse keys that no schema has; Hydra lets `+KEY=VALUE` add any."""
+    """Refuses keys that no schema has; Hydra lets `+KEY=VALUE` add any."""
     if is_dataclass(value):
         known = {each.name for each in fields(value)}
         for name, inner in vars(value).items():
@@ -315,7 +305,7 @@ def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
 
 
 def _refuse_foreign(asking: Asking, request: Request, words: Sequence[str], is_study: bool) -> None:
-    """Refuse keys that were typed and that neither the verb nor a question that it asks has; a study may give any."""
+    """Refuses typed keys that neither the verb nor its questions have; a study may give any."""
     of_study = ("experiment", "study", "imports", "analyses") if is_study else ("experiment",)
     of_questions = () if asking.performs is None else asking.performs(request)
     known = {*asking.names, *of_study, *of_questions}
@@ -327,15 +317,15 @@ def _refuse_foreign(asking: Asking, request: Request, words: Sequence[str], is_s
 
 @contextmanager
 def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Iterator[None]:
-    """Say in one line what Hydra and OmegaConf raise where overrides or files are wrong."""
+    """Turns errors of Hydra and OmegaConf into one line."""
     try:
         yield
-    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # the last one Hydra's
+    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # last: Hydra's
         raise RbpxError(explain(problem, asking, words, own)) from None
 
 
 def _as_yaml(value: Any) -> Any:
-    """A value of Python as YAML has it: numbers of numpy, paths, tuples and series as plain ones."""
+    """Converts numbers of numpy, paths, tuples and series to plain YAML values."""
     if isinstance(value, Mapping):
         return {_as_yaml(name): _as_yaml(each) for name, each in value.items()}
     if isinstance(value, os.PathLike):

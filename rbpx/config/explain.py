@@ -1,4 +1,4 @@
-"""An error of Hydra or OmegaConf in, one line out: what is wrong, and the name that was probably meant."""
+"""Explains an error of Hydra or OmegaConf in one line, with the name that was probably meant."""
 
 import re
 from collections.abc import Sequence
@@ -16,14 +16,7 @@ _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=h
 
 
 def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Sequence[Path]) -> str:
-    """One line for an error of a configuration.
-
-    Args:
-        problem: what was raised.
-        asking: what the verb can be asked.
-        words: overrides as typed.
-        own: folders of the user's configuration.
-    """
+    """Returns one line for an error of a configuration, from the overrides as typed and the user's folders."""
     text = f"{problem}\n{problem.__cause__ or ''}"
     missing = re.search(r"Could not find '(\w+(?:/launcher|/sweeper)?)/([^']*)'", text)
     if missing:
@@ -58,7 +51,7 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
 
 
 def unknown_key(key: str, asking: Asking) -> str:
-    """One line for a key that a verb does not have, with the one that may have been meant."""
+    """Returns one line for a key that a verb does not have, with the one that was probably meant."""
     group, _, inner = key.partition(".")
     kind = KEYS[group].kind if group in KEYS else None
     inside = next((each for each in (*get_args(kind), kind) if inner and is_dataclass(each)), None)

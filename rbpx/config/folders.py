@@ -1,4 +1,4 @@
-"""Where conf/ and experiments/ lie, inside an installed package or beside it in a checkout, and their files."""
+"""Locates conf/ and experiments/, in an installed package or a checkout, and lists their files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """`conf` or `experiments`: inside an installed package, else beside the package in a checkout."""
+    """Returns the path of `conf` or `experiments`: in the installed package, else beside the package in a checkout."""
     for place in (_PACKAGE / f"_{name}", _PACKAGE.parent / name):
         if place.is_dir():
             return place
@@ -21,10 +21,10 @@ def folder(name: str) -> Path:
 
 
 def experiments(own: Sequence[Path] = ()) -> list[Path]:
-    """The named studies, by name; one of a user's replaces ours of the same name.
+    """Returns the files of named studies, by name; a user's study replaces ours of the same name.
 
     Args:
-        own: folders of a user's configuration, whose studies are in experiment/; of two with one name the first counts.
+        own: folders of the user's configuration, with studies in experiment/; the first one with a name counts.
     """
     found: dict[str, Path] = {}
     for place in (*(each / "experiment" for each in own), folder("experiments")):
@@ -34,10 +34,10 @@ def experiments(own: Sequence[Path] = ()) -> list[Path]:
 
 
 def study_file(name: str, own: Sequence[Path]) -> Path:
-    """The file of a study that is run.
+    """Returns the file of a study.
 
     Raises:
-        RbpxError: there is none of that name.
+        RbpxError: no study has this name.
     """
     found = {path.stem: path for path in experiments(own)}
     if name not in found:
@@ -46,7 +46,7 @@ def study_file(name: str, own: Sequence[Path]) -> Path:
 
 
 def options(group: str, own: Sequence[Path] = ()) -> list[str]:
-    """The names that `group=` takes: of files in conf/ and in the folders of a user, or of studies."""
+    """Returns the names that `group=` takes: files in conf/ and in the user's folders, or studies."""
     if group == "experiment":
         return [path.stem for path in experiments(own)]
     return sorted({path.stem for place in (folder("conf"), *own) for path in (place / group).glob("*.yaml")})

@@ -1,4 +1,4 @@
-"""The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
+"""Divides a request into its grid of cells, each one model, dataset and protocol with the key of its measurement."""
 
 import re
 from collections import Counter
@@ -16,44 +16,40 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
-_UNLIMITED = 2048  # tokens that a model without a longest input reads where no window is given, as in lm-eval
+_UNLIMITED = 2048  # tokens per window of a model without a maximum length, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 _OF_NO_KEY: Final = ("non_embedding_params", "stored_as", "pickled", "training")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measurement as requested; a default is what was implied before there was the option, and in no key.
+    """One measurement as requested. Options at the default of versions that lacked them do not change its key.
 
     Attributes:
-        family: name of the family.
-        size: label of the size.
         model: hub id, folder or bundled name.
-        model_hash: of a local model's contents; None for a hub id, which is identified by its revision.
+        model_hash: checksum of a local model; None for a hub id, which its revision identifies.
         revision: as requested; None is the hub's default.
-        non_embedding_params: S as published, None where it is not.
-        dataset: name of the dataset.
-        text_hash: of the drawn documents; None where they are not here, so that nothing can be looked up by `key`.
-        protocol: name of the protocol.
+        non_embedding_params: S as published; None if unknown.
+        text_hash: checksum of the drawn documents; None if they are not on this machine, so that `key` finds no run.
         window: tokens of a window at most; None is the model's context.
         whole: whether documents are read to their end.
-        stride: tokens from one window to the next, None for half a window.
-        padding: `counted` or `masked`, rows of the vocabulary without a token.
+        stride: tokens from one window to the next; None for half a window.
+        padding: `counted` or `masked`: rows of the vocabulary without a token.
         bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
         prefix: the token that begins each window: bos, eos, its text or its id; None for none.
-        joined: `skip` or `refuse`, items of which a target joins its context.
+        joined: `skip` or `refuse` items whose target joins its context.
         dtype: precision of the model.
-        limit: documents at most.
+        limit: maximum number of documents.
         seed: of the draw.
-        deterministic: whether each window is computed alone and in one thread, so that the batch size moves no bit.
-        quantise: what weights are rounded to: int8, int4, nf4; None for not at all.
-        adapter: folder of the adapter that is put into the model; None for none.
-        adapter_hash: of the adapter's contents.
-        engine: what measures it in place of rbpx; None for rbpx.
-        engine_version: as requested; None is the one that the engine has.
-        stored_as: what the weights of a GGUF file are rounded to, as Q4_1; not part of the key, which has their bytes.
-        pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
-        training: what is known of the model's training; not part of the key either.
+        deterministic: whether each window is computed alone in one thread, so that results do not depend on batch size.
+        quantise: int8, int4 or nf4, to which weights are rounded; None for no rounding.
+        adapter: folder of the adapter; None for none.
+        adapter_hash: checksum of the adapter.
+        engine: the engine that measures in place of rbpx; None for rbpx.
+        engine_version: as requested; None accepts the engine's.
+        stored_as: type of the weights in a GGUF file, such as Q4_1; not in the key, which has the file's checksum.
+        pickled: whether weights may come from a pickle; not in the key, as the weights are the same.
+        training: facts of the model's training; not in the key.
     """
 
     family: str
@@ -87,7 +83,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Hash of the request: finished measurements are looked up by it, without loading anything."""
+        """Hash of the request, by which finished measurements are found without loading anything."""
         identity = self._identity()
         if self.model_hash is not None:
             del identity["model"]  # a folder that moved contains the same model
@@ -96,47 +92,47 @@ class Cell:
         return digest(identity)
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
-        """Window and stride, in tokens, for a model of that context; the stride is None where no window follows."""
+        """Returns window and stride in tokens for a model's context; the stride is None if there is one window."""
         window = min(filter(None, (self.window, context)), default=_UNLIMITED)
         return window, (self.stride or window // 2) if self.whole else None
 
     @property
     def rounded_to(self) -> str | None:
-        """What the weights are rounded to, by their file or when they are loaded: Q4_1, int8; None for not at all."""
+        """The type to which weights are rounded, in their file or on loading: Q4_1, int8; None for none."""
         return self.stored_as or self.quantise
 
     @property
     def precision(self) -> str:
-        """The dtype of a run: of weights and activations, and what weights are rounded to: float32, float32-int8."""
+        """The precision of a run: dtype, and the type to which weights are rounded, such as float32 or float32-int8."""
         return self.dtype if self.rounded_to is None else f"{self.dtype}-{self.rounded_to}"
 
     @property
     def failure_key(self) -> str:
-        """Hash of the names alone: to people, a model that failed and was repaired in place is the same cell."""
+        """Hash of the names alone, so that a model repaired in place is the same cell."""
         identity = self._identity()
         del identity["model_hash"]
         identity.pop("adapter_hash", None)
         return digest(identity)
 
     def _identity(self) -> dict[str, Any]:
-        """What distinguishes measurements: not S, and no option at the value that was implied before it existed."""
+        """Returns what distinguishes measurements: without S and without options at their implied defaults."""
         plain = {each.name: each.default for each in fields(self)}
         asked = asdict(self).items()
         return {name: value for name, value in asked if name not in _OF_NO_KEY and value != plain[name]}
 
     def __str__(self) -> str:
-        """The cell as people name it."""
+        """Names the cell for people."""
         at = "" if self.revision is None else f"@{self.revision}"
         by = "" if self.engine is None else f" by {self.engine}"
         return f"{self.family} {self.size}{at}{self.adapted} on {self.dataset}{by}"
 
     @property
     def adapted(self) -> str:
-        """What stands behind its size where it has an adapter; empty without one."""
+        """Suffix of the size for an adapter; empty without one."""
         return "" if self.adapter is None else f" with {self.training.variant}"
 
     def names(self) -> dict[str, Any]:
-        """The names by which people and records distinguish it from other cells."""
+        """The names that distinguish the cell for people and in records."""
         named = {name: getattr(self, name) for name in ("family", "size", "dataset", "protocol", "revision")}
         return {"cell_key": self.key, **named, "dtype": self.precision}
 
@@ -146,11 +142,10 @@ class Cell:
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
-    """Family name and its models, those of the wanted sizes, in the order of the family's file.
+    """Returns the family's name and its models of the wanted sizes, in the order of its file.
 
     Raises:
-        RbpxError: the family has no such size, the request names no model or no family, or weights cannot be rounded
-            as it says.
+        RbpxError: a size is unknown, the request names no model or family, or weights cannot be rounded as asked.
     """
     model.rounding()
     there = _with_adapters(model, model.members_by_size() if model.id is None else _members_by_id(model))
@@ -193,10 +188,10 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
 
 
 def _with_adapters(model: ModelConfig, there: Sequence[Member]) -> list[Member]:
-    """Each model with each of the adapters that are asked for (null is none), and the variant that these make of it.
+    """Returns each model with each adapter asked for (null is none), and the resulting variant.
 
     Raises:
-        RbpxError: a model is an adapter itself.
+        RbpxError: a model is itself an adapter.
     """
     asked: list[str | None] = [*(names_of("model.adapter", model.adapter) or [])]
     given = [member.adapter for member in there if member.adapter is not None]
@@ -219,9 +214,9 @@ _ROUNDED: Final = re.compile(r"[._-]((?:UD-)?I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|M
 
 
 def _label(name: str) -> tuple[str, str]:
-    """The label of a model of that file name, and what its name says that its weights are rounded to.
+    """Returns the label of a model from its file name, and the quantisation that the name states.
 
-    GGUF files of one model are named by their quantisation: MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf are of one size.
+    GGUF files of one model differ in quantisation: MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf have one size.
     """
     if not is_gguf(name):
         return name, ""
@@ -237,15 +232,15 @@ def cells(
     stored_as: Mapping[str, str | None] | None = None,
     adapter_hashes: Mapping[str, str] | None = None,
 ) -> list[Cell]:
-    """The grid of a request: one cell for each model of the family.
+    """Returns the grid of a request: one cell for each model of the family.
 
     Args:
         request: the user's request, with model, dataset and protocol chosen.
-        text_hash: of the drawn documents, None where they are not here.
-        model_hashes: of each model in a local folder; None for hub ids.
-        beside: what lies beside the models in local folders about their training.
-        stored_as: what the weights of GGUF files are rounded to.
-        adapter_hashes: of each adapter.
+        text_hash: checksum of the drawn documents; None if they are not on this machine.
+        model_hashes: checksum of each local model; None for hub ids.
+        beside: facts of training from files beside local models.
+        stored_as: type of the weights of GGUF files.
+        adapter_hashes: checksum of each adapter.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:

@@ -1,7 +1,4 @@
-"""The configuration of an import: one file of other people's results, as `import` and the studies describe it.
-
-What a request says of runs that have a column each in, each run with its columns and facts out.
-"""
+"""The configuration of an import: one file of published results, as `import` and studies describe it."""
 
 import re
 from collections.abc import Mapping
@@ -24,12 +21,12 @@ _COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule
 _POSITIVE: Final = ("S", "active_params", "total_params")
 _KNOWN: Final = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
 _RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
-FEW_PARAMS: Final = 10_000  # of the largest model of a table that counts neither millions nor billions, at least
+FEW_PARAMS: Final = 10_000  # least S of the largest model in a table whose sizes are plain counts
 _FIELDS: Final = {"S": "non_embedding_params"}
 
 
 class Keep(StrEnum):
-    """Which of several rows of one model at one step stays."""
+    """Which of several rows of one model at one step is kept."""
 
     first = "first"
     last = "last"
@@ -37,11 +34,11 @@ class Keep(StrEnum):
 
 @dataclass
 class WideRun:
-    """One run of a table of steps.
+    """A run whose values are columns of a table of steps.
 
     Attributes:
         columns: quantity -> its column in the file.
-        facts: what is the same in all its rows, by field.
+        facts: values that all of its rows share, by field.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
@@ -49,7 +46,7 @@ class WideRun:
 
 
 def read_wide_runs(runs: Any) -> dict[str, WideRun]:
-    """Run -> its columns and facts, of quantity -> run -> S, or what is known of it.
+    """Returns columns and facts by run, from quantity -> run -> S or facts.
 
     Raises:
         RbpxError: it is not such a mapping, a run has no S, or two of its facts differ.
@@ -81,7 +78,7 @@ def _how() -> str:
 
 
 def told_runs(runs: Any) -> Any:
-    """`runs=` with what tables of runs say in place of their paths.
+    """Returns `runs=` with paths replaced by the tables of runs that they name.
 
     Raises:
         RbpxError: it is not a mapping of quantities to mappings of runs.
@@ -93,17 +90,17 @@ def told_runs(runs: Any) -> Any:
 
 
 def _told(named: Any) -> Any:
-    """What is known of each run, from the table where a text names one."""
+    """Returns the facts of each run, from the table if a text names one."""
     from rbpx.files.rows import format_of
 
     return read_facts(Path(named)) if isinstance(named, str) and format_of(Path(named)) else named
 
 
 def read_facts(path: Path) -> dict[str, dict[str, Any]]:
-    """Run -> what a table with a row for each run says of it, by the names of `runs=`; other columns are ignored.
+    """Returns facts by run, under the names of `runs=`, from a table with a row for each run; ignores other columns.
 
     Raises:
-        RbpxError: it cannot be read, has no column model, run or name, or says a run twice.
+        RbpxError: it cannot be read, has no column model, run or name, or repeats a run.
     """
     from rbpx.files.rows import read_table
 
@@ -134,45 +131,45 @@ def _fact(where: str, key: Any, value: Any) -> Any:
 
 @dataclass
 class ImportConfig:
-    """One file of other people's results: what its columns mean, and the values for those it lacks.
+    """One file of published results: what its columns mean, and values for fields without a column.
 
     Attributes:
         file: CSV, TSV, JSON, JSONL, Parquet or Excel; in a named study, relative to the study's file.
-        source: whose results they are.
-        ties: tie rule of rows that name none; None where the file has a column `ties`.
-        family: of rows that name none.
-        dataset: of rows that name none.
-        revision: of rows that name none.
-        protocol: of rows that name none.
-        dtype: of rows that name none.
-        variant: of rows that name none.
-        schedule: of the learning rate, of rows that name none.
-        tokens_per_step: makes D of the step.
+        source: the name under which the results are stored.
+        ties: the tie rule, if rows do not name one; None if the file has a column `ties`.
+        family: the family, if rows do not name one.
+        dataset: the dataset, if rows do not name one.
+        revision: the revision, if rows do not name one.
+        protocol: the protocol, if rows do not name one.
+        dtype: the precision, if rows do not name one.
+        variant: the variant, if rows do not name one.
+        schedule: the learning-rate schedule, if rows do not name one.
+        tokens_per_step: tokens of one step; D is the step times this.
         columns: field -> column of the file.
-        texts: text -> field -> column, where columns are of several texts.
-        runs: quantity -> run -> S, or what is known of the run, where each run has a column.
-        where: a condition of SQL on the file's columns.
-        decimal: "," where decimals stand after a comma.
-        sheet: of a workbook of Excel, where several hold something.
-        keep: which of several rows of one model at one step stays; None refuses.
+        texts: text -> field -> column, for a file with columns of several texts.
+        runs: quantity -> run -> S or facts of the run, for a file with a column for each run.
+        where: a SQL condition on the file's columns.
+        decimal: "," for a file with decimal commas.
+        sheet: the sheet of an Excel workbook, if several have content.
+        keep: which of several rows of one model at one step is kept; null refuses such rows.
     """
 
     file: str | None = None
-    source: Any = key(None, "under which the observations are kept", shown="NAME", text=True)
+    source: Any = key(None, "the name under which the observations are kept", shown="NAME", text=True)
     ties: Ties | None = key(
         None,
-        "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+        "tie rule of the ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
         shown="RULE",
     )
-    family: Any = key(None, "of the models, unless a column says it", shown="NAME", text=True)
-    dataset: Any = key(None, "of the text, unless a column says it", shown="NAME", text=True)
-    revision: Any = key(None, "if it is known", shown="NAME", text=True)
-    protocol: Any = key(None, "if it is known", shown="NAME", text=True)
-    dtype: Any = key(None, "if it is known", shown="NAME", text=True)
-    variant: Any = key(None, "how the models were trained, if it is known", shown="NAME", text=True)
+    family: Any = key(None, "family of the models, unless a column says it", shown="NAME", text=True)
+    dataset: Any = key(None, "name of the text, unless a column says it", shown="NAME", text=True)
+    revision: Any = key(None, "revision of the models, if known", shown="NAME", text=True)
+    protocol: Any = key(None, "protocol of the measurement, if known", shown="NAME", text=True)
+    dtype: Any = key(None, "precision of the models, if known", shown="NAME", text=True)
+    variant: Any = key(None, "how the models were trained, if known", shown="NAME", text=True)
     schedule: Any = key(
         None,
-        "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
+        "schedule of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
         shown="NAME",
         text=True,
     )
@@ -201,10 +198,10 @@ class ImportConfig:
     )
 
     def __post_init__(self) -> None:
-        """Refuse an import without a valid source, and columns that are not said.
+        """Checks the values.
 
         Raises:
-            RbpxError: no source, an invalid or reserved one, or a number where a name is expected.
+            RbpxError: the source is missing, invalid or reserved, a name is a number, or the columns are not valid.
         """
         for each in fields(self):
             if each.metadata.get("text"):
@@ -228,21 +225,21 @@ class ImportConfig:
             raise RbpxError("texts= names the texts that stand side by side; leave out dataset= and runs= beside it")
 
     def wide_runs(self) -> dict[str, WideRun]:
-        """The runs that have a column each, by name.
+        """Returns the runs that have a column each, by name.
 
         Raises:
-            RbpxError: what is said of them is not valid.
+            RbpxError: their description is not valid.
         """
         return read_wide_runs(self.runs)
 
 
 def choice_of(told: Any) -> tuple[str, Decimal | None]:
-    """The column that is chosen for a field, and what its numbers are times, where that is said."""
+    """Returns the column chosen for a field, and the factor of its numbers, if given."""
     return (told["column"], large_number(told["times"])) if isinstance(told, Mapping) else (told, None)
 
 
 def _check_columns(where: str, columns: Any, how: str) -> None:
-    """Refuse a choice of columns that is not field -> column, or {column, times}."""
+    """Refuses a choice of columns that is not field -> column, or {column, times}."""
     pairs = columns.items() if isinstance(columns, dict) else ()
     if not pairs or not all(isinstance(name, str) for name, _ in pairs):
         raise RbpxError(f"{where}={columns} is not a mapping of fields to columns; write {how}")
@@ -258,10 +255,7 @@ def _check_columns(where: str, columns: Any, how: str) -> None:
 
 @dataclass
 class ImportRequest(ImportConfig):
-    """What `python -m rbpx import` can be asked.
-
-    `dataset=`, `protocol=` and `engine=` are plain names here, not files of conf/.
-    """
+    """The request of `python -m rbpx import`; `dataset=`, `protocol=` and `engine=` are plain names here."""
 
     store: str = key(
         "${oc.env:RBPX_STORE,store}", "folder of the store (--store DIR), default $RBPX_STORE or store/", shown="DIR"
@@ -270,17 +264,20 @@ class ImportRequest(ImportConfig):
     dry_run: bool = key(
         False, "says what would come in, by text and quantity, and writes nothing (--dry-run)", shown="true"
     )
-    engine: Any = key(None, "that told the rows of `import tokens FILE`", shown="NAME", text=True)
-    engine_version: Any = key(None, "of that engine", shown="NAME", text=True)
-    size: Any = key(None, "of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
-    S: Any = key(None, "its non-embedding parameters, as 6.5B", shown="N")
+    engine: Any = key(None, "the engine that computed the rows of `import tokens FILE`", shown="NAME", text=True)
+    engine_version: Any = key(None, "version of that engine", shown="NAME", text=True)
+    size: Any = key(None, "size of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
+    S: Any = key(None, "non-embedding parameters of that model, as 6.5B", shown="N")
     filter: Any = key(
-        None, "of the answers of `import samples`, as strict-match, where the file has several", shown="NAME", text=True
+        None,
+        "filter of the answers of `import samples`, as strict-match, if the file has several",
+        shown="NAME",
+        text=True,
     )
-    vocab_size: int | None = key(None, "entries of its vocabulary", shown="N")
+    vocab_size: int | None = key(None, "entries of the vocabulary of that model", shown="N")
 
     def __post_init__(self) -> None:
-        """Refuse an import without a valid source; that of tokens is their engine.
+        """Checks the values; the source of an import of tokens is their engine.
 
         Raises:
             RbpxError: as for any import.

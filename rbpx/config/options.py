@@ -1,7 +1,4 @@
-"""Options with a few values each: precision, device, format, special tokens, drawing, padding.
-
-Suggests the known name that was probably meant by an unknown one.
-"""
+"""Options with a few values each, and suggestions for a mistyped name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -18,7 +15,7 @@ _SYNONYMS = {
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """The closest known name, ignoring case; None where none is close."""
+    """Returns the closest known name, ignoring case; None if none is close."""
     by_lower = {each.lower(): each for each in known}
     synonym = _SYNONYMS.get(name.lower())
     if synonym in by_lower:
@@ -28,7 +25,7 @@ def near(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The question, followed by a space; empty where no name is close."""
+    """Returns "did you mean ...?" and a space; empty if no name is close."""
     suggestion = near(name, known)
     return "" if suggestion is None else f"did you mean {suggestion}? "
 
@@ -59,7 +56,7 @@ class Device(Enum):
 
 
 class Format(Enum):
-    """How results are told; `jobs` is of a plan."""
+    """Formats of results; `jobs` is for plans."""
 
     table = "table"
     csv = "csv"
@@ -74,7 +71,7 @@ class Format(Enum):
 
     @property
     def is_figures(self) -> bool:
-        """Whether it is of figures alone, a file each."""
+        """Whether the format writes figures, a file each."""
         return self in (Format.svg, Format.pdf, Format.png)
 
 
@@ -97,7 +94,7 @@ class Bos(Enum):
 
 
 class Joined(Enum):
-    """What becomes of items of which a target joins its context: they are left out and counted, or the cell fails."""
+    """Whether items whose target joins its context are left out and counted, or fail the cell."""
 
     skip = "skip"
     refuse = "refuse"
@@ -107,8 +104,8 @@ class FewshotDraw(Enum):
     """Which items share their examples.
 
     Attributes:
-        fixed: all of them, or all of a category.
-        item: none; each item has examples of its own, which no other item decides.
+        fixed: all items, or all of a category.
+        item: none; each item's own examples do not depend on other items.
     """
 
     fixed = "fixed"
@@ -116,13 +113,13 @@ class FewshotDraw(Enum):
 
 
 class Draw(Enum):
-    """How the sample of a hub's dataset is drawn; the first three give the same documents.
+    """How a sample of a hub dataset is drawn; the first three draw the same documents.
 
     Attributes:
-        whole: the dataset is loaded into the cache of `datasets`, shuffled, and the first `limit` are kept.
-        parts: only the row groups of its Parquet files that contain drawn rows are read.
-        stream: all rows are streamed; those that meet the conditions are kept in memory and drawn from.
-        first: the first `limit` that meet the conditions are streamed, then shuffled: other documents.
+        whole: loads the dataset into the cache of `datasets`, shuffles it, and keeps the first `limit` documents.
+        parts: reads only the row groups of its Parquet files that contain drawn rows.
+        stream: streams all rows, keeps those that meet the conditions in memory, and draws from them.
+        first: streams the first `limit` that meet the conditions and shuffles them: other documents than the three.
     """
 
     whole = "whole"
@@ -132,7 +129,7 @@ class Draw(Enum):
 
 
 class Chunk(Enum):
-    """What of a text makes a document: all of it, its paragraphs (blocks between blank lines), or its lines."""
+    """The part of a text that makes a document: all of it, a paragraph (block between blank lines), or a line."""
 
     none = "none"
     paragraph = "paragraph"
@@ -140,14 +137,14 @@ class Chunk(Enum):
 
 
 class Checkpoints(Enum):
-    """Which points of a training count: all of its checkpoints that are there, or the last alone."""
+    """Which points of a training count: all of its checkpoints, or the last alone."""
 
     all = "all"
     last = "last"
 
 
 class Outliers(Enum):
-    """Whether runs that lie outside what the others allow are kept out of what laws in size and tokens say."""
+    """Whether laws in size and tokens leave out runs that are outliers."""
 
     drop = "drop"
     keep = "keep"

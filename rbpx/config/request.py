@@ -1,4 +1,4 @@
-"""What was asked of a verb: the values of its keys, checked one by one and together."""
+"""The request of a verb: the values of its keys, checked singly and together."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
@@ -20,21 +20,21 @@ __all__ = ["KEYS", "Asking", "Request"]
 
 @dataclass(kw_only=True)
 class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys, MeasuringKeys, RunKeys):
-    """A request of any verb but `import`: what its keys mean; a key that its verb does not have has its default.
+    """A request of any verb but `import`; keys that the verb does not have are at their defaults.
 
     Attributes:
-        typed: the values of the keys as they were typed.
-        download: the command that fetches what it needs of the hub; None where it was not typed to measure.
+        typed: the values of the keys as typed.
+        download: the command that fetches what is missing from the hub; None unless measuring was asked for.
     """
 
     typed: dict[str, Any] = field(init=False, compare=False, repr=False)
     download: str | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check what was typed.
+        """Checks the values.
 
         Raises:
-            RbpxError: a value is not one that its key takes, or does not go with another.
+            RbpxError: a key does not take its value, or two values contradict each other.
         """
         self.typed = {name: getattr(self, name) for name in KEYS}
         for name, given in self.typed.items():
@@ -51,7 +51,7 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
         self.points_to_predict()
 
     def but(self, **typed: Any) -> Self:
-        """The same request with other values of some keys."""
+        """Returns the same request with other values of some keys."""
         other = type(self)(**{**self.typed, **typed})
         other.download = self.download
         return other
@@ -63,38 +63,38 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
 
     @property
     def along(self) -> Axis:
-        """What laws through trainings are in; never asked of loss to loss."""
+        """The axis of laws through trainings; not defined for loss-to-loss laws."""
         assert isinstance(self.axis, Axis)
         return self.axis
 
     def tokens_in_batch(self, device: str) -> int:
-        """Padded tokens of a batch on cpu or cuda, where memory halves them if they do not fit.
+        """Returns padded tokens per batch on cpu or cuda; measuring halves them if memory does not suffice.
 
-        1 is one window a batch, so that no window's numbers depend on its neighbours.
+        1 makes each window a batch, so that its numbers do not depend on others.
         """
         return 1 if self.deterministic else self.tokens_per_batch or (4096 if device == "cpu" else 32_768)
 
     @property
     def n_averaged(self) -> int:
-        """Checkpoints whose mean is the feature of a training, from which `downstream` predicts success."""
+        """Number of checkpoints over which `downstream` averages the feature of a training."""
         return self.last or N_AVERAGED
 
     @property
     def variants(self) -> list[str] | None:
-        """The variants that a question is narrowed to; None means all, as where one is compared with a base."""
+        """The variants to which a question is narrowed; None means all, also where one is compared with a base."""
         return self.variant if self.base is None else None
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The slices of tokens that are given by SQL conditions, by name; none where they are built in."""
+        """The token slices that the user defined as SQL conditions, by name; empty for built-in slices."""
         return self.slices if isinstance(self.slices, dict) else {}
 
     def points_to_predict(self) -> list[tuple[float, float]]:
-        """The points (S, D) to predict; none where no D is asked for."""
+        """The points (S, D) to predict; empty without D."""
         return points(self.S, self.D)
 
     def is_about(self, family: str) -> bool:
-        """Whether a family is one of the two that are compared; any is where none are named."""
+        """Whether a family is one of the two compared, or none is named."""
         names = [name for name in (self.base, *(self.variant or ())) if name is not None]
         return self.base is None or family in (*names, *(name.partition(":")[0] for name in names))
 
@@ -109,20 +109,20 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, str | None]]] = {
     "audit": dict.fromkeys(("model", "dataset", "protocol", "engine")),
 }
 """The files of conf/ that a request begins from: of what measures, of what looks at a store, and of what does both."""
-_OF_AUDIT: Final = {"limit": 50, "dtype": None}  # documents of each run; runs in any precision
+_OF_AUDIT: Final = {"limit": 50, "dtype": None}  # documents of each run; any precision
 _HYDRA: Final = {"output_subdir": None, "run": {"dir": "."}, "sweep": {"dir": "???", "subdir": "."}}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """What a verb can be asked.
+    """The keys of a verb.
 
     Attributes:
         verb: its name.
-        primary: what its request begins from: measure, analyse, audit, or import.
-        keys: names of its keys; one with a dot, as model.bos, is of a group, and stands here to be explained.
-        kind: dataclass of its request, where that is not a `Request`; its fields are its keys.
-        performs: of a verb that asks questions, what it was asked in, the keys of these out.
+        primary: the defaults of its request: measure, analyse, audit, or import.
+        keys: names of its keys; one with a dot, as model.bos, belongs to a group and is listed for its help.
+        kind: dataclass of its request if that is not `Request`; its fields are its keys.
+        performs: for a verb that asks questions, returns the keys of the questions in a request.
     """
 
     verb: str
@@ -133,28 +133,28 @@ class Asking:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The keys without those of groups."""
+        """The keys, without those of groups."""
         if self.kind is not None:
             return tuple(keys_of(self.kind))
         return tuple(dict.fromkeys(name for name in self.keys if "." not in name))
 
     @property
     def narrows(self) -> bool:
-        """Whether a model and a text choose among what the store holds."""
+        """Whether model and dataset choose among the runs in a store."""
         return self.primary in ("analyse", "audit")
 
     def schema(self, takes_all: bool = False) -> type:
-        """A dataclass of its keys, by which Hydra refuses all others and values of a wrong type.
+        """Returns a dataclass of its keys, by which Hydra refuses unknown keys and values of a wrong type.
 
         Args:
-            takes_all: whether it has all keys, as a study may give those that any of its questions has.
+            takes_all: whether it has all keys, as a study may set those of any question.
         """
         takes_all = takes_all or self.performs is not None
         return self.kind or schema_of(self.verb, tuple(KEYS) if takes_all else self.names, self.primary)
 
 
 def schema_of(name: str, keys: tuple[str, ...], primary: str = "") -> type:
-    """A dataclass with some keys, their types and defaults; of a verb with the files and settings it begins from."""
+    """Returns a dataclass of some keys, with the default files and settings of `primary`, if given."""
     own = _OF_AUDIT if primary == "audit" else {}
     asked = []
     for each in (KEYS[name] for name in keys if name != "experiment"):
@@ -206,7 +206,7 @@ def _check_official(request: Request) -> None:
 
 
 def _check_engine(request: Request) -> None:
-    """Refuse what another engine cannot be asked."""
+    """Refuses keys that another engine does not support."""
     if request.engine is None:
         return
     padding, quantise = (
@@ -228,7 +228,7 @@ def _check_engine(request: Request) -> None:
 
 
 def _check_axis(request: Request) -> None:
-    """Refuse what a law in a quantity on another text does not have, and what only such a law has."""
+    """Refuses keys that loss-to-loss laws do not have, and x= for all others."""
     if not isinstance(request.axis, OnText):
         if request.x:
             raise RbpxError(
@@ -245,7 +245,7 @@ def _check_axis(request: Request) -> None:
 
 
 def _check_sizes(request: Request) -> None:
-    """Refuse what a comparison of two sizes does not have."""
+    """Refuses keys that a comparison of two sizes does not have."""
     if isinstance(request.size_by, tuple):
         given: dict[str, bool] = {"axis": request.axis is not Axis.S, "pin": bool(request.pins)}
         given |= {"frontier": request.frontier, "over": request.over != 1}
@@ -274,7 +274,7 @@ def _check_forecast(request: Request) -> None:
 
 
 def _check_shown(request: Request) -> None:
-    """Refuse what a format does not have."""
+    """Refuses keys that the format does not have."""
     form = request.format
     if request.details and form not in (Format.table, Format.csv, Format.json):
         raise RbpxError(f"details=true is of tables, csv and json; format={form.value} has all of it: drop it")

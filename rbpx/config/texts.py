@@ -1,4 +1,4 @@
-"""Text stays text: overrides quoted for Hydra, whose grammar reads 3e-4 as 0.0003; files refused that YAML reads so.
+"""Keeps text as text: quotes overrides that Hydra would read as numbers, and refuses files in which YAML did so.
 
 Paths in a file start at the folder of that file.
 """
@@ -17,24 +17,24 @@ from rbpx.errors import RbpxError
 
 _QUOTED: Final = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
 _VALUE: Final = re.compile(rf"{_QUOTED}|[^,\[\]'\"]+")
-# What Hydra's grammar reads as a number or as true or false.
+# what Hydra's grammar reads as a number or as true or false
 _NO_TEXT: Final = re.compile(r"[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)(e[-+]?\d[\d_]*)?|[-+]?inf|nan|true|false", re.I)
 _BRACKETED: Final = re.compile(r"[^\['\"][^'\"]*(?<=[^,])\[[^'\"]*")  # dir/[ab].txt; but not 3k,[7k,25k], a sweep
 _FUNCTION: Final = re.compile(r"(?!choice\b)\w+\(|\{")
-# A folder, or ORG/NAME of the hub.
+# a folder, or ORG/NAME of the hub
 _MODELS: Final = re.compile(r"model\.(id(\.\d+)?|sizes\..+\.id)")
 _FILES: Final = re.compile(r"dataset\.(fewshot_)?path|imports\.\d+\.file|study\.file")
 
 
 def quoted(value: str) -> str:
-    """A value quoted so that Hydra takes it literally, whatever characters it contains."""
+    """Quotes a value so that Hydra takes it literally."""
     return '"' + re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + ('\\"' if m[2] else ""), value) + '"'
 
 
 def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
-    """Overrides whose values of text are quoted where Hydra would read a number; each element of a list or a sweep.
+    """Quotes the values of text keys that Hydra would read as numbers, in lists and sweeps each element.
 
-    A text with brackets within, such as a glob, is quoted as a whole.
+    A text with brackets inside, such as a glob, is quoted as a whole.
     """
     texts, words = text_keys(schema), []
     for override in overrides:
@@ -54,11 +54,11 @@ def _quote(found: re.Match[str]) -> str:
 
 @cache
 def text_keys(schema: type, within: str = "") -> frozenset[str]:
-    """The keys of a schema that hold text, or a list of it; with dots, and * for the name of a size."""
+    """Returns the keys of a schema that hold text or lists of it, dotted, with * for the label of a size."""
     hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
     for each in fields(schema):
         name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]
-        kind = kinds[-1] if kinds else hints[each.name]  # of an option, of a list, and of the values of a mapping
+        kind = kinds[-1] if kinds else hints[each.name]  # the type within an option, a list, or the values of a mapping
         if each.metadata.get("is_text") or (each.name in keys and keys[each.name].is_text) or kind is str:
             found.add(name)
         elif is_dataclass(kind):
@@ -67,7 +67,7 @@ def text_keys(schema: type, within: str = "") -> frozenset[str]:
 
 
 def _of_any(key: str) -> str:
-    """A key without the name of its size, and without its place in a list."""
+    """Replaces the label of a size by *, and drops an index."""
     return re.sub(r"\.\d+$", "", re.sub(r"(?<=\.sizes)\.[^.]+", ".*", key))
 
 
@@ -75,12 +75,9 @@ def _of_any(key: str) -> str:
 
 
 def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[tuple[Any, ...], str, str]]:
-    """The relative paths in a file: the keys that lead to each, what it says, and the absolute path that it means.
+    """Yields the relative paths in a file: the keys that lead to each, its value, and the absolute path.
 
-    Args:
-        path: the file.
-        place: the group where Hydra puts its values; empty for a study.
-        schema: of the verb's keys.
+    `place` is the group under which Hydra puts the values, empty for a study; `schema` has the verb's keys.
 
     Raises:
         RbpxError: a text in it was read as a number.
@@ -110,7 +107,7 @@ def _leaves(values: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any
 
 
 def _absolute(value: str, path: Path, is_model: bool) -> str | None:
-    """The absolute path that a value stands for; None where it is no relative path, but the name of something."""
+    """Returns the absolute path of a value; None if it is not a relative path, but a name."""
     here = path.absolute().parent
     if not value or re.match(r"rbpx:|\w+://|.*\$\{", value) or Path(value).is_absolute():
         return None

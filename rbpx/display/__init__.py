@@ -1,1 +1,1 @@
-"""Numbers in; tables, charts, terminal plots, progress and sections of a page out."""
+"""Renders numbers as tables, charts, terminal plots, progress and sections of a page."""

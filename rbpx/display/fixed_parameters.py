@@ -1,4 +1,4 @@
-"""Shows constants that were given: what was given, what the points say of it, and whether they speak against it."""
+"""Shows fixed parameters and priors: the value, its estimate from the points, and whether the points contradict it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ GIVEN: Final = View[dict[str, Any]](
 
 
 def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> list[Table]:
-    """What was given of each law, by its name; no table where nothing was."""
+    """Returns a table of the fixed parameters and priors of each law; none if there are none."""
     rows = [
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
         for law, of in given
@@ -33,7 +33,7 @@ def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> lis
 
 
 def said_of_given(title: str, pinned: Sequence[FixedParameter]) -> Iterator[str]:
-    """Whether the points of a law speak against what was given."""
+    """Says whether the points of a law contradict its fixed parameters and priors."""
     for each in pinned:
         what = f"{title}: {each.name} is given as {each.pin}"
         alone = "" if each.free.value is None else f", the points alone say {interval_of(each.free)}"

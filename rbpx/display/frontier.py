@@ -1,4 +1,4 @@
-"""Shows the best of sweeps: for each size and number of tokens the quantity, the setting, and how many runs say so."""
+"""Shows the best runs of sweeps: for each size and number of tokens the quantity, the setting, and the run count."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _HOW: Final = (
 
 
 def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
-    """The best of each cell."""
+    """Returns a table of the best run of each cell."""
     rows = [cell.row() for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
     knobs = dict.fromkeys(name for cell in cells for name in cell.best.at)
@@ -40,7 +40,7 @@ def _knob(value: float | None) -> str:
 
 
 def said_of_frontier(cells: Sequence[SweepCell]) -> Iterator[str]:
-    """What the points of a frontier are, and how they were found."""
+    """Returns sentences on the points of a frontier and how they were found."""
     first = [cell for cell in cells if (cell.law, cell.k) == (cells[0].law, cells[0].k)]
     n_runs = sum(cell.best.n_runs for cell in first)
     hows = Counter(cell.best.how.value for cell in cells)

@@ -1,4 +1,4 @@
-"""Columns of fitted power laws, which the tables of many questions have, over rows of `fits`."""
+"""Columns of fitted power laws, over rows of `fits`, for the tables of many questions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,32 +12,32 @@ Columns = Sequence[Column[Mapping[str, Any]]]
 
 
 def exponent(digits: int = 4, means: str = "") -> Columns:
-    """Alpha with its interval."""
+    """Returns the columns of alpha and its interval."""
     return with_ends("α", "alpha", None, lambda value: number(value, digits), means)
 
 
 def constant(spare: int = 0) -> Columns:
-    """C, at 1 of what the law is in, with its interval."""
+    """Returns the columns of C, the value at 1 on the law's axis, and its interval."""
     return with_ends("{c}", "C", None, partial(significant, digits=4), spare=spare)
 
 
 def determination(spare: int = 0, ends_spare: int = 0) -> Columns:
-    """R2 of the regression, with its interval."""
+    """Returns the columns of the regression's R2 and its interval."""
     return with_ends("R²", "r2", None, decimals(3), "", spare, ends_spare)
 
 
 def points_of(spare: int = 0) -> Columns:
-    """How many points a law is fitted to, and the places of the first and the last."""
+    """Returns the columns of the number of points of a law, the first and the last."""
     return whole("points", "n_points", spare=spare), ends("{x}_from {x}_to", _reach, _power, "over {x}", spare=spare)
 
 
 def backtest(spare: int = 0) -> Column[Mapping[str, Any]]:
-    """The error of the last point, predicted from the others."""
+    """Returns the column of the backtest: the error of the last point, predicted from the others."""
     return error("backtest", "backtest_error", None, "error of the largest {x}, predicted from the others", spare)
 
 
 def estimate_in(row: Mapping[str, Any], key: str) -> Estimate:
-    """A number of a record with its interval."""
+    """Returns a number of a record with its interval."""
     return Estimate(*(value_of(row, f"{key}{end}") for end in ("", "_lo", "_hi")))
 
 

@@ -29,12 +29,12 @@ _PLAIN_EVERY_S = 15.0
 
 
 class GridProgress:
-    """Shows how many cells are done and left, the tokens scored per second and the time left for the cell."""
+    """Shows the numbers of cells done and left, the tokens scored per second and the time left for the cell."""
 
     def __init__(self, title: str, n_cells: int, quiet: bool = False, number: int = 1, n_jobs: int | None = 1) -> None:
-        """Start with `n_cells` to do; `quiet` is for all processes but the main one.
+        """Starts with `n_cells` to do; `quiet` is for all processes but the main one.
 
-        Where a sweep has several jobs, each with a process of its own, `number` says which of its `n_jobs` these are.
+        In a sweep with a process for each job, `number` is the job's, out of `n_jobs`.
         """
         self._console = Console(stderr=True, quiet=quiet)
         self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
@@ -54,7 +54,7 @@ class GridProgress:
             self._grid = self._bars.add_task(f"{_plain(title)}: cells", total=n_cells, rate="")
 
     def __enter__(self) -> "GridProgress":
-        """Show the bars."""
+        """Shows the bars."""
         if self._bars is not None:
             self._bars.start()
         return self
@@ -62,17 +62,17 @@ class GridProgress:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bars away."""
+        """Removes the bars."""
         if self._bars is not None:
             self._bars.stop()
 
     @property
     def n_done(self) -> int:
-        """Cells that are done, those that failed included."""
+        """Number of cells done, including failed ones."""
         return self._done
 
     def begin(self, what: str, n_tokens: int, processes: int = 1) -> Callable[[int], None]:
-        """Announce a cell of `n_tokens`; the function returned is called with the number of tokens just scored."""
+        """Announces a cell of `n_tokens`; returns a function to call with the number of tokens just scored."""
         started, printed, scored = time.monotonic(), time.monotonic(), 0
         bar: TaskID | None = None
         if self._bars is not None:
@@ -92,7 +92,7 @@ class GridProgress:
         return advance
 
     def finish(self, text: str) -> None:
-        """Announce how a cell ended."""
+        """Announces how a cell ended."""
         self._done += 1
         if self._bars is not None:
             for task in self._bars.task_ids[1:]:
@@ -101,7 +101,7 @@ class GridProgress:
         self._say(f"{self._place(done=True)} {text}")
 
     def tell(self, pace: str, cells: str) -> None:
-        """Tell how the cells stand that other processes measure: beside the bar, or every 15 s on a line."""
+        """Shows the progress of cells in other processes, beside the bar, or every 15 s on a line."""
         if self._bars is not None:
             self._bars.update(self._grid, rate=pace)
         elif time.monotonic() - self._told > _PLAIN_EVERY_S:
@@ -117,7 +117,7 @@ class GridProgress:
 
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
-    """Announce that texts are loading; the function returned is called with what is done, the total and the unit."""
+    """Announces that texts are loading; returns a function to call with the amount done, the total and the unit."""
     console = Console(stderr=True, quiet=quiet)
     began = printed = time.monotonic()
     console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
@@ -138,7 +138,7 @@ _WHOLE: ContextVar[tuple[Advance, float] | None] = ContextVar("whole", default=N
 
 @contextmanager
 def share_of(advance: Advance, share: float) -> Iterator[None]:
-    """Within the block what is counted advances this by its part of a share, in place of a bar of its own."""
+    """Counts inside the block advance a part of another bar in place of a bar of their own."""
     done = 0.0
 
     def advance_within(n: float) -> None:
@@ -156,9 +156,9 @@ def share_of(advance: Advance, share: float) -> Iterator[None]:
 
 @contextmanager
 def counted(title: str, total: float, of_bytes: bool = False) -> Iterator[Advance]:
-    """A bar on a terminal, a line every 15 s on a pipe, for bytes with throughput and time left.
+    """Shows a bar on a terminal, a line every 15 s on a pipe; for bytes with throughput and time left.
 
-    The function yielded is called, by any thread, with what was just done.
+    Yields a function that any thread may call with the amount just done.
     """
     whole = _WHOLE.get()
     if whole is not None:

@@ -22,12 +22,12 @@ from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json,
 from rbpx.spelling import typed
 
 _ROWS_SHOWN = 40
-_ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more
-_RECORDS_SHOWN = 10  # of rows printed downwards, each of which takes a line a column
+_ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # rows and seconds; beyond, the rest is not counted
+_RECORDS_SHOWN = 10  # maximum number of rows printed downwards, a line a column
 
 
 def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
-    """Print records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
+    """Prints records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
     rows = [{key: plain(value) for key, value in record.items()} for record in records]
     with opened(output) as file:
         if format is Format.json:
@@ -47,10 +47,10 @@ def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
 
 
 def print_table(answer: Rows, format: Format, output: str | None = None) -> None:
-    """Print the answer to a query.
+    """Prints the answer to a query.
 
-    For people it is a table of the first rows; where its columns do not fit side by side, rows are printed downwards,
-    a line a column. How many rows there are is said beside them, where counting them takes no time.
+    For people it prints a table of the first rows; if its columns do not fit side by side, it prints rows downwards, a
+    line a column. It adds the number of rows if counting them takes no time.
     """
     if format is Format.table and output is not None and output.endswith(".parquet"):
         write_parquet(answer, output)
@@ -84,7 +84,7 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
 
 
 def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
-    """The rows that are shown, and how many there are; None where counting the rest would take a while."""
+    """Returns the rows to show, and the number of all rows; None if counting the rest would take a while."""
     parts: list[pa.RecordBatch] = []
     n_rows, until = 0, time.monotonic() + _COUNTING_S
     for part in answer:
@@ -97,7 +97,7 @@ def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
 
 
 def _downwards(names: Sequence[str], cells: Sequence[str], number: int, n_rows: int | None) -> Iterator[Text]:
-    """A row as lines of a column and its value; a long value goes on below, at the left edge."""
+    """Renders a row as lines of a column and its value; a long value continues below, at the left edge."""
     yield Text(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", "bold")
     widest = max(map(cell_len, names))
     for name, cell in zip(names, cells, strict=True):

@@ -1,6 +1,6 @@
 """A section of a report: the result of one question for one group, in sentences, figures, tables and passages.
 
-Passages are texts whose tokens are coloured by their ranks, in the same grades on a page and on a terminal.
+Passages are texts whose tokens are coloured by their ranks, with the same grades on a page and on a terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rbpx.status import Status
 if TYPE_CHECKING:
     from rbpx.display.chart.figure import Figure, Undrawn
 
-RANKS: Final = (1, 10, 100)  # where a colour ends
+RANKS: Final = (1, 10, 100)  # upper rank of each colour
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
 MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored."
 _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
@@ -26,8 +26,8 @@ class Piece(NamedTuple):
 
     Attributes:
         text: as it is shown.
-        grade: which of the colours it has, from 0; None where it was not scored.
-        tip: what is said of it where one points.
+        grade: index of its colour, from 0; None if it was not scored.
+        tip: tooltip.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Reading(NamedTuple):
     Attributes:
         model: its name.
         about: how well it predicts them, in a line.
-        pieces: in their order.
+        pieces: the tokens in order.
     """
 
     model: str
@@ -56,8 +56,8 @@ class Passage:
     Attributes:
         name: in plain characters, part of its anchor.
         title: the document.
-        rule: why this one, and how much of it.
-        command: that shows the whole of it.
+        rule: why it was chosen, and how much of the document it is.
+        command: the command that shows all of it.
         readings: at least one.
     """
 
@@ -68,7 +68,7 @@ class Passage:
     readings: tuple[Reading, ...]
 
     def beginning(self, longest: int) -> Passage:
-        """The passage, or so many of its scored tokens, the first ones."""
+        """Returns the passage up to `longest` scored tokens."""
         places = [[at for at, piece in enumerate(of.pieces) if piece.grade is not None] for of in self.readings]
         if max(map(len, places)) <= longest:
             return self
@@ -78,12 +78,12 @@ class Passage:
 
 
 def grade(rank: float) -> int:
-    """Which of the colours a rank has, from 0."""
+    """Returns the index of the colour of a rank, from 0."""
     return sum(rank > end for end in RANKS)
 
 
 def marked(piece: Piece) -> str:
-    """A token with the marks of its rank, for what has no colours; blanks around it stand outside them."""
+    """Returns a token with the marks of its rank, for output without colours; blanks around it stay outside them."""
     core, body = piece.text.strip(), piece.text.rstrip("\n")
     before, _, after = piece.text.partition(core) if core else (body, "", piece.text[len(body) :])
     begin, end = _MARKS[piece.grade or 0]
@@ -127,8 +127,8 @@ class Section:
         name: in plain characters, part of its anchor.
         title: its heading.
         sentences: the result in words.
-        figures: those drawn, and those that cannot be with the reason.
-        sheets: tables beside those of the figures.
+        figures: those drawn, and those that cannot be, with the reason.
+        sheets: tables other than those of the figures.
         doubts: statuses other than ok.
         passages: texts, token by token.
     """
@@ -143,18 +143,18 @@ class Section:
 
 
 def interval(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:
-    """A number with its interval, for a sentence."""
+    """Renders a number with its interval, for a sentence."""
     if lo is None or hi is None:
         return f"{number(value, digits)} (no interval)"
     return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
 
 
 def interval_of(estimate: Bounded, digits: int = 3) -> str:
-    """The same of a number that has its interval."""
+    """Renders a number that has its interval."""
     return interval(estimate.value, estimate.lo, estimate.hi, digits)
 
 
 def of_ten(alpha: float) -> str:
-    """The change of a quantity at ten times the size."""
+    """Renders the change of a quantity at ten times the size."""
     change = 1 - 10**-alpha
     return f"{abs(change):.0%} {'lower' if change >= 0 else 'higher'}"

@@ -1,4 +1,4 @@
-"""Prints texts and tables on a terminal: spare columns go where it is narrow, tables of one name become one."""
+"""Prints texts and tables on a terminal; a narrow one leaves out spare columns, and tables of one name are joined."""
 
 import sys
 import textwrap
@@ -18,17 +18,17 @@ from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
 from rbpx.files.escapes import visible, visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
-_BETWEEN: Final = 2  # columns
-_FOLDED: Final = (12, 60)  # characters, at least and at most, of a column whose texts fold
+_BETWEEN: Final = 2  # characters
+_FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a column whose texts fold
 
 
 def total(widths: Iterable[int]) -> int:
-    """How wide columns are side by side, with a blank before them."""
+    """Returns the width of columns side by side, with a blank before them."""
     return 1 - _BETWEEN + sum(width + _BETWEEN for width in widths)
 
 
 def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]:
-    """The columns that fit: those of rank 0 always, and as many others as there is room for, of small ranks first."""
+    """Returns the columns that fit: all of rank 0, then others by ascending rank while there is room."""
     kept = [at for at, rank in enumerate(ranks) if rank == 0]
     room -= total(widths[at] for at in kept) + 1
     for rank in sorted(set(ranks) - {0}):
@@ -41,7 +41,7 @@ def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]
 
 
 def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], yellow: Sequence[bool] = ()) -> Text:
-    """A row of a table, of several lines where a text is longer than its column is wide."""
+    """Renders a row of a table, of several lines if a text is wider than its column."""
     folded = [
         textwrap.wrap(cell, wide) if cell_len(cell) > wide else [cell] for cell, wide in zip(cells, widths, strict=True)
     ]
@@ -56,46 +56,46 @@ def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], y
 
 
 def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[Text]:
-    """The headings of a table, and the rule below them."""
+    """Renders the headings of a table, and the rule below them."""
     return [Text(""), row_of(headings, widths, right), Text(" " + "─" * (total(widths) - 1))]
 
 
 class Screen(Console):
-    """A console on which no text can command the terminal: control and invisible characters are shown as escapes."""
+    """A console that shows control and invisible characters as escapes, so that no text can control the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A text with its control and invisible characters escaped."""
+        """Renders a text with its control and invisible characters escaped."""
         return super().render_str(visible(text), **options)
 
     def on_broken_pipe(self) -> None:
-        """Let `| head` close the pipe without a failure; rich would exit with 1."""
+        """Lets `| head` close the pipe without a failure; rich would exit with 1."""
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Standard output for people, in characters that its encoding has; plain text where a program captures it."""
+    """Returns a console on standard output, in characters of its encoding; plain text if the output is captured."""
     write_as_ascii_where_needed()
     captured = isinstance(sys.stdout, StringIO)  # in a notebook, rich would display it beside what is captured
     return Screen(highlight=False, emoji=False, force_jupyter=False if captured else None)
 
 
-# Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
-# on light and dark terminals; those beyond are bold too.
+# Light grounds under black letters, apart in lightness as well as in hue, so that they differ for colour-blind
+# readers and on light and dark terminals; those beyond are bold too.
 _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")
 
 
 def print_tables(screen: Console, tables: Iterable[Table], width: int | None = None) -> list[str]:
-    """Print tables; those of one name and the same columns, which are about several groups, as parts of one.
+    """Prints tables; those with one name and the same columns, of several groups, as parts of one.
 
     A narrow terminal may wrap their lines, but no digit is lost.
 
     Args:
-        screen: where to.
-        tables: those without rows are passed over.
-        width: how many characters wide they may be; None for as wide as the terminal.
+        screen: the console.
+        tables: those without rows are skipped.
+        width: maximum width in characters; None for the terminal's.
 
     Returns:
-        What is to be said under them of the columns that had room.
+        Notes on the columns that were printed.
     """
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
@@ -109,7 +109,7 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
 
 
 def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
-    """Print tables with the same columns as parts of one; return the columns that it has."""
+    """Prints tables with the same columns as parts of one; returns the columns printed."""
     columns, every = tables[0].columns, [row for table in tables for row in table.rows]
     texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for row in every]
     headings = [visible_line(plain_signs(column.heading)) for column in columns]
@@ -134,7 +134,7 @@ def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
 
 
 def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
-    """Print texts with each token in the colour of its rank, or marked where there are no colours."""
+    """Prints texts with each token in the colour of its rank, or marked if there are no colours."""
     coloured = screen.color_system is not None and not screen.no_color
     for passage in passages:
         for reading in passage.readings:
@@ -154,7 +154,7 @@ def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
 def print_under(
     screen: Console, texts: Iterable[str], statuses: Iterable[Status] = (), notes: Iterable[str] = ()
 ) -> None:
-    """Print sentences and what columns mean, what to do about each status, and notes, a line each."""
+    """Prints sentences and meanings of columns, the remedy of each status, and notes, a line each."""
     for text in dict.fromkeys(map(plain_signs, texts)):
         screen.print(escape(text), soft_wrap=True)
     for text in remedies(statuses):
@@ -164,7 +164,7 @@ def print_under(
 
 
 def _styled(piece: Piece) -> list[tuple[str, str]]:
-    """A token with its style; lines end after its colour."""
+    """Returns a token with its style; lines end after its colour."""
     body = piece.text.rstrip("\n")
     lines = piece.text[len(body) :]
     style = "dim" if piece.grade is None else _STYLES[piece.grade]

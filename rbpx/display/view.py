@@ -1,6 +1,6 @@
-"""Tables, described once for every format: a view names the columns, a column says how a row becomes a cell.
+"""Tables, described once for every format: a view names the columns, a column makes a cell of a row.
 
-A terminal, a page, Markdown, LaTeX, the values of a figure and frames of a notebook are all made of this.
+Terminal, page, Markdown, LaTeX, the values of figures and frames of a notebook are made from them.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _FAR = 1e3  # nats behind, from where decimals say nothing
 
 
 class Bounded(Protocol):
-    """A number with its 95 % interval; None where not known."""
+    """A number with its 95 % interval; None if unknown."""
 
     @property
     def value(self) -> float | None:
@@ -37,13 +37,13 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table says in one row and column.
+    """The contents of a table in one row and column.
 
     Attributes:
-        texts: as people read it, one, or the two ends of an interval; a dash where unknown.
-        values: for programs, one for each name of the column; None where unknown.
+        texts: for people: one text, or the two ends of an interval; a dash if unknown.
+        values: for programs: one value for each key of the column; None if unknown.
         is_number: whether it is aligned to the right.
-        doubts: the statuses in it that are not ok, the one that is named first.
+        doubts: the statuses in it that are not ok; the first is shown.
     """
 
     texts: tuple[str, ...]
@@ -57,22 +57,22 @@ class Cell:
         return self.joined(" to ")
 
     def joined(self, between: str) -> str:
-        """Its text, with what stands between the ends of an interval."""
+        """Returns its text, with `between` between the ends of an interval."""
         return UNKNOWN if set(self.texts) == {UNKNOWN} else between.join(self.texts)
 
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """A column over rows, which are records unless it says how to get its values.
+    """A column over rows, which are records unless a function returns their values.
 
     Attributes:
-        heading: for people, in the signs of the field; {x} stands for what laws are in, {c} for their constant.
-        keys: names of its values for programs, in records too; {x} as in the heading.
-        cell: what it says of a row.
-        means: what stands in it, for the note under the table; empty where its heading says all.
-        spare: 0 where it is always shown; else a narrow terminal leaves it out, those with larger numbers first.
-        form: how a figure writes its number where one points at a mark (d3); empty for texts.
-        beside_S: whether there is such a column only where laws are not in S.
+        heading: for people; {x} stands for the symbol of the laws' axis, {c} for their constant.
+        keys: names of its values for programs, and in records; {x} as in the heading.
+        cell: makes the cell of a row.
+        means: its meaning, for the note under the table; empty if the heading suffices.
+        spare: 0 if it is always shown; a narrow terminal leaves out columns with larger numbers first.
+        form: format of its number in a tooltip (d3); empty for texts.
+        beside_S: whether the column exists only for laws that are not in S.
         folds: whether its texts may be long, so that a terminal folds them.
     """
 
@@ -86,24 +86,24 @@ class Column(Generic[Row]):
     folds: bool = False
 
     def without_rows(self) -> "Column[Never]":
-        """The column of a table whose cells are there: unlike what makes them, it can be sent to another process."""
+        """Returns the column of a table with finished cells, which can be sent to another process."""
         return Column(self.heading, self.keys, given, self.means, self.spare, self.form, self.beside_S, self.folds)
 
 
 def given(row: Never) -> Cell:
-    """Stands where the cells of a column are there already."""
+    """A placeholder for `cell` in a column whose cells exist already."""
     raise NotImplementedError
 
 
 def value_of(row: Any, key: str) -> Any:
-    """A value of a record by its key; of a law, also what its params have."""
+    """Returns a value of a record by its key, also from the params of a law."""
     return row[key] if key in row else (row.get("params") or {}).get(key)
 
 
 def text(
     heading: str, key: str, of: Callable[[Row], str | None] | None = None, means: str = "", spare: int = 0
 ) -> Column[Row]:
-    """Names and words."""
+    """Returns a column of names and words."""
 
     def cell(row: Row) -> Cell:
         value = value_of(row, key) if of is None else of(row)
@@ -121,7 +121,7 @@ def written(
     spare: int = 0,
     form: str = ".4~g",
 ) -> Column[Row]:
-    """Numbers, written in some way."""
+    """Returns a column of numbers in the format `how`."""
 
     def cell(row: Row) -> Cell:
         value = value_of(row, key) if of is None else of(row)
@@ -133,29 +133,29 @@ def written(
 def decimal(
     heading: str, key: str, of: Of[Row] | None = None, digits: int = 4, means: str = "", spare: int = 0
 ) -> Column[Row]:
-    """Numbers with so many decimals."""
+    """Returns a column of numbers with so many decimals."""
     return written(heading, key, of, lambda value: number(value, digits), means, spare, f".{digits}f")
 
 
 def whole(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
-    """Counts, or an imported S, which may be any positive number."""
+    """Returns a column of counts, or of an imported S, which may be any positive number."""
     return written(heading, key, of, _whole, means, spare, ",")
 
 
 def magnitude(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
-    """Numbers of any magnitude, in three digits."""
+    """Returns a column of numbers of any magnitude, in three digits."""
     return written(heading, key, of, short, means, spare, ".3~g")
 
 
 def error(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
-    """Relative errors, in percent with their sign."""
+    """Returns a column of relative errors, in percent with their sign."""
     return written(heading, key, of, percent, means, spare, "+.2%")
 
 
 def share(
     heading: str, key: str, of: Of[Row] | None = None, digits: int = 1, means: str = "", spare: int = 0
 ) -> Column[Row]:
-    """Parts of a whole, in percent without a sign."""
+    """Returns a column of parts of a whole, in percent without a sign."""
 
     def in_percent(value: float | None) -> str:
         return UNKNOWN if value is None else f"{value:.{digits}%}"
@@ -171,7 +171,7 @@ def ends(
     means: str = "",
     spare: int = 0,
 ) -> Column[Row]:
-    """Intervals, by the names of their two ends."""
+    """Returns a column of intervals, by the names of their two ends."""
 
     def cell(row: Row) -> Cell:
         lo, hi = (value_of(row, key) for key in keys.split()) if of is None else of(row)
@@ -189,7 +189,7 @@ def with_ends(
     spare: int = 0,
     ends_spare: int = 0,
 ) -> Sequence[Column[Row]]:
-    """Numbers, and beside them their 95 % intervals, which may be spared alone; empty where there is no number.
+    """Returns columns of numbers and of their 95 % intervals, which may be spared alone; empty without a number.
 
     In a record they are KEY, KEY_lo and KEY_hi.
     """
@@ -215,7 +215,7 @@ def with_ends(
 def behind(
     key: str, of: Callable[[Row], Bounded | None] | None = None, means: str = "", ends_spare: int = 0
 ) -> Sequence[Column[Row]]:
-    """What each loses to the best one, whose cell reads "best", with the 95 % interval."""
+    """Returns columns of the loss relative to the best one, whose cell reads "best", with the 95 % interval."""
     value, _ = with_ends("behind", key, of, _behind, means)
     return value, with_ends("behind", key, of, ends_spare=ends_spare)[1]
 
@@ -225,10 +225,10 @@ def _behind(value: float | None) -> str:
 
 
 def state(of: Callable[[Row], Status | Sequence[Status]] | None = None) -> Column[Row]:
-    """The status of each row, the first of several by its word; what to do about those that are not ok stands below.
+    """Returns the column of statuses, the first of several by its label; remedies stand below the table.
 
     Args:
-        of: every status that holds; of a record its status, or its reasons where it has them.
+        of: returns every status that holds; for a record, by default, its reasons or else its status.
     """
 
     def cell(row: Row) -> Cell:
@@ -246,7 +246,7 @@ def _statuses(row: Any) -> list[Status]:
 
 
 def place(spare: int = 0) -> Sequence[Column[Row]]:
-    """S, and where laws are in something else the place there, which a record has as x."""
+    """Returns the columns of S and, for laws in something else, of the position there, x in a record."""
     S: Column[Row] = whole("S", "non_embedding_params", spare=spare)
     x: Column[Row] = magnitude("{x}", "{x}", lambda row: value_of(row, "x"))
     return S, replace(x, beside_S=True)
@@ -268,12 +268,12 @@ class Table:
     Attributes:
         name: in plain characters, unique within its section; part of the names of files and anchors.
         title: what it shows.
-        columns: what stands in each cell of a row.
+        columns: make the cells of a row.
         rows: a cell for each column.
-        note: what stands under it beside the meanings of its columns.
-        about: the group of runs that it is about; empty for several.
-        is_wide: whether its texts are too long for a terminal and for paper, so that only pages have it.
-        brief: the numbers of the rows that a terminal shows where nobody asks for details; None for all.
+        note: a note besides the meanings of its columns.
+        about: its group of runs; empty for several.
+        is_wide: whether it is too wide for a terminal and for paper, so that only pages have it.
+        brief: indices of the rows that a terminal shows without details; None for all.
     """
 
     name: str
@@ -286,21 +286,21 @@ class Table:
     brief: tuple[int, ...] | None = None
 
     def briefly(self) -> "Table":
-        """The table of the rows that a terminal shows where nobody asks for details."""
+        """Returns the table of the rows that a terminal shows without details."""
         return self if self.brief is None else replace(self, rows=tuple(self.rows[at] for at in self.brief), brief=None)
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
-        """What is said under it: what it is, then what its columns mean, or those of some headings."""
+        """Returns its notes: its own, then the meanings of its columns, or of those in `shown`."""
         meant = [column for column in self.columns if column.means and (shown is None or column.heading in shown)]
         return [*([self.note] if self.note else []), *(f"{each.heading}: {each.means}." for each in meant)]
 
     def without_empty(self) -> "Table":
-        """The table without spare columns that tell nothing, as a terminal shows none."""
+        """Returns the table without empty spare columns."""
         spare = [at for at, column in enumerate(self.columns) if column.spare]
         return self._without({at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)})
 
     def narrowed(self, most: int) -> "Table":
-        """The table without the columns whose `spare` is above `most`, for a page of paper."""
+        """Returns the table without columns whose `spare` is above `most`, for a page of paper."""
         return self._without({at for at, column in enumerate(self.columns) if column.spare > most})
 
     def _without(self, columns: Container[int]) -> "Table":
@@ -309,16 +309,16 @@ class Table:
         return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
     def records(self) -> list[dict[str, Value]]:
-        """Its values for programs, a record for each row."""
+        """Returns its values for programs, a record for each row."""
         keys = [key for column in self.columns for key in column.keys]
         return [dict(zip(keys, (v for cell in row for v in cell.values), strict=True)) for row in self.rows]
 
     def shown_doubts(self) -> set[Status]:
-        """The statuses that its cells name, of several that hold the first."""
+        """Returns the statuses that its cells show."""
         return {cell.doubts[0] for row in self.rows for cell in row if cell.doubts}
 
     def doubts(self) -> dict[Status, list[str]]:
-        """The statuses in it that are not ok, each with the names of the rows that have it."""
+        """Returns the statuses that are not ok, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
         for row in self.rows:
             of = ", ".join(cell.text for cell in takewhile(lambda cell: not cell.is_number, row))
@@ -329,13 +329,13 @@ class Table:
 
 
 class View(Generic[Row]):
-    """The columns of a table over rows of one kind; those of a number and its interval stand together in a sequence."""
+    """The columns of a table over rows of one kind; a number and its interval are nested in a sequence."""
 
     def __init__(self, name: str, *columns: "Columns[Row]") -> None:
         self.name, self.columns = name, columns
 
     def all_columns(self) -> list[Column[Row]]:
-        """Its columns, one by one."""
+        """Returns its columns as one list."""
         return list(_one_by_one(self.columns))
 
     def table(
@@ -347,15 +347,15 @@ class View(Generic[Row]):
         note: str = "",
         brief: Callable[[Row], bool] | bool = True,
     ) -> Table:
-        """The table of some rows.
+        """Makes the table of some rows.
 
         Args:
             title: what it shows.
-            rows: what its columns are of.
-            about: the name of the group of runs that it is about.
-            axis: what laws are in, which headings name.
-            note: what stands under it beside the meanings of its columns.
-            brief: which rows a terminal shows where nobody asks for details: all, none, or those that this says.
+            rows: in the form that its columns take.
+            about: the name of its group of runs.
+            axis: the laws' axis, which headings name.
+            note: a note besides the meanings of its columns.
+            brief: which rows a terminal shows without details: all, none, or those for which it is true.
         """
         rows = list(rows)
         columns = tuple(
@@ -383,5 +383,5 @@ def _one_by_one(columns: "Columns[Row]") -> Iterator[Column[Row]]:
 
 
 def _named(text: str, axis: Axis) -> str:
-    """A text with the signs of an axis and of the constant of its laws."""
+    """Replaces the placeholders for the symbols of an axis and of the laws' constant."""
     return text.replace("{x}", axis.value).replace("{c}", AXES[axis].constant)

@@ -1,4 +1,4 @@
-"""The numbers and words of tables, plots and the report: formats, axes, laws and statuses."""
+"""Formats of numbers, and names of axes, laws and statuses, for tables, plots and the report."""
 
 import math
 import re
@@ -14,7 +14,7 @@ UNKNOWN: Final = "–"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many decimals."""
+    """Formats a number with so many decimals."""
     return _formatted(value, f".{digits}f")
 
 
@@ -23,27 +23,27 @@ def _formatted(value: float | None, form: str) -> str:
 
 
 def decimals(digits: int) -> Callable[[float | None], str]:
-    """How numbers with so many decimals are written."""
+    """Returns a formatter with so many decimals."""
     return lambda value: number(value, digits)
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """A difference with so many decimals and its sign."""
+    """Formats a difference with so many decimals and its sign."""
     return _formatted(value, f"+.{digits}f")
 
 
 def short(value: float | None) -> str:
-    """A number of any magnitude in three digits."""
+    """Formats a number of any magnitude with three significant digits."""
     return _rounded(value, 3)
 
 
 def rough(value: float | None) -> str:
-    """A number of any magnitude in two digits."""
+    """Formats a number of any magnitude with two significant digits."""
     return _rounded(value, 2)
 
 
 def spoken(value: float | None, digits: int = 2) -> str:
-    """A count as people say it: 7.9B, 21B, 415M, 2T; as `short` below a thousand and from 1e15 on."""
+    """Formats a count as 7.9B, 21B, 415M or 2T; as `short` below a thousand and from 1e15 on."""
     for unit, name in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value is not None and unit <= float(f"{value:.{digits}g}") < 1e15:
             return f"{_rounded(value / unit, digits)}{name}"
@@ -51,7 +51,7 @@ def spoken(value: float | None, digits: int = 2) -> str:
 
 
 def _rounded(value: float | None, digits: int) -> str:
-    """Written out up to a million, with zeros after the last significant digit; beyond that with an exponent."""
+    """Writes a number out up to a million, with zeros after the last significant digit; beyond with an exponent."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     rounded = f"{value:.{digits}g}"
@@ -59,36 +59,36 @@ def _rounded(value: float | None, digits: int) -> str:
 
 
 def significant(value: float | None, digits: int) -> str:
-    """A number of any magnitude in so many digits, trailing zeros included."""
+    """Formats a number of any magnitude with so many significant digits, including trailing zeros."""
     return _formatted(value, f"#.{digits}g").rstrip(".")
 
 
 def in_digits(digits: int) -> Callable[[float | None], str]:
-    """How numbers of any magnitude are written in so many digits."""
+    """Returns a formatter with so many significant digits."""
     return lambda value: significant(value, digits)
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
-    """An interval; a dash where an end is unknown, one dash where both are."""
+    """Formats an interval; a dash for an unknown end, one dash if both are unknown."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
 
 
 def percent(value: float | None) -> str:
-    """A relative error with its sign."""
+    """Formats a relative error with its sign."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return f"{value:+.1%}" if abs(value) < 10 else f"{value:+,.0%}" if abs(value) < 1e4 else f"{100 * value:+.0e}%"
 
 
 def part(share: float) -> str:
-    """A share between none and all in percent: two digits, or as many as tell it from all; neither 0 nor 100."""
+    """Formats a share between 0 and 1 in percent, with two digits or as many as distinguish it from 100."""
     few, left = 100 * share, 100 * (1 - share)
     decimals = 1 - math.floor(math.log10(few)) if few < left else -math.floor(math.log10(left))
     return f"{few:.{max(0, decimals)}f}"
 
 
 def time(seconds: float | None) -> str:
-    """A time in its two largest units; from a hundred days on in days."""
+    """Formats a time in its two largest units; from a hundred days on in days."""
     if seconds is None:
         return UNKNOWN
     if seconds < 60:
@@ -103,7 +103,7 @@ def time(seconds: float | None) -> str:
 
 
 def in_bytes(n: float | None) -> str:
-    """An amount of bytes in three digits, in the decimal units that the hub and disks are told in."""
+    """Formats bytes with three digits in decimal units, as the hub and disks do."""
     if n is None:
         return UNKNOWN
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -139,17 +139,17 @@ _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_tempera
 
 @dataclass(frozen=True)
 class AxisWords:
-    """How laws along one axis are spoken of.
+    """The words for laws along one axis.
 
     Attributes:
         x: its symbol.
         title: its symbol and what it is.
-        one: what the end of a law is the largest of: "the largest size", "the largest D".
-        point: what the points of a law are.
+        one: the last point of a law: "the largest size", "the largest D".
+        point: noun for the points of a law.
         more: how a model exceeds another by a factor: "{} times larger", "trained on {} times as many tokens".
         at_tenfold: the same at ten times.
         grows: with what a quantity changes: "with size".
-        constant: the constant of a law, which is not that of compute.
+        constant: symbol of the law's constant, which differs from that of compute.
     """
 
     x: str
@@ -182,22 +182,22 @@ AXES: Final = {
 
 
 def title_of(axis: Axis, by: SizeBy = SizeBy.total) -> str:
-    """The symbol of an axis and what it is."""
+    """Returns the symbol of an axis and what it is."""
     return f"S, {by.counted}" if axis is Axis.S else AXES[axis].title
 
 
 def plain_signs(text: str) -> str:
-    """A text with Greek letters and signs as a terminal writes them."""
+    """Replaces Greek letters and signs by those of a terminal."""
     return text.translate(_PLAIN_SIGNS)
 
 
 def true_minus(text: str) -> str:
-    """A text whose negative numbers have a minus sign, as formulas have, in place of a hyphen."""
+    """Replaces the hyphen of negative numbers by a minus sign."""
     return re.sub(r"(?<![\w.−-])-(?=\.?\d)", "−", text)
 
 
 def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
-    """A law in tables and sentences; the method of its fit is named unless it is least squares."""
+    """Returns the title of a law; names the method of its fit unless it is least squares."""
     if method is not Method.ols:
         return f"{law_title(law, k)}, {method.value}"
     own = quantity(law)
@@ -209,42 +209,42 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
 
 
 def legible(text: str | None, token_id: int, longest: int = 13) -> str:
-    """A token's text as Python writes it, so that blanks and line ends are visible, or its id."""
+    """Returns a token's text as Python writes it, so that blanks and line ends are visible, or its id."""
     return f"id {token_id}" if text is None else shortened(repr(text), longest)
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text of at most so many characters, its end left out."""
+    """Cuts a text to at most so many characters."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """So many of the names, the first ones, and how many more there are."""
+    """Joins the first names, and adds the number of the others."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """Names in a line, the rest counted."""
+    """Joins names in a line and counts the rest."""
     shown = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def the_largest(names: Sequence[str]) -> str:
-    """Runs that are the largest, as the subject of a sentence; what tells two of a size apart takes no comma there."""
+    """Names the largest runs as the subject of a sentence, without commas between two of one size."""
     each = [name.replace(", ", " ") for name in names]
     return f"The largest run, {each[0]}," if len(each) == 1 else f"The {len(each)} largest runs, {enumerated(each)},"
 
 
 def headline(law: str, k: int | None) -> tuple[int, int]:
-    """The place of a law where few can be drawn: cross-entropy first, then -ln RBP by k, then others."""
+    """Returns the sort key of a law for drawing few: cross-entropy, then -ln RBP by k, then others."""
     return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
 
 
 def status_name(status: Status) -> str:
-    """A status in rich's markup: yellow unless it passes."""
+    """Returns a status in rich's markup: yellow unless it passes."""
     return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"
 
 
 def remedies(statuses: Iterable[Status]) -> list[str]:
-    """A line for each status other than ok: what to do about it."""
+    """Returns a line with the remedy of each status other than ok."""
     return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]

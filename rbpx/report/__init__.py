@@ -1,1 +1,1 @@
-"""The report (verb report): a store in; one page, Markdown, LaTeX or figures out, for people new to rbpx."""
+"""The report (verb report) of a store as one page, Markdown, LaTeX or figures, for people new to rbpx."""

@@ -22,10 +22,10 @@ _HUE: Final = "series"
 
 
 def figures_across(fits: Sequence[Result]) -> tuple[Figure | Undrawn, ...]:
-    """Draw the laws of all groups against size, and the exponent of cross-entropy of each against that of RBP.
+    """Draws the laws of all groups against size, and each exponent of cross-entropy against that of RBP.
 
     Args:
-        fits: what `fit` answers of each group.
+        fits: answers of `fit`, one for each group.
     """
     groups = [each.groups[0] for each in fits]
     firsts = [headline(each.rows) for each in fits]
@@ -43,7 +43,7 @@ _Named = tuple[Record, Record | None, Record | None]
 
 
 def _hue(groups: Sequence[Group]) -> list[str]:
-    """What colour tells apart: texts, else families, else nothing."""
+    """Returns what colour distinguishes: texts, else families, else nothing."""
     firsts = [group.first for group in groups]
     for names in ([first.dataset for first in firsts], [first.family for first in firsts]):
         if len(set(names)) <= MOST_SERIES:
@@ -70,7 +70,7 @@ def _laws(named: Sequence[_Named], of: str, axis: Axis, origin: Origin) -> Figur
 
 
 def _curve(law: Record) -> list[tuple[float, float]]:
-    """Places along a law from its smallest to its largest point."""
+    """Returns points along a law from its smallest to its largest observation."""
     places = np.geomspace(min(law["params"]["S"]), max(law["params"]["S"]), _STEPS)
     values = (law["params"]["E"] or 0.0) + law["C"] * places ** -law["alpha"]
     return list(zip(places.tolist(), values.tolist(), strict=True))
@@ -108,5 +108,5 @@ def _exponents(named: Sequence[_Named], of: str, origin: Origin) -> Figure | Und
     )
 
 
-_STEPS: Final = 12  # places of a curve
+_STEPS: Final = 12  # points of a curve
 _ENDS: Final = ("", "_lo", "_hi")

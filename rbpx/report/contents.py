@@ -1,4 +1,4 @@
-"""Gathers a report: does every analysis as its verb does it, and puts the results in order."""
+"""Gathers a report: performs every analysis as its verb does, and orders the results."""
 
 import re
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ from rbpx.store.store import Store, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
-_FIRST: Final = "decide"  # what a page begins with where it says what to train
-_OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups, however many
-_MANY: Final = 12  # groups: nobody reads the sections of more
-MOST_OPEN: Final = 3  # groups whose sections are open
+_FIRST: Final = "decide"  # the question that a page begins with if it says what to train
+_OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups
+_MANY: Final = 12  # maximum number of groups with sections
+MOST_OPEN: Final = 3  # maximum number of groups with open sections
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class Part:
     Attributes:
         name: in plain characters, unique in the report.
         title: its name for people.
-        about: sizes, tokens, documents, how it was read.
-        facts: the few numbers that stand first.
+        about: sizes, tokens, documents, and the protocol.
+        facts: its main numbers.
         sections: one for each question.
-        missing: why there are no others.
+        missing: why other sections are missing.
     """
 
     name: str
@@ -66,19 +66,19 @@ class Report:
         version: the version of rbpx.
         title: what it is about, in one line.
         narrowed: keys that chose among the runs, as typed; empty for all.
-        n_tokens: scored tokens of its runs; 0 where only losses were imported.
+        n_tokens: scored tokens of its runs; 0 for imported losses alone.
         has_ranks: whether any law is about ranks.
         n_runs: measured runs and imported sizes.
         n_failed: cells of the store that could not be measured.
         parts: one for each group.
         gaps: comparisons of texts and families, a section for each family.
         overview: all laws at a glance.
-        paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
+        paper: the paper's tables 1 and 2; without rows if no such values are known.
         runs: the runs that the numbers come from.
-        first: what to train, where sizes were trained on several numbers of tokens: a page begins with it.
-        missing: why there are no other comparisons.
-        facts: of all groups, where none has a part.
-        across: figures of all groups, where they are many.
+        first: what to train, with which the page begins, if sizes were trained on several numbers of tokens.
+        missing: why other comparisons are missing.
+        facts: of all groups, if no group has a part.
+        across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
     """
 
@@ -104,7 +104,7 @@ class Report:
 
     @property
     def has_contents(self) -> bool:
-        """Whether there is anything to report: groups with a law in size, or what looks across them."""
+        """Whether there is anything to report: groups with a law in size, or comparisons."""
         return bool(self.parts or self.first or self.gaps or self.across)
 
     @property
@@ -118,11 +118,11 @@ Answers = dict[str, list[Result]]
 
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
-    """Do every analysis over the runs that are asked for, and put the results in order.
+    """Performs every analysis on the chosen runs, and orders the results.
 
     Args:
-        grids: what to look at, as for `render.perform`.
-        narrowed: what was typed to choose it.
+        grids: the requests, as for `render.perform`.
+        narrowed: the overrides that chose runs.
 
     Raises:
         RbpxError: the store holds runs, and none matches.
@@ -161,13 +161,13 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
-    """The groups that have sections of their own; None for all.
+    """Returns the groups with sections of their own; None for all.
 
     Raises:
         RbpxError: there is no group of that name.
     """
     groups, named = list[Group](), grids[0][0].group
-    with suppress(RbpxError):  # what has no law in size has no groups; its questions say why
+    with suppress(RbpxError):  # runs without a law in size make no groups; their questions give reasons
         groups = groups_of("fit", grids)
     if named is None:
         return None if len(groups) <= _MANY else []
@@ -182,21 +182,21 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
 
 
 def _questions(across: bool) -> list[str]:
-    """The questions with a section of their own, about single groups of runs or across them, in order."""
+    """Returns the questions about single groups of runs, or across them, in order."""
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
 def _find_all(
     names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None
 ) -> tuple[Answers, dict[str, str]]:
-    """The answers of questions about the families and texts asked for, and the reasons why some have none."""
+    """Returns the answers of questions, and the reasons why some have none."""
     if asked == []:
         return {name: [] for name in names}, {}
     texts = None if asked is None else {_text_of(group) for group in asked}
 
     def is_asked(name: str, group: Group) -> bool:
         is_of_texts = texts is None or _text_of(group) in texts
-        return is_of_texts and (name != "surface" or varies_in_both(group))  # else nothing tells size from tokens
+        return is_of_texts and (name != "surface" or varies_in_both(group))  # else size and tokens cannot be told apart
 
     found = answer_all(names, grids, set(names) - {"fit"}, is_asked)
     answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
@@ -219,7 +219,7 @@ def assembled(
     of_gaps: tuple[Section, ...],
     answers: Answers,
 ) -> Report:
-    """Assemble a report from its parts, with its title, its runs, and the tables of all groups."""
+    """Assembles a report from its parts, with its title, its runs, and the tables of all groups."""
     fits, k_laws = answers.get("fit", []), answers.get("klaw", [])
     regimes = {each.groups[0].key: each.rows for each in answers.get("regimes", [])}
     # Sizes with several numbers of tokens have no law in size.
@@ -248,14 +248,14 @@ def assembled(
 
 
 def _runs_of(groups: Sequence[Group]) -> list[Run]:
-    """The runs of groups, each once; one that stands for several of a size, as the best of a sweep, is those."""
+    """Returns the runs of groups, each once; a row that stands for several runs counts as those."""
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
     single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
     return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
 
 
 def slugs_of(groups: Sequence[Group]) -> list[str]:
-    """The titles of groups in plain characters, each unique: what `group=` takes, and the anchors of a page."""
+    """Returns unique plain names of groups by title, for `group=` and the anchors of a page."""
     slugs: list[str] = []
     for title in titles_of(groups):
         slug = _slug(title)
@@ -282,7 +282,7 @@ def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | N
 
 
 def _taken(results: list[Result], group: Group) -> Result | None:
-    """Take the result for a group out of others, as the jobs of a sweep may look at the same runs in turn."""
+    """Removes and returns the result for a group; jobs of a sweep may cover the same runs in turn."""
     for at, result in enumerate(results):
         if (result.groups[0].key, result.groups[0].run_ids) == (group.key, group.run_ids):
             return results.pop(at)
@@ -298,7 +298,7 @@ def _part(name: str, title: str, group: Group, own: dict[str, Result | None], re
 
 
 def _missing(reasons: dict[str, str]) -> tuple[str, ...]:
-    """Why there are no sections of some questions, one line a reason."""
+    """Returns why sections of some questions are missing, one line a reason."""
     named = grouped(reasons, lambda name: reasons[name])
     return tuple(
         f"{', '.join(analysis(name).title for name in names)}: {why[:1].upper()}{why[1:]}"
@@ -307,7 +307,7 @@ def _missing(reasons: dict[str, str]) -> tuple[str, ...]:
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
-    """Why a group has no such section."""
+    """Returns why a group lacks a section."""
     described = analysis(name)
     if described.tokens and not group.is_measured:
         return "This looks at single tokens, and imported results have none."
@@ -318,7 +318,7 @@ def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
 
 
 def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
-    """The sections that compare groups with each other, one for each family, and why there are no others."""
+    """Returns the sections that compare groups, one for each family, and why others are missing."""
     calls, missing = list[tuple[str, list[Result]]](), dict[str, str]()
     for name in _questions(across=True):
         results = [each for each in answers[name] if not _is_told(each)]
@@ -329,5 +329,5 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[S
 
 
 def _is_told(result: Result) -> bool:
-    """Whether it says what to train, at a size and on tokens."""
+    """Whether a result says what to train, at a size and on tokens."""
     return any(row.get("kind") == "best" and row["S"] is not None for row in result.rows)

@@ -15,7 +15,7 @@ __all__ = ["answered"]
 
 
 def answered(verb: str, results: Sequence[Result], store: str) -> Report:
-    """The report of one question.
+    """Returns the report of one question.
 
     Args:
         verb: the question.

@@ -1,4 +1,4 @@
-"""Writes a report where it is asked for: as a page, a text or a folder of figures."""
+"""Writes a report as a page, a text or a folder of figures."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ __all__ = ["check", "write_answered", "write_report"]
 
 _LOGGER = logging.getLogger(__name__)
 FORMATS: Final = (Format.html, Format.md, Format.tex, *(form for form in Format if form.is_figures))
-INDEX: Final = "figures.md"  # of a folder: what each file shows
+INDEX: Final = "figures.md"  # index of a folder of figures
 _MARKED_WITHIN: Final = 2048  # characters
 _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% rbpx report")
 
 
 def check(request: Request, verb: str = "report") -> None:
-    """Refuse an output that cannot be written, before anything is fitted.
+    """Refuses an output that cannot be written, before anything is fitted.
 
     Args:
-        request: where and in which format to write.
+        request: has the output and its format.
         verb: "report", or the question whose answer is written.
 
     Raises:
@@ -52,11 +52,11 @@ def check(request: Request, verb: str = "report") -> None:
 
 
 def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
-    """Make a report of everything that is asked for and write it; return its path.
+    """Gathers a report and writes it; returns its path.
 
     Args:
-        grids: what to look at.
-        narrowed: what was typed to choose it.
+        grids: the requests to report on.
+        narrowed: the overrides that chose runs.
     """
     from rbpx.report.contents import gather
 
@@ -74,7 +74,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
 
 
 def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> None:
-    """Write the answer to one question, texts to stdout unless a file is named."""
+    """Writes the answer to one question, texts to stdout unless a file is named."""
     from rbpx.report.one_question import answered
 
     report, (form, _) = answered(verb, results, request.store), _place(request, verb)
@@ -104,7 +104,7 @@ def _text(form: Format) -> "Callable[[Report], str]":
 
 
 def _place(request: Request, verb: str) -> tuple[Format, Path]:
-    """The format (as asked for, or by the name of the output, else a page) and the path."""
+    """Returns the format (as asked for, else by the name of the output, else a page) and the path."""
     known = {f".{form.value}": form for form in FORMATS}
     form = request.format
     if form is Format.table:
@@ -120,7 +120,7 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a report of rbpx, by its beginning."""
+    """Whether a file begins as reports of rbpx do."""
     if not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:

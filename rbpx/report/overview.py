@@ -1,4 +1,4 @@
-"""Sums up all laws: the first numbers of each group, a glance at all groups, the paper's two tables, and the runs.
+"""Summarises all laws: main numbers of each group, a table of all groups, the paper's two tables, and the runs.
 
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
@@ -24,12 +24,12 @@ _IN_THREE: Final = decimals(3)
 
 
 def facts(name: str, result: Result) -> tuple[Fact, ...]:
-    """The numbers that answer a question; none where it is answered in words or not at all."""
+    """Returns the main numbers of a question's result; none if its answer is in words or missing."""
     return tuple(_FACTS[name](result)) if name in _FACTS and result.rows else ()
 
 
 def _of_laws(result: Result) -> Iterator[Fact]:
-    """Exponents of RBP and cross-entropy, and the error of their backtest."""
+    """Returns exponents of RBP and cross-entropy, and the error of their backtest."""
     laws = [law for law in headline(result.rows) if law is not None]
     for law in laws:
         beside = f"{_between(law['alpha_lo'], law['alpha_hi'])}\nR² {number(law['r2'], 3)}{_doubt(law)}"
@@ -46,7 +46,7 @@ def _of_regimes(result: Result) -> Iterator[Fact]:
 
 
 def _of_best(result: Result) -> Iterator[Fact]:
-    """Size, tokens and loss of the best run of the first budget."""
+    """Returns size, tokens and loss of the best run of the first budget."""
     for row in [row for row in result.rows if row["kind"] == "best" and row["S"] is not None][:1]:
         yield Fact("parameters", spoken(row["S"], 3), _between(row["S_lo"], row["S_hi"], spoken))
         yield Fact("training tokens", spoken(row["D"], 3), _between(row["D_lo"], row["D_hi"], spoken))
@@ -56,7 +56,7 @@ def _of_best(result: Result) -> Iterator[Fact]:
 
 
 def _of_predictions(result: Result) -> Iterator[Fact]:
-    """RBP and cross-entropy at the first size that is asked for."""
+    """Returns RBP and cross-entropy at the first size asked for."""
     told = [row for row in result.rows if row["kind"] == "prediction" and row["method"] == "combined"]
     for name in ("rbp", "cross_entropy"):
         for row in [row for row in told if row["law"] == name and row["y"] is not None][:1]:
@@ -79,7 +79,7 @@ _FACTS: Final[Mapping[str, Callable[[Result], Iterator[Fact]]]] = {
 
 
 def facts_across(fits: Sequence[Result]) -> tuple[Fact, ...]:
-    """The exponents of many groups, by their range."""
+    """Returns the range of the exponents of many groups."""
     found, laws = [], [headline(each.rows) for each in fits]
     for title, at in ((f"α of {title_of_rbp(laws)}", 0), ("α of cross-entropy", 1)):
         alphas = [law["alpha"] for each in laws if (law := each[at]) is not None]
@@ -90,18 +90,18 @@ def facts_across(fits: Sequence[Result]) -> tuple[Fact, ...]:
 
 
 def title_of_rbp(laws: Sequence[tuple[Record | None, Record | None]]) -> str:
-    """-ln RBP with the k that the first of the laws have, or k where they differ."""
+    """Returns the title of -ln RBP, with the laws' k, or the letter k if they differ."""
     ks = {rbp["k"] for rbp, _ in laws if rbp is not None}
     return law_title("rbp", *ks) if len(ks) == 1 else "−ln RBP_k"
 
 
 def supported_k(regimes: Sequence[Record]) -> int | None:
-    """Of rows of `regimes`: the largest k up to which the law holds; None where it holds at none, or none is known."""
+    """Returns the largest k of `regimes` up to which the law holds; None if none does or none is known."""
     return regimes[0]["params"]["regime"]["supported_up_to_k"] if regimes else None
 
 
 def glance(fits: Sequence[Result], regimes: Mapping[Hashable, Sequence[Record]]) -> Table:
-    """The main laws, a row for each group, with what is known of where they hold."""
+    """Returns a table of the main laws, a row for each group, with the range in which they hold."""
     groups, laws = [each.groups[0] for each in fits], [headline(each.rows) for each in fits]
     rows = []
     for title, group, both in zip(titles_of(groups), groups, laws, strict=True):
@@ -130,7 +130,7 @@ _NUMBERS: Final = (("alpha", ""), ("alpha", "_lo"), ("alpha", "_hi"), ("r2", "")
 def _paired(
     name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Record], over: Sequence[str]
 ) -> Table:
-    """A table of laws, with R2 and slope of each in a pair of columns."""
+    """Returns a table of laws, with R2 and slope of each in a pair of columns."""
     columns: list[Column[Record]] = [text(*names[0]), text(*names[1])]
     for of in over:
         columns.append(decimal(f"{of}: R²", f"{of}:r2", digits=3))
@@ -143,7 +143,7 @@ def _pair(of: str, law: Record) -> Record:
 
 
 def table_1(results: Sequence[Result]) -> Table:
-    """R2 and slope of -ln RBP_k against k, with a row for each model and a pair of columns for each text."""
+    """Returns R2 and slope of -ln RBP_k against k: rows by model, pairs of columns by text."""
     groups = [each.groups[0] for each in results]
     texts = titles_of(groups, [group.title_of_text for group in groups])
     models: dict[str, dict[Hashable, Run]] = {}
@@ -162,7 +162,7 @@ def table_1(results: Sequence[Result]) -> Table:
 
 
 def table_2(results: Sequence[Result]) -> Table:
-    """R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs of columns by family."""
+    """Returns R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs by family."""
     fitted = [each for each in results if each.groups[0].n_sizes >= 3]
     groups = [each.groups[0] for each in fitted]
     texts = titles_of(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
@@ -202,6 +202,6 @@ RUNS: Final = View[Run](
 
 
 def runs_sheet(runs: Sequence[Run]) -> Table:
-    """The runs that the numbers come from, with what is known of any."""
+    """Returns a table of the runs that the numbers come from."""
     note = "python -m rbpx show RUN prints all that is known about one."
     return RUNS.table("Runs", runs, note=note).without_empty()

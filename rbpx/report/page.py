@@ -1,4 +1,4 @@
-"""Writes a report as one HTML page that needs no network and no other file."""
+"""Renders a report as one HTML page that needs no network and no other file."""
 
 import base64
 import json
@@ -25,24 +25,24 @@ from rbpx.report.contents import MOST_OPEN, Part, Report
 __all__ = ["page"]
 
 _HERE: Final = Path(__file__).resolve().parent
-_BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only name that leads to something in vl-convert 1.9
+_BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only importable name in vl-convert 1.9
 
 
 def page(report: Report) -> str:
-    """The page of a report."""
+    """Returns the page of a report."""
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["cell"] = _cell
     environment.filters["typeset"] = _typeset
-    charts: dict[str, Any] = {}  # of all figures that the page has a place for, by their anchors
+    charts: dict[str, Any] = {}  # by anchor
 
     def placed(figure: Figure, anchor: str) -> str:
         charts[anchor] = figure.spec
         return anchor
 
     def glimpse(part: Part) -> list[Figure]:
-        """The figure that the card of a group has, where groups are few; its section has the others."""
+        """Returns the figure for the card of a group, if groups are few; its section has the others."""
         drawn = [figure for section in part.sections[:1] for figure in section.figures if isinstance(figure, Figure)]
         return drawn[:1] if len(report.parts) <= MOST_OPEN else []
 
@@ -57,13 +57,13 @@ def page(report: Report) -> str:
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         grades=GRADES,
-        charts=lambda: _packed(json.dumps(charts, separators=(",", ":"))),  # at its end, where all are placed
+        charts=lambda: _packed(json.dumps(charts, separators=(",", ":"))),  # last, when all figures have their place
     )
 
 
 @cache
 def _vega() -> str:
-    """The library that draws the figures; bundling it takes a second or two, once on each machine."""
+    """Returns the library that draws the figures; bundling it takes a second or two, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
     script = read_cache(kept).get("script")
     if not isinstance(script, str):
@@ -73,12 +73,12 @@ def _vega() -> str:
 
 
 def _packed(text: str) -> str:
-    """A text, compressed; the script of the page unpacks it."""
+    """Compresses a text, which the page's script unpacks."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _typeset(text: str) -> Markup:
-    """A sentence in HTML with subscripts and superscripts; names stay as they are."""
+    """Renders a sentence in HTML with subscripts and superscripts; names stay as they are."""
     safe = str(escape(true_minus(text)))
     safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
     safe = re.sub(r"\b(S|D|C|k|step)\^−([α-ω])(_k)?", r"\1<sup>−\2\3</sup>", safe)
@@ -87,14 +87,14 @@ def _typeset(text: str) -> Markup:
 
 
 def _raw(entry: Cell) -> str | None:
-    """The raw value of an entry; None where its text says all of it."""
+    """Returns the raw value of an entry; None if its text is exact."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
     shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
     return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
 def _cell(entry: Cell) -> Markup:
-    """A table cell as short as HTML allows, since a page has tens of thousands of them."""
+    """Renders a table cell in as little HTML as possible, since a page has tens of thousands of them."""
     raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
     marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
     if raw is not None:

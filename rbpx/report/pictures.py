@@ -28,13 +28,13 @@ _FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 @dataclass(frozen=True)
 class Look:
-    """How figures in files look.
+    """The look of figures in files.
 
     Attributes:
         width: width in inches, including the axes.
         font_size: size of all text, in points.
         font: font of all text.
-        legend: where the legend stands.
+        legend: position of the legend.
     """
 
     width: float = 6.5
@@ -44,12 +44,12 @@ class Look:
 
     @classmethod
     def of(cls, request: Request) -> "Look":
-        """The look that a request asks for."""
+        """Returns the look that a request asks for."""
         given = {name: getattr(request, name) for name in LOOKS}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
     def rendered(self, figure: Figure, form: str) -> bytes:
-        """The contents of the file of a figure."""
+        """Renders a figure as the contents of a file."""
         pixels, font_px = self.width * _PIXELS[form], self.font_size * _PIXELS[form] / _POINTS
         drawn = spec(figure.chart, figure.values, pixels / font_px)
         height = drawn["height"] if figure.chart.y.names else min(drawn["height"], 0.75 * pixels)
@@ -65,19 +65,19 @@ class Look:
 
 
 def with_indices(svg: str) -> str:
-    """A drawing whose texts write RBP with its index below the line."""
+    """Sets the index of RBP in a drawing's texts below the line."""
     return re.sub(r"RBP_(\d+|k\b)([^<]*)", _INDEX, svg)
 
 
 def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
-    """Write every figure as a file, and a list of them with their captions; return how many were drawn.
+    """Writes every figure as a file, and a list of them with their captions; returns the number of figures.
 
     Args:
         report: whose figures to draw.
         form: "svg", "pdf" or "png".
         path: a folder, which is created, or a file if there is only one figure.
         index: name of the list in a folder.
-        look: how the figures look.
+        look: look of the figures.
 
     Raises:
         RbpxError: a file is named for several figures.
@@ -116,5 +116,5 @@ def _write_one(drawn: dict[str, tuple[str, Figure]], form: str, path: Path, look
 
 
 def _plain(name: str) -> str:
-    """A file name without blanks and commas."""
+    """Returns a file name without blanks and commas."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")

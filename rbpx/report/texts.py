@@ -1,4 +1,4 @@
-"""Writes a report as text: Markdown to read anywhere, LaTeX for a paper."""
+"""Renders a report as text: Markdown, or LaTeX for a paper."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ __all__ = ["latex", "markdown"]
 
 
 def markdown(report: Report) -> str:
-    """A report in Markdown: sentences and tables, without figures."""
+    """Renders a report's sentences and tables in Markdown, without figures."""
     where = f"{number_of(report.n_runs, 'run')}, {number_of(report.n_tokens, 'scored token')}, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
@@ -46,7 +46,7 @@ def markdown(report: Report) -> str:
 
 
 def _facts(facts: Iterable[Fact]) -> list[str]:
-    """Tiles as a list."""
+    """Renders tiles as a list."""
     lines = [f"- {_md(each.label)}: **{_md(each.value)}** ({_md(each.beside)})" for each in facts]
     return [*lines, ""] if lines else []
 
@@ -70,7 +70,7 @@ def _section(section: Section) -> list[str]:
 
 
 def _table(sheet: Table, level: int) -> list[str]:
-    """A pipe table, numbers aligned to the right."""
+    """Renders a pipe table, numbers aligned to the right."""
     heads = [column.heading for column in sheet.columns]
     right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
     lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(heads), _row("---:" if r else "---" for r in right)]
@@ -83,7 +83,7 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _md(text: str) -> str:
-    """A text escaped for Markdown, on one line; what would steer a terminal or is not seen is shown."""
+    """Escapes a text for Markdown, on one line, and shows control and invisible characters."""
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", true_minus(visible_line(" ".join(text.split()))))
 
 
@@ -95,11 +95,11 @@ _SPECIAL: Final = {
 }  # fmt: skip
 
 
-_SPARED: Final = 3  # rank of the last spare columns that a page of paper has room for
+_SPARED: Final = 3  # largest `spare` of the columns that fit a page of paper
 
 
 def latex(report: Report) -> str:
-    r"""A report in LaTeX to \input, with booktabs: tables 1 and 2 and all laws, or the tables of one question."""
+    r"""Renders a report in LaTeX to \input, with booktabs: tables 1 and 2 and all laws, or one question's tables."""
     lines = [f"% rbpx report {report.version}, {report.made_at} UTC, store {report.store}".replace("\n", " ")]
     lines += [r"% needs \usepackage{booktabs}", ""]
     for sheet in report.paper:
@@ -119,7 +119,7 @@ def latex(report: Report) -> str:
 
 
 def _grouped(sheet: Table) -> list[str]:
-    """A table with two columns of names, then pairs of R2 and slope, each pair under a heading of its own."""
+    """Renders a table with two columns of names, then pairs of R2 and slope, each pair under its heading."""
     pairs = [column.heading.removesuffix(": R²") for column in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
     rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
@@ -154,7 +154,7 @@ def _float(label: str, title: str, kinds: str, head: list[str], body: list[str])
 
 
 def _tex(text: str) -> str:
-    """A text escaped for LaTeX, with indices and exponents set as such."""
+    """Escapes a text for LaTeX and sets indices and exponents."""
     line = text if text.isprintable() else visible_line(" ".join(text.split()))
     plain = "".join(_SPECIAL.get(character, character) for character in true_minus(line))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)

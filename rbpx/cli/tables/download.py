@@ -1,4 +1,4 @@
-"""What a sweep needs of the hub: a row for each repository in, a table of sizes out."""
+"""Prints the sizes of the hub repositories that a sweep needs."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -31,7 +31,7 @@ _REPOSITORIES: Final = View[Any](
 
 
 def show(rows: Sequence[Record]) -> None:
-    """Print the sizes of each repository, and what is left to fetch of all."""
+    """Prints the size of each repository, and how much of all is left to fetch."""
     screen = console()
     print_tables(screen, [_REPOSITORIES.table("What the sweep needs of the hub", rows)])
     wanted = [row for row in rows if row["state"] == "to fetch"]

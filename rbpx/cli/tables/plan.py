@@ -1,7 +1,4 @@
-"""The cost of a grid: planned cells in, a table and its totals out.
-
-Commands that measure a sweep in parts: its requests in, a command for each shard out.
-"""
+"""Prints the cost of planned cells, and commands that measure a sweep in shards."""
 
 import shlex
 import sys
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 _TOKENS: Final = "~ until a run with the same tokenizer has counted them"
 _FITS: Final = "what fits into free memory: dtype=float32, dtype=bfloat16, device=split, or no: lower tokens_per_batch"
 _NAMED: Final = {"protocol": ("", "paper"), "dtype": ("", "float32"), "revision": ("revision ", None)}
-_SHARDS: Final = 16  # where their number is not given, or as many as there are cells
+_SHARDS: Final = 16  # if their number is not given; fewer if there are fewer cells
 _OF_PLAN: Final = ("format", "shard", "calibrate", "output")
 
 
@@ -55,7 +52,7 @@ _COSTS: Final = View[Any](
 
 
 def show(results: Sequence[Planned], format: Format) -> None:
-    """Print a row for each cell; a cell that several jobs of a sweep name stands once."""
+    """Prints a row for each cell; a cell that several jobs share is printed once."""
     planned = list({planned.cell_state.cell: planned for planned in results}.values())
     rows = [one.row() for one in planned]
     if format is not Format.table:
@@ -72,17 +69,17 @@ def show(results: Sequence[Planned], format: Format) -> None:
 
 
 def _heading(row: Any) -> str:
-    """The names that the cells of a section share."""
+    """Returns the names that the cells of a section share."""
     named = (f"{sign}{row[name]}" for name, (sign, usual) in _NAMED.items() if row[name] != usual)
     return ", ".join([f"{row['family']} on {row['dataset']}", *named])
 
 
 def _notes(planned: Sequence[Planned]) -> list[str]:
-    """The totals of what is left to do, where times come from, and what the machine has."""
+    """Returns the totals of what is left to do, the source of times, and the machine's resources."""
     left = [one for one in planned if not one.is_done]
     counted = [number_of(len(planned), "cell"), f"{len(planned) - len(left)} done", f"{len(left)} to do"]
     sources = ", ".join(sorted({one.time_from for one in left if one.time_from is not None}))
-    free = free_memory("auto", Path.cwd())  # of a job of Slurm what it was given
+    free = free_memory("auto", Path.cwd())  # for a Slurm job its allocation
     parts = [number_of(n_cores(), "core")]
     parts += [] if free.cpu_mib is None else [f"{free.cpu_mib:,.0f} MiB of free memory"]
     parts += [f"GPU {at} with {gpu_mib:,.0f} MiB free" for at, gpu_mib in enumerate(free.gpus_mib)]
@@ -96,7 +93,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
 
 
 def _unscored(left: Sequence[Planned]) -> list[str]:
-    """What is scored of each text that is not scored to its end, by the first cell that is known."""
+    """Says what part of each text is scored, for texts not scored to their end, from the first known cell."""
     told: dict[str, str] = {}
     for one in left:
         if one.tokens and one.scored_share is not None:
@@ -107,7 +104,7 @@ def _unscored(left: Sequence[Planned]) -> list[str]:
 
 
 def _total(left: Sequence[Planned]) -> str:
-    """Sums of what is known; `at least` where a cell is not."""
+    """Sums the known values; `at least` if a cell is unknown."""
     totals = []
     for name, form in (
         ("tokens", "{:,} tokens".format),
@@ -122,7 +119,7 @@ def _total(left: Sequence[Planned]) -> str:
 
 
 def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
-    """Print a command for each shard; on stderr, how they are balanced and the same for Slurm and Kubernetes.
+    """Prints a command for each shard; on stderr, their balance and the same for Slurm and Kubernetes.
 
     Raises:
         RbpxError: there are fewer cells than shards.

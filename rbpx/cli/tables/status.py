@@ -1,4 +1,4 @@
-"""What a store holds and the state of the cells of a grid: runs or states in, tables out."""
+"""Prints what a store holds and the state of a grid's cells."""
 
 import logging
 import re
@@ -24,9 +24,9 @@ from rbpx.store.imports.storage import list_imports
 from rbpx.store.schema import FAILURES
 from rbpx.store.store import Record, Store
 
-_MOST_COLUMNS: Final = 10  # where there are more, the revisions of a text are counted in one
-_MOST_ROWS: Final = 60  # where there are more, models that are done everywhere are counted
-_USUAL: Final = {"dataset": "", "protocol": "paper", "dtype": "float32"}  # of a column; what is usual is not said
+_MOST_COLUMNS: Final = 10  # with more, the revisions of a text are counted as one
+_MOST_ROWS: Final = 60  # with more, models that are done everywhere are counted
+_USUAL: Final = {"dataset": "", "protocol": "paper", "dtype": "float32"}  # of a column; the usual value is not shown
 _NARROWED: Final = {
     "sources": "source",
     "families": "family",
@@ -59,12 +59,12 @@ _IMPORTS: Final = View[Any](
 
 
 def print_status(requests: Sequence[Request], cell_states: Sequence[CellState] | None, narrowing: str = "") -> None:
-    """Print the state of the named cells, or else what each store holds of what the requests narrow to.
+    """Prints the state of the named cells, or else what each store holds of what the requests choose.
 
     Args:
-        requests: of the jobs; the first one says how to print.
-        cell_states: the cells of the named grids; a cell that several jobs name is shown once. None: no grid is named.
-        narrowing: what was typed to narrow it.
+        requests: of the jobs; the first one sets the format.
+        cell_states: the cells of the named grids, each shown once; None if no grid is named.
+        narrowing: the overrides that choose runs.
     """
     if cell_states is not None:
         _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
@@ -93,10 +93,10 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
 
 
 def _print_store(store: Store, requests: Sequence[Request]) -> bool:
-    """Print what a store holds by family, dataset and protocol, then the states of cells, what runs and what failed.
+    """Prints a store's contents by family, dataset and protocol, states of cells, and running and failed cells.
 
     Returns:
-        Whether it holds anything that the requests narrow to.
+        Whether it holds anything that the requests choose.
     """
     narrowed, format = [choices(request) for request in requests], requests[0].format
     runs = [run for run in store.runs() if _meets(run, narrowed)]
@@ -125,7 +125,7 @@ def _print_store(store: Store, requests: Sequence[Request]) -> bool:
 
 
 def _holdings(store: Store, runs: Sequence[Record], imports: Sequence[Record], rows: Sequence[Record]) -> str:
-    """What a store holds, in a line; empty where it holds nothing."""
+    """Describes a store's contents in a line; empty if it holds nothing."""
     models, texts = {(run["family"], run["size"]) for run in runs}, {run["dataset"] for run in runs}
     states = Counter(row["state"] for row in rows if row["state"] != State.done.value)
     of_runs = f"{number_of(len(runs), 'run')} of {number_of(len(models), 'model')} on {number_of(len(texts), 'text')}"
@@ -143,7 +143,7 @@ def _print(answer: str, tables: Sequence[Table], lines: Sequence[str]) -> None:
 
 
 def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -> bool:
-    """Whether one of several choices is of a run, a failure, a heartbeat, or an import, which has several names."""
+    """Whether a run, a failure, a heartbeat, or an import (which has several names) meets one of several choices."""
     named = {"source": MEASURED, **record}
     return any(
         all(
@@ -163,12 +163,10 @@ def _facts(beat: LastHeartbeat) -> Record:
 
 
 def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
-    """A table of models by texts, and a line for what is left out of it.
+    """Returns a table of models by texts, and a line about what it leaves out.
 
-    A model that was measured on one of the texts of its family is missing on the others.
-
-    Args:
-        rows: of cells, with their state; of several of one cell the first counts.
+    A model is missing on the texts on which others of its family were measured. If `rows` has several states of a
+    cell, the first counts.
     """
     words: dict[tuple[str, str, str, str | None], str] = {}
     for row in rows:
@@ -195,7 +193,7 @@ def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
 
 
 def _text(row: Record) -> str:
-    """The text of a cell, and how it was read unless as usual; older records say less."""
+    """Names the text of a cell, and how it was read unless as usual; older records say less."""
     return " ".join(row[name] for name, usual in _USUAL.items() if row.get(name, usual) not in (usual, None))
 
 
@@ -204,7 +202,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def lines_of(rows: Sequence[Record]) -> list[str]:
-    """A line for each cell that is being measured or was stopped (progress, speed, time left), or that failed."""
+    """Returns a line for each cell that is running or was stopped (progress, speed, time left), or that failed."""
     lines = []
     for row in rows:
         at = f"@{row['revision']}" if row.get("revision") else ""

@@ -1,1 +1,1 @@
-"""One file per verb that is not a question: its help, and what it does with the requests of a command line."""
+"""The verbs that are not questions, a file each: the help of a verb, and how it performs requests."""

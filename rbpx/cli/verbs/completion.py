@@ -55,14 +55,10 @@ complete -F _rbpx rbpx"""
 
 
 def script(shell: str, own: Sequence[Path] = ()) -> str:
-    """What a shell evaluates to complete `rbpx`.
-
-    Args:
-        shell: bash or zsh.
-        own: folders of a user's configuration, whose names are offered too.
+    """Returns the script that a shell evaluates to complete `rbpx`, with names from the user's folders `own`.
 
     Raises:
-        RbpxError: no such shell is known.
+        RbpxError: the shell is unknown.
     """
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
@@ -77,11 +73,11 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
 
 
 def _values(own: Sequence[Path]) -> dict[str, Sequence[str]]:
-    """The values of each key whose values are names."""
+    """Returns the values of each key whose values are names."""
     values: dict[str, Sequence[str]] = {name: key.values for name, key in KEYS.items() if key.values}
     values["--format"] = values["format"]
     for group in GROUPS:
-        # Without those that a shell might read as more than a word.
+        # without those that a shell might read as more than a word
         values[group] = [name for name in options(group, own) if re.fullmatch(r"[\w.-]+", name)]
     return values
 
@@ -96,7 +92,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Print the script."""
+    """Prints the script."""
     if len(asked.words) != 1:
         raise RbpxError(f"completion takes one shell, got {len(asked.words)}: rbpx completion bash")
     print(script(asked.words[0], [] if asked.line.own is None else [asked.line.own]))

@@ -29,7 +29,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Fetch what all jobs of a sweep need, and print what became of each repository."""
+    """Fetches what all jobs of a sweep need, and prints the outcome for each repository."""
     from rbpx.cli.tables.download import show
     from rbpx.display.records import print_records
     from rbpx.measure.download.download import Download

@@ -22,7 +22,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Write a relation, or the answer to a query, to a file or to stdout."""
+    """Writes a relation, or the answer to a query, to a file or to stdout."""
     from rbpx.store.export import export
     from rbpx.store.relations import RELATIONS
     from rbpx.store.sql import SqlLimits

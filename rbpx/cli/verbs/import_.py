@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from rbpx.store.imports.table import Imported
     from rbpx.store.store import Store
 
-_MOST: Final = 4  # families, texts and quantities that are said one by one
-_LISTED: Final = 20  # ignored columns; what trackers nest in their rows has hundreds
+_MOST: Final = 4  # families, texts and quantities that are listed singly
+_LISTED: Final = 20  # ignored columns; rows of experiment trackers nest hundreds
 _PREVIEW: Final = View[Any](
     "preview",
     [text(name, name) for name in ("family", "dataset", "quantity")],
@@ -75,7 +75,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Bring one file into the store, and say what it brought."""
+    """Imports one file into the store, and reports what it contained."""
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
@@ -111,7 +111,7 @@ def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Impor
 
 
 def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None:
-    """Bring the tokens of one file into the store, as a run."""
+    """Imports the tokens of one file as a run."""
     from rbpx.store.imports.engine_tokens import import_tokens
 
     run = import_tokens(store, path, request)
@@ -121,7 +121,7 @@ def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None
 
 
 def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Imported":
-    """Bring the samples of one task into the store, as an observation."""
+    """Imports the samples of one task as an observation."""
     from rbpx.store.imports.table import import_samples
 
     imported, scored = import_samples(store, path, request)
@@ -134,10 +134,10 @@ def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Im
 
 
 def import_study(request: "Request") -> None:
-    """Bring in the files of a named study.
+    """Imports the files of a named study.
 
-    Processes that measure together all come here: the first brings in, the others find nothing new, and a file that is
-    wrong stops them all.
+    All processes that measure together call this: the first one imports, the others find nothing new, and a wrong file
+    stops them all.
     """
     from rbpx.cores import is_main_process
     from rbpx.store.imports.table import import_file
@@ -156,7 +156,7 @@ def import_study(request: "Request") -> None:
 
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str, dry_run: bool = False) -> None:
-    """Say what a file brings, or would bring, and what of it is left out or changed on the way in."""
+    """Reports what a file contains, and what is left out or changed on import."""
     from rbpx.store.imports.preview import n_different
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
@@ -193,7 +193,7 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
 
 
 def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]:
-    """What was recognised in a file, and what to ask of it."""
+    """Reports what was recognised in a file, and which questions to ask of it."""
     from rbpx.store.imports.preview import n_different, preview
 
     read = imported.judged.read
@@ -217,7 +217,7 @@ def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]
 
 
 def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None:
-    """Print a row for each family, text and quantity: how many, and between which S, D and C."""
+    """Prints a row for each family, text and quantity: the count, and the ranges of S, D and C."""
     from rbpx.store.imports.preview import preview
 
     rows = preview(imported.judged.read, imported.judged.new)

@@ -29,7 +29,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Measure what is missing, each model loaded once for all texts of a sweep; where nothing is, say what is held."""
+    """Measures what is missing, loading each model once for all texts of a sweep; else names what is stored."""
     from rbpx.cli.launcher import measured
 
     shard = asked.request.shard
@@ -43,7 +43,7 @@ def perform(asked: Asked) -> "list[Measured]":
 
 
 def _log_nothing_missing(grids: "Sequence[Measured]") -> None:
-    """One line for a command that had nothing to do."""
+    """Logs one line for a command that had nothing to do."""
     families, texts = (list(dict.fromkeys(names)) for names in zip(*map(_names, grids), strict=True))
     cells = {(grid.request.store, key) for grid in grids for key in grid.cell_keys}
     stores = ", ".join(dict.fromkeys(grid.request.store for grid in grids))
@@ -53,7 +53,7 @@ def _log_nothing_missing(grids: "Sequence[Measured]") -> None:
 
 
 def _names(grid: "Measured") -> tuple[str, str]:
-    """The names of a grid's family and text."""
+    """Returns the names of a grid's family and text."""
     from rbpx.config.grid import members
 
     assert grid.request.model is not None

@@ -24,7 +24,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Print each cell of the whole sweep, or of a part of it, once; or the commands that measure its parts."""
+    """Prints each cell of the sweep or its shard once, or the commands that measure its shards."""
     from rbpx.cli.tables.plan import print_jobs, show
 
     if asked.request.format is Format.jobs:

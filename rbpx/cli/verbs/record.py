@@ -30,7 +30,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Do what `run` does, and write the findings, unless something failed."""
+    """Does what `run` does, and writes the findings unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.compose import places_of
     from rbpx.config.folders import study_file

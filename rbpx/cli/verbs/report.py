@@ -23,7 +23,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Write the page of all jobs together; what could not be written is refused before anything is fitted."""
+    """Writes one page for all jobs; refuses an output that cannot be written before fitting anything."""
     from rbpx.report.output import check, write_report
 
     for request in asked.requests:

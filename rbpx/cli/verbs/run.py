@@ -43,12 +43,12 @@ _FIRST = (
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Bring in what a study imports, measure what is missing, and print the laws over all of the sweep."""
+    """Imports a study's files, measures what is missing, and prints the laws over the whole sweep."""
     return performed(asked)[0]
 
 
 def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
-    """What became of each grid, and the rows of the questions that were asked of all."""
+    """Returns the outcome of each grid, and the rows of the questions asked of all grids."""
     from rbpx.cli.launcher import measured
     from rbpx.cli.verbs.import_ import import_study
     from rbpx.cores import is_main_process
@@ -65,7 +65,7 @@ def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
 
 
 def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
-    """Print the analyses of a study over all cells of its sweep, or what it imported; returns their rows."""
+    """Prints the analyses of a study over its sweep's cells or its imports, and returns their rows."""
     from rbpx.questions.render import perform
 
     first = requests[0]
@@ -79,7 +79,7 @@ def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]
 
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
-    """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
+    """Prints the analyses of a study that reads a file, and returns their rows with `analysis`."""
     from rbpx.questions.registry import question
     from rbpx.questions.render import print_results, rows_of
 

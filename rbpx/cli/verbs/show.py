@@ -25,7 +25,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Print the record of a run, cell, fit or import; a fit is fitted again."""
+    """Prints the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
     from rbpx.questions.render import with_status_label
     from rbpx.store.imports.storage import provenance_of
@@ -57,13 +57,13 @@ def _said_of_fit(fit: "Record") -> str:
 
 
 def reproduced(fit: "Record") -> "Record | None":
-    """The constants of a fit, fitted again from the data it carries, and how far they are from the recorded ones."""
+    """Fits a fit again from its own data, and returns the constants and their differences from the recorded ones."""
     from rbpx.laws.counts.fit import reproduce_outcomes
     from rbpx.laws.power.law import reproduce
     from rbpx.runs.points.surfaces import METHOD, refitted
 
     if any(pin["sd"] for pin in (fit["params"].get("pins") or {}).values()):
-        return None  # its numbers are those of many fits
+        return None  # it combines many fits
     if fit["method"] == METHOD:
         surface, params = refitted(fit), fit["params"]
         stated = {"objective": params["objective"], **{name: ends[0] for name, ends in params["constants"].items()}}
@@ -79,6 +79,6 @@ def reproduced(fit: "Record") -> "Record | None":
 
 
 def _furthest(again: "Record", stated: "Record") -> "Record":
-    """The largest difference, relative to values above 1."""
+    """Returns the largest difference, relative for values above 1."""
     pairs = ((again[name], value) for name, value in stated.items() if None not in (again[name], value))
     return {"largest_relative_difference": max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs)}

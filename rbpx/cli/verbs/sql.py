@@ -24,7 +24,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Answer the query."""
+    """Answers the query."""
     from rbpx.display.records import print_table
     from rbpx.store.relations import write_views
     from rbpx.store.sql import SqlLimits, connect, user_rows

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rbpx.config.request import Request
     from rbpx.store.cell_states import CellState
 
-_OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # by which a cell is looked up
+_OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # keys that identify a cell
 
 VERB = Verb(
     order=350,
@@ -30,7 +30,7 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Print the store, or the grid of the whole sweep."""
+    """Prints the contents of the store, or the state of the sweep's grid."""
     from rbpx.cli.tables.status import print_status
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
@@ -42,14 +42,14 @@ def perform(asked: Asked) -> None:
 
 
 def _states(requests: "Sequence[Request]") -> "list[CellState]":
-    """The state of each cell of some grids, or of a part of them."""
-    from rbpx.measure.grid import grid_here  # which reads texts
+    """Returns the state of each cell of the grids or of a shard."""
+    from rbpx.measure.grid import grid_here  # reads texts
     from rbpx.store.cell_states import cell_states
     from rbpx.store.store import Store
 
     grids = [cell_states(grid_here(request, by_name=True).cells, Store(request.store)) for request in requests]
     if requests[0].shard is None:
         return [state for grid in grids for state in grid]
-    from rbpx.measure.shards import of_shard  # which needs torch
+    from rbpx.measure.shards import of_shard  # imports torch
 
     return of_shard(requests, grids)

@@ -35,11 +35,11 @@ VERB = Verb(
 
 
 def perform(asked: Asked) -> None:
-    """Verify, merge, copy, drop orphaned fits, or remove a run or an imported source.
+    """Verifies, merges, copies, drops orphaned fits, or removes a run or an imported source.
 
     Raises:
         RbpxError: an unknown action, or something that is not in the store.
-        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
+        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not copy everything.
     """
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
@@ -82,7 +82,7 @@ def _remove(store: "Store", name: str) -> None:
 
 
 def _forget_failures(store: "Store", name: str) -> bool:
-    """Forget the cells of a family, or of a dataset, that failed; returns whether there were any."""
+    """Forgets the failed cells of a family or a dataset; returns whether there were any."""
     records = {path.stem: store.record("failures", path.stem) for path in store.record_files("failures")}
     named = [key for key, of in records.items() if of is not None and name in (of["family"], of["dataset"])]
     for key in named:
@@ -108,7 +108,7 @@ def _collect_garbage(store: "Store") -> int:
 
 
 def _verify(store: "Store", format: Format) -> None:
-    """Print a line for each fault, then what was checked."""
+    """Prints a line for each fault, then what was checked."""
     from rbpx.display.progress import counted
     from rbpx.display.records import print_records
     from rbpx.display.terminal import console, print_under
@@ -142,7 +142,7 @@ def _verify(store: "Store", format: Format) -> None:
 
 
 def _copy(action: str, place: str, name: str) -> None:
-    """Copy what one store has and another lacks, and say what came."""
+    """Copies what one store has and another lacks, and reports what was copied."""
     from rbpx.display.progress import counted
     from rbpx.store.merge import Folder, merge
     from rbpx.store.relations import write_views

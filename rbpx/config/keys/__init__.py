@@ -1,1 +1,1 @@
-"""The keys that users type, each declared once; a verb lists those that it has."""
+"""Declares the keys that users type, each once; a verb lists the keys it takes."""

@@ -1,7 +1,6 @@
-"""A key that users type is a field of a dataclass: its type, its default, and as metadata its check and its help.
+"""Keys as fields of dataclasses: type and default of the field, and its check and help as metadata.
 
-`--help`, completion, the schemas that Hydra has of each verb, the methods of a notebook and the reference are made of
-these fields.
+`--help`, completion, Hydra's schemas, the methods of the Python interface and the reference are made of these fields.
 """
 
 import math
@@ -26,23 +25,21 @@ Reader = Callable[[str, Any], Any]
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of one key.
+    """The declaration of one key.
 
     Attributes:
-        name: as typed.
-        kind: type of what is typed, for Hydra: that of its field, or Any where several types are taken.
-        default: what is typed where nothing is.
-        optional: whether it may be none.
-        read: checks what was typed and returns what it means.
-        shown: what stands behind its name in help, as in k=K.
-        help: what it means; {models}, {datasets} and {experiments} are the names there are. Empty for what only
-            studies say.
-        narrows: what it means to a question, which looks at what a store holds.
-        alone: what it means to a verb that is neither a question nor the report.
-        values: names that it takes, for completion.
+        kind: type of what is typed, for Hydra: that of the field, or Any where a reader accepts several types.
+        optional: whether null is a value.
+        read: checks what was typed and returns the value.
+        shown: placeholder behind the name in help, as in k=K.
+        help: what it means; {models}, {datasets} and {experiments} are replaced by the known names. Empty for keys that
+            only studies set.
+        narrows: its help for a question, which reads what a store holds.
+        alone: its help for a verb that is neither a question nor the report.
+        values: names that completion offers.
         path: whether its value is a file or a folder.
-        text: whether it takes text alone, though its reader takes lists or shorthands too.
-        example: a value, as {example} of its help.
+        text: whether it takes text only, although its reader also takes lists or shorthands.
+        example: a value that replaces {example} in its help.
     """
 
     name: str
@@ -61,19 +58,19 @@ class Key:
 
     @property
     def is_text(self) -> bool:
-        """Whether it takes text alone, which stays as it was typed."""
+        """Whether its values are text only and stay as typed."""
         return self.text or self.kind in (str, str | None) or self.read in (name_of, names_of)
 
     def told(self, narrows: bool, alone: bool = False) -> str:
-        """Its line of help: to a question (narrows), to a verb that asks nothing (alone), or to what measures."""
+        """Returns its help for a question (narrows), for a verb that asks nothing (alone), or for measuring."""
         text = (self.alone if alone else "") or (self.narrows if narrows else self.help)
         return text if self.example is None else text.replace("{example}", typed(**{self.name: self.example}))
 
     def meaning(self, given: Any) -> Any:
-        """What a value means.
+        """Checks a value and returns what it means.
 
         Raises:
-            RbpxError: it is not one that the key takes.
+            RbpxError: the key does not take this value.
         """
         if given in ("", []) and self.default not in ("", []):
             raise RbpxError(f"{self.name}={given} is empty; give what is meant, or leave it out")
@@ -94,7 +91,7 @@ def key(
     text: bool = False,
     example: Any = None,
 ) -> Any:
-    """A field that is a key; see `Key`."""
+    """Declares a field that is a key; see `Key`."""
     told: dict[str, Any] = {"help": help, "narrows": narrows or help, "alone": alone, "shown": shown}
     told |= {"read": read, "values": tuple(values), "path": path, "text": text}
     told["example"] = example
@@ -104,13 +101,13 @@ def key(
 
 
 def keys_of(schema: type) -> Mapping[str, Key]:
-    """The keys that a dataclass has, by name."""
+    """Returns the keys of a dataclass by name."""
     kinds = get_type_hints(schema)
     return {each.name: _key(each, kinds[each.name]) for each in fields(schema) if "help" in each.metadata}
 
 
 def text_or_list() -> Any:
-    """A field of a group that holds a text, or several, none by default; it has any type to Hydra."""
+    """Declares a field of a group that holds one text, several, or None; its type for Hydra is Any."""
     return field(default=None, metadata={"is_text": True})
 
 
@@ -118,7 +115,7 @@ def _key(each: Any, kind: Any) -> Key:
     told = dict(each.metadata)
     optional = NoneType in get_args(kind)
     kinds = [one for one in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if one is not NoneType]
-    if told["read"] is not None and not {*kinds} & {int, float}:  # a reader of its own takes more than a type says
+    if told["read"] is not None and not {*kinds} & {int, float}:  # a reader may accept more types than the field names
         kind = Any
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
@@ -129,7 +126,7 @@ def _key(each: Any, kind: Any) -> Key:
 
 
 def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
-    """A whole number from `least` to `most`, or none where the key may be null."""
+    """Returns a reader of whole numbers from `least` to `most`; null passes where the key is optional."""
 
     def read(key: str, value: Any) -> Any:
         if value is not None and not least <= value <= most:
@@ -140,7 +137,7 @@ def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
 
 
 def number_within(least: float, most: float, what: str) -> Reader:
-    """A number from `least` to `most`, or none where the key may be null; `what` is its unit."""
+    """Returns a reader of numbers from `least` to `most`, in the unit `what`; null passes where the key is optional."""
 
     def read(key: str, value: Any) -> Any:
         if value is not None and not least <= value <= most:
@@ -151,7 +148,7 @@ def number_within(least: float, most: float, what: str) -> Reader:
 
 
 def positive(what: str) -> Reader:
-    """A positive number, or none where the key may be null; `what` is the advice, as in "seconds"."""
+    """Returns a reader of positive numbers; `what` completes the error's advice, as in "seconds"."""
 
     def read(key: str, value: Any) -> Any:
         positive_numbers(key, value, what)
@@ -161,16 +158,12 @@ def positive(what: str) -> Reader:
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = _LARGEST_NUMBER) -> list[float]:
-    """The numbers of a key that takes one or several, 2e10 or 20B, in order; none where it is not given.
+    """Returns the numbers of a key that takes one or several, such as 2e10 or 20B, in order; an empty list for None.
 
-    Args:
-        key: its name.
-        value: what was given.
-        what: the rest of the advice, as in "training FLOPs".
-        most: the largest of them.
+    `what` completes the error's advice, as in "training FLOPs".
 
     Raises:
-        RbpxError: one of them is not positive, or larger than anything that is trained.
+        RbpxError: a number is not positive, or is larger than `most`.
     """
     numbers = []
     for each in [] if value is None else map(in_digits, as_list(value)):
@@ -181,16 +174,16 @@ def positive_numbers(key: str, value: Any, what: str, most: float = _LARGEST_NUM
 
 
 def in_digits(value: Any) -> Any:
-    """A number for one that is written as people write large ones, 1.2B or 60M; anything else as it is."""
+    """Returns 1.2B or 60M as a number; any other value unchanged."""
     exact = large_number(value) if isinstance(value, str) else None
     return value if exact is None else float(exact)
 
 
 def name_of(key: str, value: Any) -> Any:
-    """A name, or none.
+    """Returns a name, or None.
 
     Raises:
-        RbpxError: YAML read it as a number.
+        RbpxError: YAML read the value as something other than text.
     """
     if value is not None and not isinstance(value, str):
         raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes in a file")
@@ -198,32 +191,26 @@ def name_of(key: str, value: Any) -> Any:
 
 
 def read_as(value: Any) -> str:
-    """What was read in place of a text, in words."""
+    """Names the type as which YAML read a value that should be text."""
     if isinstance(value, bool):
         return "true or false"
     return "a number" if isinstance(value, int | float) else "a list" if isinstance(value, list) else "a mapping"
 
 
 def names_of(key: str, value: Any) -> list[str] | None:
-    """The names that are listed, each once, in order; None where none are.
+    """Returns the listed names without repetitions, in order; None for None.
 
     Raises:
-        RbpxError: YAML read one of them as a number.
+        RbpxError: YAML read a name as something other than text.
     """
     return None if value is None else list(dict.fromkeys(name_of(key, each) for each in as_list(value)))
 
 
 def checked_names(key: str, value: Any, known: Sequence[str], about: str = "") -> list[Any]:
-    """The names asked for, in order; `all` is one of them.
-
-    Args:
-        key: that lists them.
-        value: one name, or a list.
-        known: the names there are beside `all`.
-        about: what else an error says of them.
+    """Returns the names asked for, in order; `all` is always valid.
 
     Raises:
-        RbpxError: one of them is unknown.
+        RbpxError: a name is unknown; `about` ends the error's text.
     """
     names = as_list(value)
     for name in names:
@@ -234,7 +221,7 @@ def checked_names(key: str, value: Any, known: Sequence[str], about: str = "") -
 
 
 def one_of(known: Sequence[str], about: str = "") -> Reader:
-    """Names of a list, in order, each once; `all` of them for "all"."""
+    """Returns a reader of lists of known names without repetitions; "all" means every name."""
 
     def read(key: str, value: Any) -> list[str]:
         names = checked_names(key, value, known, about)
@@ -249,5 +236,5 @@ def is_number(value: Any) -> bool:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list as it is, one value as the list of it."""
+    """Returns a list unchanged, and any other value as a list of one."""
     return value if isinstance(value, list) else [value]

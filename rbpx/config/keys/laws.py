@@ -1,4 +1,4 @@
-"""Keys of laws (of what, fitted how, along which axis), of surfaces, of predictions and of what to train next."""
+"""Keys of laws, surfaces, predictions and the choice of the next runs."""
 
 import math
 import re
@@ -26,7 +26,7 @@ from rbpx.spelling import typed
 from rbpx.ties import Ties
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
-USUAL_K: Final = (1, 10, 100)  # where neither laws nor k are named
+USUAL_K: Final = (1, 10, 100)  # if neither laws nor k are named
 USUAL: Final = ("rbp", "cross_entropy", *IMPORTED)
 _MOST_REPLICATES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
 _MOST_OVER: Final = 1000.0
@@ -38,8 +38,7 @@ class Choice:
     """Names that were chosen.
 
     Attributes:
-        names: all of them, the usual ones, or those asked for.
-        by_name: whether they were asked for by name.
+        by_name: whether the user named them, rather than taking the default or `all`.
     """
 
     names: tuple[str, ...]
@@ -51,7 +50,7 @@ class Numbers:
     """The ranks k, or the window lengths n, that were asked for.
 
     Attributes:
-        asked: by number; None where none were.
+        asked: the numbers; None for the default.
         is_log: whether a log-spaced grid was asked for.
     """
 
@@ -60,22 +59,22 @@ class Numbers:
 
     @property
     def by_number(self) -> bool:
-        """Whether they were asked for by number."""
+        """Whether the user gave numbers."""
         return self.asked is not None
 
     def listed(self, default: Sequence[int] = ()) -> list[int]:
-        """Those asked for by number, in order; the default where none were."""
+        """Returns the numbers asked for, or the default, ascending."""
         return sorted(set(default if self.asked is None else self.asked))
 
     def beyond(self, vocab_size: int) -> list[int]:
-        """The k asked for by number at which every token is a hit."""
+        """Returns the k asked for that are at least `vocab_size`, where every token is a hit."""
         return [k for k in self.listed() if k >= vocab_size]
 
     def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"]) -> list[int]:
-        """The k asked for, in order, those below V; `log` is log-spaced from 1 to V with the powers of ten.
+        """Returns the k asked for that are below V, ascending; `log` spaces eight per decade from 1 to V.
 
         Raises:
-            RbpxError: none is below `vocab_size`.
+            RbpxError: no k is below `vocab_size`.
         """
         if self.is_log or (self.asked is None and default == "log"):
             steps = round(8 * math.log10(vocab_size))
@@ -151,7 +150,7 @@ _PIN: Final = re.compile(rf"{_NUMBER}(?:\s*(?:\+-|\+/-|±)\s*{_NUMBER})?")
 
 
 def _pin(key: str, value: Any) -> Prior | None:
-    """A constant that is given, E=1.7, or has a prior, E='1.7 +- .05'."""
+    """Reads a fixed parameter, E=1.7, or a prior, E='1.7 +- .05'."""
     if value is None:
         return None
     found = None if isinstance(value, bool) else _PIN.fullmatch(str(value).strip())
@@ -176,7 +175,7 @@ def _over(key: str, value: Any) -> float:
 
 @dataclass(kw_only=True)
 class LawKeys:
-    """Which laws, of what, fitted how."""
+    """Keys that choose laws and how they are fitted."""
 
     k: Numbers = key(
         None, "one rank, a list {example}, or log; default 1, 10, 100, with laws= to 10000, below V", _ranks, "K",
@@ -204,7 +203,7 @@ class LawKeys:
         values=("all", *Method),
     )
     E: Prior | None = key(
-        None, "irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
+        None, "irreducible loss of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
         example="1.7 +- .05",
     )  # fmt: skip
     pin: dict[str, Prior] = key(
@@ -219,14 +218,14 @@ class LawKeys:
         values=tuple(Axis),
     )
     frontier: bool = key(
-        False, "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum", shown="true"
+        False, "takes the best of runs of one size and tokens (sweeps, seeds), a quadratic's minimum", shown="true"
     )
     over: float = key(
         1.0, "how many times less runs above the law weigh than those below: the law of well-tuned runs", _over, "10"
     )
     outliers: Outliers = key(
         Outliers.drop,
-        "drop or keep: whether runs outside what the others allow, which are named, count in size and tokens",
+        "drop or keep: whether laws in size and tokens leave out outliers, which are named",
         shown="drop",
     )
     size_by: SizeBy | Both = key(
@@ -275,10 +274,10 @@ def _forecast(key: str, value: Any) -> str | None:
 
 
 def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
-    """Points (S, D): two lists of one length pairwise, a single value with each of the other; none where D is empty.
+    """Returns points (S, D): lists of one length pairwise, a single value with each of the other; empty without D.
 
     Raises:
-        RbpxError: the lists have different lengths, or there is no S.
+        RbpxError: the lists differ in length, or S is missing.
     """
     if not D:
         return []
@@ -293,7 +292,7 @@ def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def pinned(E: Prior | None, pin: Priors, laws: Choice, k: Numbers) -> Priors:
-    """All constants that are given, of one law.
+    """Returns the fixed parameters and priors of one law.
 
     Raises:
         RbpxError: E is given twice, or several laws are asked for.
@@ -311,7 +310,7 @@ def pinned(E: Prior | None, pin: Priors, laws: Choice, k: Numbers) -> Priors:
 
 @dataclass(kw_only=True)
 class PredictionKeys:
-    """Where to predict, by what form, and what the next runs may cost."""
+    """Keys that choose where and how to predict, and what the next runs may cost."""
 
     S: list[float] = key(
         None, "sizes to predict, in non-embedding parameters: {example}", _targets, "SIZE", example=["1B", "10B"]

@@ -1,4 +1,4 @@
-"""Keys that say where answers come from and go to, how they look, and what a named study is."""
+"""Keys of the store, of the output and its look, and of named studies."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,11 +14,11 @@ class StudyConfig:
 
     Attributes:
         name: the name of its file.
-        question: the question it answers.
-        grid: what was measured in the publication, and what is measured here.
-        published: what was published, with its source.
-        would_change: what measurement would change the answer.
-        file: what its analyses read in place of the store, as FILE of their verbs; relative to the study's file.
+        question: the question that the study answers.
+        grid: what the publication measured, and what is measured here.
+        published: the published result, with its source.
+        would_change: the measurement that would change the answer.
+        file: a file that its analyses read in place of the store; relative to the study's file.
         result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """
 
@@ -37,7 +37,7 @@ _WHERE: Final = "where that is written (--output FILE)"
 
 @dataclass(kw_only=True)
 class ShownKeys:
-    """From where, to where, and how."""
+    """Keys of the store, and of the output and its look."""
 
     fresh: bool = key(False, "does nothing any more: every answer is computed", shown="true")
     store: str = key(
@@ -59,10 +59,14 @@ class ShownKeys:
         "in csv a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run",
         shown="true",
     )
-    width: float | None = key(None, "of a figure in a file, inches with its axes", number_within(1, 40, "inches"), "IN")
-    font_size: float | None = key(None, "of figures in files, points", number_within(4, 40, "points"), "PT")
-    font: str | None = key(None, "of figures in files", shown="NAME")
-    legend: Legend | None = key(None, "where it stands in figures in files", shown="right")
+    width: float | None = key(
+        None, "width of a figure in a file, in inches, with its axes", number_within(1, 40, "inches"), "IN"
+    )
+    font_size: float | None = key(
+        None, "size of text of figures in files, in points", number_within(4, 40, "points"), "PT"
+    )
+    font: str | None = key(None, "font of figures in files", shown="NAME")
+    legend: Legend | None = key(None, "position of the legend of figures in files", shown="right")
     output: str | None = key(
         None, _WHERE, shown="FILE", path=True, narrows=f"{_WHERE}, a folder for several figures", alone=_WHERE
     )
@@ -70,7 +74,7 @@ class ShownKeys:
 
 @dataclass(kw_only=True)
 class StudyKeys:
-    """What a named study says beside these."""
+    """Keys that only a named study sets."""
 
     study: StudyConfig | None = key(None)
     imports: list[ImportConfig] = key([])

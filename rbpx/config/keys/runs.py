@@ -1,4 +1,4 @@
-"""Keys that say which cells make a grid, how they are measured, and which runs of a store a question looks at."""
+"""Keys that choose the cells of a grid, how they are measured, and which runs of a store a question reads."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from rbpx.errors import RbpxError
 
 SEED: Final = 42
 LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
-N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
+N_BEST: Final = 5  # tokens kept at each position, where best= asks for them
 _MOST_SHARDS: Final = 100_000
 
 
@@ -25,18 +25,18 @@ def _sizes(key: str, value: Any) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a grid that is divided for several machines: `shard=3/16`; `shard=16` is the number of parts.
+    """One part of a grid that is divided among machines: `shard=3/16`; `shard=16` is the number of parts.
 
     Attributes:
-        number: of the part, from 1; None for all of them.
-        n_shards: into which the grid is divided.
+        number: the part, from 1; None for all parts.
+        n_shards: number of parts.
     """
 
     number: int | None
     n_shards: int
 
     def __str__(self) -> str:
-        """As typed."""
+        """Returns the shard as typed."""
         return str(self.n_shards) if self.number is None else f"{self.number}/{self.n_shards}"
 
 
@@ -113,7 +113,7 @@ GRID: Final = (
 
 @dataclass(kw_only=True)
 class RunKeys:
-    """Which runs; lists are None where all are meant."""
+    """Keys that choose runs; None chooses all."""
 
     model: ModelConfig | None = key(
         None,
@@ -147,7 +147,7 @@ class RunKeys:
     limit: int = key(
         LARGEST_SAMPLE, "documents at most (audit: 50 of each run, or 0 for none), drawn by seed=", whole(0), "1000"
     )
-    seed: int = key(SEED, "decides which documents are drawn, and the resamples", whole(0, 2**63 - 1), "42")
+    seed: int = key(SEED, "decides which documents are drawn, and the bootstrap replicates", whole(0, 2**63 - 1), "42")
     dtype: Dtype | None = key(
         Dtype.float32, "precision of weights and activations; logits are float32 in each", shown="float32"
     )
@@ -168,13 +168,13 @@ def _limits(key: str, value: Any) -> MemoryLimits | None:
 
 @dataclass(kw_only=True)
 class MeasuringKeys:
-    """How and on what."""
+    """Keys that say how and on which device to measure."""
 
     device: Device = key(
         Device.auto, "cpu or cuda; split: a model larger than one GPU, over all GPUs, memory and disk", shown="auto"
     )
     memory: MemoryLimits | None = key(
-        None, "limits of device=split, {example}; what is not named holds nothing", _limits,
+        None, "limits of device=split, {example}; devices not named hold nothing", _limits,
         example={0: "20GiB", "cpu": "60GiB"},
     )  # fmt: skip
     tokens_per_batch: int | None = key(

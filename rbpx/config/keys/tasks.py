@@ -1,4 +1,4 @@
-"""Keys of questions about tasks (features, the sigmoid from a feature to success) and about single tokens."""
+"""Keys of questions about tasks (features, and the sigmoid from a feature to success) and about single tokens."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ def _bounds(key: str, value: Any) -> dict[str, tuple[float, float]]:
 
 
 def _constants(key: str, value: Any, how: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
-    """What is given of each constant of the sigmoid."""
+    """Reads a value for each constant of the sigmoid."""
     if value is not None and not isinstance(value, dict):
         raise RbpxError(f"{key}={value} is not a mapping of constants; write {how}")
     for name, each in (value or {}).items():
@@ -73,7 +73,7 @@ def _chance(key: str, value: Any) -> Any:
 
 
 def chance_of(task: str, given: Any) -> float | None:
-    """Success of guessing: as given (a number, or task -> number), else as the task's file in conf/dataset says."""
+    """Returns the success of guessing: as given (a number, or task -> number), else from the file in conf/dataset."""
     number = given.get(task) if isinstance(given, Mapping) else given
     if number is not None:
         return float(number)
@@ -86,7 +86,7 @@ def chance_of(task: str, given: Any) -> float | None:
 
 @dataclass(kw_only=True)
 class TaskKeys:
-    """The two steps from size to success."""
+    """Keys of the two steps from size to success."""
 
     features: Choice = key(
         "all",
@@ -142,7 +142,7 @@ def _slices(key: str, value: Any) -> str | dict[str, str] | None:
 
 @dataclass(kw_only=True)
 class TokenKeys:
-    """Which tokens of which models."""
+    """Keys that choose tokens and models."""
 
     doc: int | None = key(None, "doc_id of the document that is shown", whole(0), "N")
     a: str | None = key(

@@ -1,1 +1,1 @@
-"""Families of models as files of conf/ and keys give them: sizes, checkpoints, what is known of their training."""
+"""Families of models, from files of conf/ and keys: sizes, checkpoints, and facts of their training."""

@@ -1,4 +1,4 @@
-"""What the folder of an adapter says without peft: whether it is one, of which base, and what its runs are called."""
+"""Reads the folder of an adapter without peft: its base model and the name of its runs."""
 
 import json
 from collections.abc import Sequence
@@ -12,19 +12,16 @@ _WHOLE: Final = ("model*.safetensors", "pytorch_model*.bin")  # weights of a mod
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a model's id is the folder of an adapter, and not of a model that has one beside its weights."""
+    """Whether a folder holds an adapter and no weights of a model that needs no base."""
     folder = Path(name).expanduser()
     return (folder / ADAPTER_CONFIG).is_file() and not any(any(folder.glob(each)) for each in _WHOLE)
 
 
 def adapter_config(name: str) -> dict[str, Any]:
-    """The configuration of an adapter.
-
-    Args:
-        name: its folder, as typed.
+    """Reads the configuration of the adapter in a folder.
 
     Raises:
-        RbpxError: there is none.
+        RbpxError: the folder has no such configuration.
     """
     path = Path(name).expanduser() / ADAPTER_CONFIG
     try:
@@ -39,10 +36,10 @@ def adapter_config(name: str) -> dict[str, Any]:
 
 
 def base_of(name: str) -> tuple[str, str | None]:
-    """The id of the model that an adapter was trained on, and its revision there, None for the hub's default.
+    """Returns the id of an adapter's base model and its revision, None for the hub's default.
 
     Raises:
-        RbpxError: it names none, or a path that leads nowhere.
+        RbpxError: the adapter names no base, or a path that does not exist.
     """
     config = adapter_config(name)
     base = config.get("base_model_name_or_path")
@@ -54,6 +51,6 @@ def base_of(name: str) -> tuple[str, str | None]:
 
 
 def variants_of(adapters: Sequence[str | None]) -> dict[str | None, str | None]:
-    """What tells the runs of each adapter from those of others: the names of the folders, or else all of the paths."""
+    """Returns a variant name for each adapter: the name of its folder, or its whole path where names repeat."""
     names = {each: None if each is None else Path(each).expanduser().resolve().name for each in adapters}
     return names if len(set(names.values())) == len(names) else {each: each for each in adapters}

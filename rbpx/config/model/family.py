@@ -1,9 +1,8 @@
-"""The configuration of a family of models, as a file of conf/model or overrides give it, and its checkpoints.
+"""The configuration of a family of models, from a file of conf/model or overrides, and its checkpoints.
 
-Checkpoints are revisions of a hub's models, at the steps that the family's file lists. Or they lie in folders beside
-the size's own model, which is the finished one that stands for the size and is meant where nothing is asked for. A name
-that begins with `raw-` is of a checkpoint on the way, whose learning rate had not decayed: its loss lies above that of
-a finished model of as many tokens, so the two never stand in one group.
+Checkpoints are revisions on the hub, at the steps that the family's file lists, or folders beside the finished model of
+a size, which is the default. A name that begins with `raw-` is a checkpoint whose learning rate had not decayed: its
+loss is higher than that of a finished model of as many tokens, so the two are never grouped together.
 """
 
 import fnmatch
@@ -21,7 +20,7 @@ from rbpx.spelling import typed
 GGUF: Final = ".gguf"
 
 _EVERY: Final = ("all", "log")
-_RATIO: Final = 1.9  # of a step to the one before it; 512 and 1,000 of Pythia are neighbours
+_RATIO: Final = 1.9  # ratio of a step to the one before; 512 and 1,000 of Pythia are neighbours
 _RAW: Final = "raw-"
 
 
@@ -31,7 +30,7 @@ def is_gguf(name: object) -> bool:
 
 
 def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
-    """The steps that a family's file lists, each a whole number or a range {from: , to: , by: }, ascending.
+    """Returns the steps that a family's file lists, whole numbers or ranges {from: , to: , by: }, ascending.
 
     Raises:
         RbpxError: an entry is neither.
@@ -50,7 +49,7 @@ def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
 
 
 def log_spaced(steps: Sequence[int]) -> list[int]:
-    """Some of the steps, each about twice the one before it or more, with the first and the last."""
+    """Returns the first and last step, and steps between them that at least about double."""
     chosen: list[int] = []
     for step in steps:
         if not chosen or step >= _RATIO * chosen[-1]:
@@ -59,7 +58,7 @@ def log_spaced(steps: Sequence[int]) -> list[int]:
 
 
 def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | None) -> list[str | None]:
-    """The revisions that `model.revision` names: one, a list, or all or log-spaced ones of those that a file lists.
+    """Returns the revisions that `model.revision` names: one, a list, or all or log-spaced listed steps.
 
     Raises:
         RbpxError: a name was read as a number, or the family lists no checkpoints.
@@ -79,7 +78,7 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a family, with an adapter or without; the revision is None where it stands for its size."""
+    """One model of a family, with or without an adapter; revision None is the model that stands for its size."""
 
     size: str
     model: str
@@ -90,7 +89,7 @@ class Member:
 
 
 def _means(wanted: str, name: str) -> bool:
-    """Whether a word or pattern stands for a checkpoint in a folder; raw ones are log-spaced."""
+    """Whether a word or pattern matches a checkpoint in a folder; raw ones are log-spaced."""
     is_raw = name.startswith(_RAW)
     words = {"all": True, "finished": not is_raw, "raw": is_raw, "log": is_raw}
     return words.get(wanted, fnmatch.fnmatchcase(name, wanted))
@@ -105,15 +104,15 @@ class SizeConfig:
 
     Attributes:
         id: hub id, folder or bundled name.
-        non_embedding_params: S; without it, the shape gives S. Counted again when the model is loaded.
-        shape: keys of a transformers configuration, beside those of the family.
+        non_embedding_params: S; by default computed from the shape. Counted again when the model is loaded.
+        shape: keys of a transformers configuration, in addition to those of the family.
         source: where the shape is published, if not in the family's source.
         verified: whether S was checked against the released weights.
         training_tokens: tokens that the released model was trained on.
         training_flops: FLOPs of its training, as its source states them.
         training_step: steps of its training.
         unique_tokens: tokens of its training text, each counted once.
-        training_seed: sizes with one S and different seeds are replicates.
+        training_seed: seed of its training; sizes with one S and different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.
         revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
@@ -138,29 +137,29 @@ class ModelConfig:
 
     Attributes:
         family: name of the family.
-        id: hub ids, folders or GGUF files in place of the sizes.
+        id: hub ids, folders or GGUF files, in place of `sizes`.
         gguf: names of GGUF files in the folder `id`.
-        revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log`: all or log-spaced
-            checkpoints; of checkpoints in folders also a pattern, `finished` or `raw`.
+        revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log` means all or log-spaced
+            checkpoints. For checkpoints in folders also a pattern, `finished` or `raw`.
         checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
-        pickled: reads tensors from pytorch_model.bin where there are no safetensors; no code is run.
+        pickled: reads tensors from pytorch_model.bin if there are no safetensors; no code is run.
         quantise: rounds the weights of linear layers to int8, int4 or nf4, by torchao; a question also takes the type
             of a GGUF file, as Q4_1.
-        adapter: folder of an adapter of peft, such as LoRA, for each model; each of a list is a variant, and null the
-            model alone.
-        shape: keys of a transformers configuration that all sizes share, `model_type` among them.
+        adapter: folder of an adapter of peft, such as LoRA, for each model; each of a list is a variant, and null is
+            the model alone.
+        shape: keys of a transformers configuration that all sizes share, including `model_type`.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
         tokens_per_step: training tokens of one step, for all sizes; revision stepN has N times as many.
         steps: steps of the whole training, at revision main.
         training_source: where the training is described.
-        tokens: training_tokens of the models of `id`, one or a list, as the keys below.
-        flops: training_flops.
-        step: training_step.
-        unique_tokens: unique_tokens.
-        seed: training_seed.
-        variant: variant.
+        tokens: training_tokens of the models of `id`, one number or a list.
+        flops: training_flops of the models of `id`.
+        step: training_step of the models of `id`.
+        unique_tokens: unique_tokens of the models of `id`.
+        seed: training_seed of the models of `id`.
+        variant: variant of the models of `id`.
     """
 
     family: str | None = None
@@ -186,7 +185,7 @@ class ModelConfig:
     variant: Any = text_or_list()
 
     def rounding(self) -> Quantise | None:
-        """What weights are rounded to when they are loaded; None for not at all.
+        """Returns the type to which weights are rounded on loading; None for no rounding.
 
         Raises:
             RbpxError: they cannot be rounded so.
@@ -201,25 +200,25 @@ class ModelConfig:
 
     @property
     def lists_checkpoints(self) -> bool:
-        """Whether its file says which checkpoints there are in folders."""
+        """Whether the family's file lists checkpoints in folders."""
         return self.id is None and any(size.revisions for size in self.sizes.values())
 
     def revisions(self) -> list[str | None]:
-        """The revisions that are asked for, in order; None is what stands for a size.
+        """Returns the revisions asked for, in order; None is the model that stands for a size.
 
         Raises:
-            RbpxError: there is none of that name, or `all` or `log` of a family that lists no checkpoints.
+            RbpxError: a name is unknown, or `all` or `log` is asked of a family that lists no checkpoints.
         """
         if self.lists_checkpoints:
             return list(dict.fromkeys(member.revision for member in self.members_by_size()))
-        if self.revision == "all" and self.id is None and not self.sizes:  # a family by its name: all in the store
+        if self.revision == "all" and self.id is None and not self.sizes:  # all in the store
             return [None]
         return chosen_revisions(self.revision, self.checkpoints, self.family)
 
     def members_by_size(self) -> list[Member]:
-        """The models of `sizes` at the revisions that are asked for, in the file's order; raises as `revisions`.
+        """Returns the models of `sizes` at the revisions asked for, in the file's order; raises as `revisions`.
 
-        Where checkpoints lie in folders, the size's own has the name of its folder too.
+        Where checkpoints are folders, the size's own model also has the name of its folder.
         """
         names = names_of("model.revision", self.revision)
         if not self.lists_checkpoints or not names:
@@ -246,16 +245,16 @@ class ModelConfig:
         return Member(size, model, self.sizes[size].non_embedding_params, revision, training)
 
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
-        """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.
+        """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
         Args:
-            size: its label in `sizes`; None for a model that is given by its id.
-            place: of the model in the family, from 0.
-            n_models: of the family.
+            size: its label in `sizes`; None for a model given by its id.
+            place: index of the model in the family, from 0.
+            n_models: number of models of the family.
             revision: of the model.
 
         Raises:
-            RbpxError: a key is not what its name says, or lists another number of values.
+            RbpxError: the value of a key is not valid, or a list has another length than the models.
         """
         given = {fact: getattr(self, key) for fact, key in _KEYS.items()}
         for fact, value in given.items():
@@ -271,5 +270,5 @@ class ModelConfig:
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:
-        """The complete shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty if none is known."""
+        """Returns the complete shape of one size, for `AutoConfig.for_model(**shape)`; empty if unknown."""
         return {**self.shape, **self.sizes[size].shape} if size in self.sizes else {}

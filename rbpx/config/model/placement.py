@@ -1,7 +1,4 @@
-"""The placement of a model larger than one device: memory limits in bytes per device, processes that share it.
-
-The configuration of another engine that measures in place of rbpx, as a file of conf/engine or overrides give it.
-"""
+"""Memory limits per device, processes that share a model, and the engine that measures in place of rbpx."""
 
 import math
 import re
@@ -42,7 +39,7 @@ class EngineConfig:
     timeout_s: float = 600.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no engine.
+        """Checks the values.
 
         Raises:
             RbpxError: an unknown engine, a URL that names no server or holds a password, a number in place of a name.
@@ -70,11 +67,11 @@ _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "
 
 @dataclass(frozen=True)
 class Split:
-    """A model's parts go to all GPUs, then to the CPU's memory, then to disk; see device=split.
+    """The placement of a model on all GPUs, then in the CPU's memory, then on disk; see device=split.
 
     Attributes:
         folder: for the parts on disk that cannot be read from the model's own files; it must outlive the model.
-        limits: bytes of weights on each GPU and the CPU, none on devices not named; None uses the free memory.
+        limits: bytes of weights on each GPU and the CPU, 0 on devices not named; None uses the free memory.
     """
 
     folder: Path
@@ -92,7 +89,7 @@ class ParallelConfig:
     tensor: Any = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of processes.
+        """Checks the values.
 
         Raises:
             RbpxError: `tensor` is neither a whole number from 1 nor `all`.
@@ -100,7 +97,7 @@ class ParallelConfig:
         self.n_processes()
 
     def n_processes(self) -> int | None:
-        """Processes that hold one model together; None for all of the launch."""
+        """Returns the number of processes that hold one model together; None for all of the launch."""
         if self.tensor == "all":
             return None
         if isinstance(self.tensor, bool) or not isinstance(self.tensor, int) or self.tensor < 1:
@@ -109,7 +106,7 @@ class ParallelConfig:
 
 
 def read_limits(memory: Any) -> MemoryLimits:
-    """The memory limit, in bytes, of each device that a user named.
+    """Returns the memory limit of each device in bytes.
 
     Args:
         memory: GPU number or `cpu` -> an amount, such as 20GiB, 500MB or a number of bytes.

@@ -1,7 +1,6 @@
-"""How a model was trained, as far as it is known: from a family's file, from keys, from what lies beside the model.
+"""Facts of a model's training, from the family's file, from keys, and from files beside the model.
 
-Nothing is computed from anything else, but the tokens of a step where a family's file says how many a step has: what is
-not known stays unknown.
+Unknown facts stay unknown; only the tokens of a checkpoint are computed, from the family's tokens per step.
 """
 
 import re
@@ -16,25 +15,24 @@ from rbpx.files.cells import large_number
 N = TypeVar("N", bound=float)
 
 _RELEASED: Final = (None, "main")  # revisions that name the finished model
-RAW: Final = "raw"  # the variant of checkpoints on the way, whose learning rate had not decayed
+RAW: Final = "raw"  # the variant of checkpoints whose learning rate had not decayed
 
 
 def is_raw(variant: str | None) -> bool:
-    """Whether a variant is that of checkpoints on the way, of the plain objective or of another (`OBJECTIVE_raw`)."""
+    """Whether a variant is that of raw checkpoints, of the plain objective or of another (`OBJECTIVE_raw`)."""
     return variant is not None and f"_{variant}".endswith(f"_{RAW}")
 
 
 @dataclass(frozen=True)
 class Training:
-    """Facts of one training; None where they are not known.
+    """Facts of one training; None if unknown.
 
     Attributes:
         training_tokens: D, tokens trained on, repeated ones included.
         training_flops: C, as its source states it.
         training_step: steps of the optimizer.
-        unique_tokens: tokens of the text that it was trained on, each counted once.
-        training_seed: what tells this training from others of the same shape; models of one S with different seeds are
-            replicates.
+        unique_tokens: tokens of the training text, each counted once.
+        training_seed: tells trainings of one shape apart; models of one S with different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.
     """
 
@@ -46,19 +44,19 @@ class Training:
     variant: str | None = None
 
     def over(self, other: "Training") -> "Training":
-        """These facts, and those of another source where these are unknown."""
+        """Returns these facts, completed by those of another source."""
         return replace(other, **self.known())
 
     def known(self) -> dict[str, Any]:
-        """The facts that are known, by name."""
+        """Returns the known facts by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "Training":
-        """The facts of a checkpoint of this training: these are of the finished model, which `main` is too.
+        """Returns the facts of a checkpoint, given those of the finished model, which is also `main`.
 
         Args:
-            revision: as requested; `stepN` is the state after N steps in a family that has tokens_per_step. Of any
-                other revision it is not known how far it was trained.
+            revision: `stepN` is the state after N steps in a family with tokens_per_step; the progress of any other
+                revision is unknown.
             tokens_per_step: tokens of one step, the same throughout.
             steps: of the whole training.
         """
@@ -75,15 +73,15 @@ UNKNOWN: Final = Training()
 
 
 def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> Training:
-    """Facts from outside, by the names of `Training`.
+    """Checks facts by the names of `Training`.
 
     Args:
-        values: from a file or keys, None where nothing is said.
-        where: what stands before their names in errors.
-        names: what a fact is called there, where that is another name.
+        values: from a file or keys; None if unknown.
+        where: prefix of the names in errors.
+        names: other names of facts in errors.
 
     Raises:
-        RbpxError: a value is not what its name says.
+        RbpxError: a value is not valid.
     """
     checked: dict[str, Any] = {}
     for fact in (each.name for each in fields(Training) if values.get(each.name) is not None):
@@ -96,16 +94,10 @@ def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, 
 
 
 def number_from_0(name: str, value: Any, kind: type[N], is_positive: bool = False) -> N:
-    """A number of tokens, steps, parameters or FLOPs, also as people write large ones: 60M, 6e7.
-
-    Args:
-        name: what it is of, for errors.
-        value: as given.
-        kind: int, where it counts what is whole.
-        is_positive: whether it is not 0 either.
+    """Returns a number of tokens, steps, parameters or FLOPs, also from 60M or 6e7; of kind int if it is a count.
 
     Raises:
-        RbpxError: it is none, or larger than a store holds.
+        RbpxError: it is no such number, is 0 where it must be positive, or is larger than a store can hold.
     """
     exact = large_number(value)
     fits = exact is not None and 0 <= exact < (2**63 if kind is int else 10**300)

@@ -1,1 +1,1 @@
-"""Texts and tasks as files of conf/ and keys give them: where from, which rows, how they are read."""
+"""Texts and tasks, from files of conf/ and keys: source, rows, and how documents are read."""

@@ -1,7 +1,4 @@
-"""The configuration of a dataset, as a file of conf/dataset or overrides give it.
-
-The configuration of a protocol: how documents become windows, as a file of conf/protocol gives it.
-"""
+"""The configuration of a dataset (conf/dataset) and of a protocol (conf/protocol), which cuts texts into windows."""
 
 import os
 from dataclasses import dataclass, field, fields
@@ -16,7 +13,7 @@ from rbpx.files.folders import folder_and_pattern
 from rbpx.spelling import typed
 
 SHORTEST = 2  # tokens; the first one is never predicted
-HARNESS: Final = "harness"  # the protocol of items, and of texts that are to compare with them
+HARNESS: Final = "harness"  # the protocol of items, and of texts to be compared with them
 ROLLING_WINDOW: Final = 1024  # of conf/protocol/rolling.yaml
 _OF_TEXTS: Final = ("paper", "rolling")
 
@@ -28,10 +25,10 @@ class ProtocolConfig:
     Attributes:
         name: name of the protocol.
         window: tokens that the model reads at once, at most its context; null is its context.
-        whole: whether documents are read to their end, window after window, or their first window alone.
-        stride: tokens from one window to the next, where whole; null is half a window.
+        whole: reads documents to their end, window after window; false reads their first window alone.
+        stride: tokens from one window to the next, with `whole`; null is half a window.
         padding: whether vocabulary rows without a token count.
-        prefix: the token that begins each window, where whole: bos, eos, a text that is one token, or an id; null is
+        prefix: the token that begins each window, with `whole`: bos, eos, a text that is one token, or an id; null is
             what the tokenizer puts before the document.
     """
 
@@ -43,11 +40,11 @@ class ProtocolConfig:
     prefix: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse windows that would leave out a token.
+        """Checks that the windows score every token.
 
         Raises:
-            RbpxError: a window or stride that is too short, a stride as long as its window, or a stride or prefix
-                without `whole`.
+            RbpxError: a window or stride is too short, a stride is as long as its window, or a stride or prefix lacks
+                `whole`.
         """
         if self.window is None and self.name != HARNESS:
             raise RbpxError(f"protocol.window=null is the model's context in protocol={HARNESS} alone; give a number")
@@ -66,9 +63,7 @@ class ProtocolConfig:
             )
 
     def of_items(self) -> "ProtocolConfig":
-        """How items are read: as lm-evaluation-harness does, under whatever protocol of texts they are asked for.
-
-        A window other than that of the paper's or the rolling protocol holds for items too.
+        """Returns the protocol for items: that of lm-evaluation-harness, with any window set by the user.
 
         Raises:
             RbpxError: the protocol is that of the authors' documents, or has a stride or a prefix.
@@ -84,7 +79,7 @@ class ProtocolConfig:
         return ProtocolConfig(name=HARNESS, window=self.window if own else None, padding=self.padding)
 
 
-UNNAMED: Final = "file"  # what every file was called before it had the name of its path
+UNNAMED: Final = "file"  # the name of every file in versions before names came from paths
 
 
 @dataclass
@@ -97,18 +92,18 @@ class DatasetConfig(ItemKeys):
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
         path: a file, a folder or a glob to read instead of the named source.
         hub: id of a dataset repository, ORG/NAME.
-        subset: its configuration, where it has several.
+        subset: the configuration of the repository, if it has several.
         split: one of its splits, or several, such as validation+test.
         revision: branch, tag or commit on the hub.
         draw: how the sample is drawn.
-        fields: of a row, joined by newlines into a document.
+        fields: the fields of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
         chunk: what makes a document of a text on this machine: none (all of it), paragraph (between blank lines) or
             line.
         where: column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
         row_mib: limit of one row or text, MiB (2^20 characters).
-        file_mib: limit of a packed file (.gz, Parquet, .xlsx) once it is unpacked, MiB.
+        file_mib: limit of a packed file (.gz, Parquet, .xlsx) after unpacking, MiB.
     """
 
     name: str = ""
@@ -128,10 +123,10 @@ class DatasetConfig(ItemKeys):
     file_mib: int = FILE_MIB
 
     def __post_init__(self) -> None:
-        """Refuse what is no name or no mapping, and keys that would be passed over.
+        """Checks the values, and that no key is without effect.
 
         Raises:
-            RbpxError: as said, or the keys make no items.
+            RbpxError: a value is not valid, a key has no effect, or the keys make no items.
         """
         for name in ("subset", "split", "revision", "fewshot_split"):
             name_of(f"dataset.{name}", getattr(self, name))
@@ -150,7 +145,7 @@ class DatasetConfig(ItemKeys):
         self.task()
 
     def _not_for_it(self) -> dict[str, str]:
-        """Keys that would be passed over, and what they are for."""
+        """Returns keys that have no effect on this dataset, and what they are for."""
         keys: dict[str, str] = {}
         if self.kind != "hub":
             keys |= dict.fromkeys(("subset", "split", "revision"), f"datasets of the hub, and {self.name} is none")
@@ -168,7 +163,7 @@ class DatasetConfig(ItemKeys):
 
     @property
     def file_name(self) -> str:
-        """The name of its file without .gz and the suffix before it, or of its folder, and how it is cut.
+        """The name of the dataset of a path: its stem or folder, and the chunk.
 
         `notes` of dir/notes.jsonl.gz, of notes/ and of notes/*.txt; `notes-paragraph` of its paragraphs.
         """
@@ -184,11 +179,11 @@ class DatasetConfig(ItemKeys):
 
     @property
     def has_file_name(self) -> bool:
-        """Whether it is a user's file under the name of that file; earlier versions called such a dataset `file`."""
+        """Whether a user's file has the name made from its path; earlier versions called such a dataset `file`."""
         return self.kind == "file" and self.path is not None and self.name == self.file_name
 
     def row_choice(self) -> RowChoice:
-        """Which fields and rows of it are measured."""
+        """Returns which fields and rows are measured."""
         own = {each.name: getattr(self, each.name) for each in fields(RowChoice) if each.name != "task"}
         own |= {"fields": tuple(self.fields), "where": dict(self.where or {})}
         return RowChoice(**own, task=self.task())

@@ -1,11 +1,7 @@
-r"""The keys of a dataset that make items of its rows: a context, and a target or choices of which one is right.
+r"""The keys of a dataset that turn its rows into items, and which fields and rows are measured.
 
-Which fields of a dataset's rows make a text, and which rows are measured.
-
-Templates of items: text with columns of a row in braces, such as `Q: {question}\nA:`, checked before it is used.
-
-A column is named by its path, `{choices.text[0]}`; functions behind a colon change its text, `{question:strip}`, one
-after the other where several are named. `{{` and `}}` are braces.
+Templates are text with columns in braces, such as `Q: {question}\nA:`. A column is named by its path,
+`{choices.text[0]}`; functions behind a colon change its text in turn, `{question:strip}`. `{{` and `}}` are braces.
 """
 
 import re
@@ -27,7 +23,7 @@ _BRACKETS: Final = re.compile(r"\[.*?\]")
 
 
 def _without_brackets(text: str) -> str:
-    """Text without the marks that HellaSwag's articles of WikiHow carry in brackets; a title begins a sentence."""
+    """Removes the bracketed marks of HellaSwag's WikiHow articles; a title begins a sentence."""
     return _BRACKETS.sub("", text.strip().replace(" [title]", ". ")).replace("  ", " ")
 
 
@@ -45,14 +41,14 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A column in a template: the steps to its value, and the functions that its text goes through."""
+    """A column in a template: the steps to its value, and the functions that change its text."""
 
     name: str
     steps: tuple[str | int, ...]
     functions: tuple[str, ...]
 
     def apply(self, text: str) -> str:
-        """The text of the column as it stands in what the template makes."""
+        """Applies the functions to the text of the column."""
         for name in self.functions:
             text = FUNCTIONS[name](text)
         return text
@@ -62,14 +58,10 @@ Template = tuple[str | Place, ...]
 
 
 def parse(key: str, template: str) -> Template:
-    """The parts of a template: plain text, and columns.
-
-    Args:
-        key: where it was given, for errors.
-        template: as typed; a backslash with an n behind it is a line end, as it is typed on a command line.
+    """Splits a template into plain text and columns; a backslash followed by n is a line end.
 
     Raises:
-        RbpxError: a brace is not closed, or what is in braces is no column, or no function of one.
+        RbpxError: a brace is not closed, or braces hold no column or an unknown function.
     """
     parts: list[str | Place] = []
     try:
@@ -112,17 +104,16 @@ class Task:
     """How rows become items. Only what follows the context is scored.
 
     Attributes:
-        context: what is read before the target.
-        target: what is scored, where there are no choices; or what follows every choice that stands in its context.
-        choices: of which one is right: one column that holds a list, or a template each; None where there are none.
-        right: the column that says which choice is right; None where there are no choices.
-        labels: what that column calls the choices, in their order: a column that holds a list, or the labels
-            themselves; None where it counts them from 0.
-        delimiter: between context and target.
-        description: what stands before all of it, the examples too.
-        clean: the function that context, choices and target each go through.
-        category: the column that says what an item is about, such as a subject; None where none does.
-        domains: category -> the domain that it belongs to.
+        target: what is scored, if there are no choices; else what follows each choice that stands in the context.
+        choices: a column that holds a list, or one template for each choice; None without choices.
+        right: the column that says which choice is right; None without choices.
+        labels: the values of `right`, in the order of the choices: a column that holds a list, or the labels
+            themselves; None if `right` counts from 0.
+        delimiter: text between context and target.
+        description: text before the examples and the context.
+        clean: function applied to context, choices and target.
+        category: the column of the item's subject; None without one.
+        domains: category -> its domain.
     """
 
     context: Template
@@ -138,7 +129,7 @@ class Task:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a row that items are made of; those within a column go without saying."""
+        """The top-level columns of a row that items are made of."""
         choices = self.choices if isinstance(self.choices, tuple) else ((self.choices,),)
         parts = chain(self.context, self.target or (), self.description, *choices)
         places = [each for each in (*parts, self.right, self.labels, self.category) if isinstance(each, Place)]
@@ -146,7 +137,7 @@ class Task:
 
 
 OF_ITEMS: Final = ("context", "template", "clean", "category", "domains", "fewshot_path", "fewshot", "joined")
-CHOICE: Final = "choice"  # what a template calls the text of the choice, where each choice has its own context
+CHOICE: Final = "choice"  # stands for the text of the choice in a template, where each choice has its own context
 
 
 @dataclass
@@ -160,15 +151,15 @@ class ItemKeys:
         choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
             themselves.
         right: the column that says which choice is right: its number from 0, or its label.
-        labels: what `right` calls the choices: a column that holds a list, or the labels themselves.
-        delimiter: between context and target; most tasks have a space there.
-        description: template of what stands before the examples and the context.
+        labels: the labels of the choices in `right`: a column that holds a list, or the labels themselves.
+        delimiter: text between context and target; most tasks have a space there.
+        description: template of the text before the examples and the context.
         clean: a function of templates for context, choices and target.
         category: the column of an item's subject; slices=category compares them.
         domains: domain -> its categories; slices=domain compares them.
-        fewshot: examples, with their right answers, before each context.
-        fewshot_split: the split that they come from; by default the dataset's own, without the item itself.
-        fewshot_path: the file that they come from.
+        fewshot: number of examples, with their right answers, before each context.
+        fewshot_split: the split of the examples; by default the dataset's own, without the item itself.
+        fewshot_path: the file of the examples.
         fewshot_seed: seed of their draw; null takes the first ones.
         fewshot_draw: whether items (of a category) share their examples (fixed) or each has its own (item).
         joined: whether items whose target the tokenizer joins to its context are left out and counted (skip), or
@@ -201,7 +192,7 @@ class ItemKeys:
         return self.target is not None or self.choices is not None
 
     def task(self) -> Task | None:
-        """How rows become items; None where they are texts.
+        """Returns how rows become items; None if they are texts.
 
         Raises:
             RbpxError: a key is missing or not valid, or a template names what it cannot.
@@ -250,7 +241,7 @@ class ItemKeys:
 
 
 def _column_or_list(key: str, value: Any, read: Callable[[str], T]) -> Place | tuple[T, ...] | None:
-    """A column that holds a list, or what a list in its place reads as."""
+    """Reads a column that holds a list, or each element of a list."""
     if value is None or isinstance(value, str):
         return None if value is None else _column(key, value)
     return tuple(read(name_of(f"dataset.{key}", each)) for each in as_list(value))
@@ -266,12 +257,12 @@ class RowChoice:
     """Which texts of a dataset are measured.
 
     Attributes:
-        fields: of a row, joined by newlines into its text.
-        articles: the rows are lines of a running text, which is split at its titles.
-        chunk: what of a text, or of an article, makes a document.
+        fields: fields of a row, joined by newlines into its text.
+        articles: whether rows are lines of a running text, which is split at its titles.
+        chunk: the part of a text, or of an article, that makes a document.
         where: path of a column, such as `meta.pile_set_name` -> the value that a row must have there.
-        longer_than: characters that a document must exceed; None takes every one.
-        task: how rows become items in place of texts; None where they are texts.
+        longer_than: characters that a document must exceed; None for no limit.
+        task: how rows become items; None if they are texts.
     """
 
     fields: tuple[str, ...] = ("text",)
@@ -290,6 +281,6 @@ class RowChoice:
 
     @property
     def takes_every_row(self) -> bool:
-        """Whether every row is one text, so that a row can be drawn without reading the others."""
+        """Whether every row is one text, so that rows can be drawn without reading the others."""
         whole = not self.articles and self.chunk is Chunk.none
         return whole and not self.where and self.longer_than is None

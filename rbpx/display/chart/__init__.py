@@ -1,1 +1,1 @@
-"""Rows of data in, interactive charts (Vega-Lite, by Altair) and the tables beside them out."""
+"""Draws rows of data as interactive charts (Vega-Lite, by Altair), with tables of their values."""

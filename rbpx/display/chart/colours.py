@@ -1,7 +1,7 @@
-"""How figures look, all in one place: colours that colour-blind readers can distinguish, on light and dark ground.
+"""The look of figures: colours that colour-blind readers can distinguish, on light and dark ground.
 
-Every series has a shape and a dash of its own beside its colour. Each colour stands out from its ground by a contrast
-of 3 or more (WCAG 2.2, 1.4.11). The hues are those of Okabe and Ito (2008), darkened or lightened to reach that.
+Every series also has its own shape and dash. Each colour has a contrast of at least 3 to its ground (WCAG 2.2, 1.4.11).
+The hues are those of Okabe and Ito (2008), darkened or lightened to reach that.
 """
 
 from typing import Any, Final
@@ -19,18 +19,18 @@ MOST_SERIES: Final = 7  # in one figure, so that they can be distinguished
 
 
 def variables(theme: str) -> dict[str, str]:
-    """The colours of a theme, "light" or "dark", by the names that a page's style gives them."""
+    """Returns the colours of a theme, "light" or "dark", by their names in a page's style."""
     series = {f"--series-{at}": colour for at, colour in enumerate(SERIES[theme], 1)}
     return {"--ground": GROUNDS[theme], "--ink": INKS[theme], "--line": LINES[theme], **series}
 
 
 def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
-    """The Vega-Lite configuration of a theme; for None that of a page, whose style names the colours.
+    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets the colours.
 
     Args:
         theme: "light", "dark" or None.
         font_px: size of all text, in pixels.
-        legend: where it stands: top, right, bottom, left or none.
+        legend: its position: top, right, bottom, left or none.
     """
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"

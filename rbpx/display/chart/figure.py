@@ -1,4 +1,4 @@
-"""Figures: axes and marks over the rows of a table, what they show in words, and the Vega-Lite that draws them.
+"""Figures: axes and marks over the rows of a table, a description in words, and the Vega-Lite that draws them.
 
 Charts have no colours and no font sizes, which a theme sets. Source: the schema of Vega-Lite 6.
 """
@@ -29,12 +29,12 @@ class Scale:
     """An axis.
 
     Attributes:
-        key: of the value of a row that lies on it.
-        title: beside it.
+        key: of the value that it shows.
+        title: its title.
         log: whether it is logarithmic.
-        zero: whether 0 is on it.
-        form: of its labels (d3); empty for the usual one.
-        names: of an axis of names, in their order; empty for one of numbers.
+        zero: whether it includes 0.
+        form: format of its labels (d3); empty for the default.
+        names: the names on it, in order; empty for an axis of numbers.
     """
 
     key: str
@@ -54,12 +54,12 @@ class Mark:
             the value that its row has on one of the axes.
         rows: what is drawn; None for the rows of the figure's values.
         lo: key of the lower end of a band or bar.
-        hi: of the upper end.
-        by: key of what is told apart by dashes of lines, and shapes of points, instead of the series.
+        hi: key of the upper end.
+        by: key that dashes of lines and shapes of points distinguish, instead of the series.
         along: the axis that a band or bar lies along: x or y; empty for that of the values.
         look: further properties of the mark in Vega-Lite.
         plain: whether it has no colour of a series.
-        name: of a rule at some y, or of plain points, where a terminal draws them too.
+        name: of a rule at some y, or of plain points, if a terminal draws them too.
     """
 
     kind: Literal["points", "line", "band", "bars", "rule"]
@@ -81,10 +81,10 @@ class Chart:
         x: the horizontal axis.
         y: the vertical axis.
         marks: the lowest first.
-        series: key of what is told apart by colours, shapes and dashes; empty where there is one series.
+        series: key that colours, shapes and dashes distinguish; empty for one series.
         legend: its title.
         order: of the series in the legend; empty for that of the rows.
-        height: in pixels, where 560 are its width.
+        height: in pixels, for a width of 560.
     """
 
     x: Scale
@@ -97,38 +97,38 @@ class Chart:
 
 
 def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
-    """The logarithmic axis of what laws are in."""
+    """Returns the logarithmic axis of laws."""
     of_S = "non_embedding_params" if axis is Axis.S else axis.value
     return Scale(key or of_S, title_of(axis, by), log=True, form="~e" if axis is Axis.C else "~s")
 
 
 def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
-    """x, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
+    """Returns x, y, lo, hi along a law from its smallest to its largest size, with the interval of one new model."""
     return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in predictions_along(fit, steps)]
 
 
 def points(**more: Any) -> Mark:
-    """A point for each row."""
+    """Returns a mark with a point for each row."""
     return Mark("points", **more)
 
 
 def line(rows: Rows | None = None, **more: Any) -> Mark:
-    """A line for each series."""
+    """Returns a mark with a line for each series."""
     return Mark("line", rows, **more)
 
 
 def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
-    """An interval for each row."""
+    """Returns a mark with an interval for each row."""
     return Mark("bars", lo=lo, hi=hi, **more)
 
 
 def rule(name: str = "", **at: float) -> Mark:
-    """A dashed rule across the chart at a value of one axis, by its key; a terminal draws one at some y with a name."""
+    """Returns a dashed rule across the chart at a value of one axis, by its key; a terminal draws named ones at y."""
     return Mark("rule", [at], plain=True, name=name)
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of the items, evenly spaced, the first and the last among them."""
+    """Returns at most so many of the items, evenly spaced, including the first and the last."""
     if len(items) <= most:
         return list(items)
     return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]
@@ -137,10 +137,10 @@ def spread(items: Sequence[T], most: int) -> list[T]:
 Spec = dict[str, Any]
 
 WIDTH: Final = 560  # pixels
-_DIGITS: Final = 5  # of a number in a figure; the table below it has all
+_DIGITS: Final = 5  # digits of a number in a figure; the table below has all
 _EMS: Final = 47  # of the width of a figure on a page
-_SYMBOL: Final = 5  # characters that a symbol of a legend takes with the space beside it
-_A_LINE: Final = 1.3  # characters of a legend in an em of the width
+_SYMBOL: Final = 5  # characters that a symbol of a legend takes, with its space
+_A_LINE: Final = 1.3  # characters of a legend per em of the width
 _LOG10: Final = "log(datum.value) / LN10"
 _AT_POWERS: Final = {  # grid lines stand out at powers of ten
     "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
@@ -151,12 +151,12 @@ _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDas
 
 
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
-    """A chart with the values that its points show where one points at them.
+    """Returns the Vega-Lite of a chart, with the values that its points show as tooltips.
 
     Args:
         chart: what is drawn.
         values: the rows of its points.
-        ems: how many times the size of its text it is wide, which its legend is laid out for.
+        ems: width divided by the size of its text, for the layout of the legend.
     """
     rows = _rows(values)
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
@@ -170,7 +170,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
 
 
 def _rows(values: Table) -> Rows:
-    """The values of a table, a status by its word, as the table shows it."""
+    """Returns the values of a table, with the label of a status."""
     rows = values.records()
     return [row | {"status": Status(str(row["status"])).label} if row.get("status") else row for row in rows]
 
@@ -209,7 +209,7 @@ def _axis(scale: Scale, form: str) -> Spec:
 
 
 def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
-    """The colour of a series, the shape of its points, the dash of its line."""
+    """Returns the encodings that distinguish series: colour, shape of points, dash of lines."""
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
     kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
     if mark.kind == "band":
@@ -228,7 +228,7 @@ def _named(field: str, title: str, order: Sequence[str]) -> Spec:
 
 
 def _dash(field: str, order: Sequence[str]) -> Spec:
-    """As values: with a scale, dashes would appear in the symbols of the legend."""
+    """Encodes dashes as values, as a scale would put them into the symbols of the legend."""
     tests = [
         {"test": f"datum[{json.dumps(field)}] === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
         for at, name in enumerate(order)
@@ -237,7 +237,7 @@ def _dash(field: str, order: Sequence[str]) -> Spec:
 
 
 def _tips(values: Table, rows: Rows) -> list[Spec]:
-    """What is shown when a point is pointed at: the columns of the values."""
+    """Returns the tooltips of points: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:
         is_interval = column.form and len(column.keys) == 2
@@ -250,7 +250,7 @@ def _tips(values: Table, rows: Rows) -> list[Spec]:
 
 
 def _data(rows: Rows) -> Spec:
-    """Rows as CSV inside the figure, which takes a third of the space of JSON; unknown numbers are empty.
+    """Writes rows as CSV, which takes a third of the space of JSON; unknown numbers are empty.
 
     A column is text if any of its values is.
     """
@@ -281,10 +281,10 @@ class Figure:
     Attributes:
         name: in plain characters, unique within its section; part of file names.
         title: what it shows.
-        says: what can be seen, in a sentence, for those who cannot see it.
+        says: a description in a sentence, for those who cannot see it.
         caption: what its marks mean.
         chart: its axes and marks.
-        values: what it draws.
+        values: the table that it draws.
         sql: a query of the store that gives these numbers.
         run_ids: the runs that they come from.
     """
@@ -300,7 +300,7 @@ class Figure:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Its chart in Vega-Lite, without colours and font sizes, which the theme sets."""
+        """Returns its chart in Vega-Lite, without colours and font sizes, which the theme sets."""
         return spec(self.chart, self.values)
 
 
@@ -313,7 +313,7 @@ class Origin:
 
 
 def drawn(values: Table, chart: Chart, says: str, caption: str, origin: Origin) -> Figure:
-    """The figure that a chart makes of a table, whose name and title it has."""
+    """Returns the figure of a chart and a table, whose name and title it has."""
     titled = replace(values, title=f"{values.title}: values")
     return Figure(values.name, values.title, says, caption, chart, titled, origin.sql, origin.run_ids)
 
@@ -334,7 +334,7 @@ class Undrawn:
 
 
 def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
-    """The first figure with anything in it; the others are in the report.
+    """Returns the first figure with anything in it.
 
     Raises:
         RbpxError: none has anything to draw.
@@ -342,7 +342,7 @@ def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
     drawn = next((each for each in figures if isinstance(each, Figure)), None)
     if drawn is None:
         raise RbpxError("nothing to draw: no quantity has a fitted law; the column status says why")
-    import altair as alt  # two seconds, which only a notebook needs
+    import altair as alt  # takes two seconds; only a notebook needs it
 
     chart: alt.LayerChart = alt.LayerChart.from_dict(drawn.spec)
     return chart
