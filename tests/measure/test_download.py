@@ -97,7 +97,7 @@ def test_the_command_that_is_named_has_the_words_that_choose_cells_and_no_others
     words = [*ids("tiny"), *of_file, "model.revision=main"]
     answer = here("run", *words, "k=[1,10]", "laws=[rbp]", cwd=cwd, check=1)
     line = next(line for line in answer.stderr.splitlines() if "fetch it" in line)
-    assert "org/tiny at revision main is not in the hub's cache" in line
+    assert "org/tiny at revision main is no folder here and not in the hub's cache" in line
     assert shlex.split(line.partition(" network: ")[2]) == ["python", "-m", "rbpx", "download", *map(str, words)]
 
 
