@@ -39,9 +39,10 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         listed = typed(keys={name: values.split(",")})
         return f"{name}={values} are several values; a list is {listed}, a sweep -m {name}={values}"
     if "Unexpected type for root: NoneType" in text:
-        word = next((each for each in words if re.match(r"\+?\w+\.", each)), "a key")
-        group = word.lstrip("+").partition(".")[0]
-        return f"{word} is a key of a {group}, and none is named; add {group}=NAME"
+        groups = {each: each.lstrip("+").partition(".")[0] for each in words if re.match(r"\+?\w+\.", each)}
+        unnamed = {key: of for key, of in groups.items() if not any(word.startswith(f"{of}=") for word in words)}
+        word, group = next(iter((unnamed or groups).items()), ("a key", "GROUP"))
+        return f"{word} is a key of {group}, and none is named; add {group}=NAME"
     lines = [
         line.strip().removeprefix("Error merging override ")
         for line in text.split("\n")

@@ -210,7 +210,7 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
 
 
 def _brackets(tokens: Sequence[_Token], text: str) -> Iterator[tuple[str, int]]:
-    """Closing round and square brackets after a letter or digit, with the last one opened; opened in the context."""
+    """Closing brackets behind a letter or digit whose opener lies in the context, with the bracket opened last."""
     opened, last = list[_Token](), ""
     for token in tokens:
         if token.text in _OPENER.values():

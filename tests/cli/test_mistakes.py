@@ -60,7 +60,7 @@ COMPOSED = {
     "fit ties=optimist": "optimist.*pessimistic, optimistic, mid",
     "measure parallel=null": "must be a string",
     "run experiment=rbp_figure3": "did you mean rbp_figure_3",
-    "plan model.bos=add ~model": "model.bos=add is a key of a model, and none is named; add model=NAME",
+    "plan model.bos=add ~model": "model.bos=add is a key of model, and none is named; add model=NAME",
 }
 VALUES: dict[str, tuple[Mapping[str, Any], str]] = {
     "of a k": ({"k": "ten"}, "k=ten is not a valid rank"),

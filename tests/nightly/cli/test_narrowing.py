@@ -63,7 +63,7 @@ def test_a_revision_narrows_without_a_model(store: Path, cwd: Path) -> None:
     ("words", "says"),
     [
         ("dataset=drawn_txt", "did you mean drawn_text?"),
-        ("protocol.window=64", "protocol.window=64 is a key of a protocol, and none is named; add protocol=NAME"),
+        ("protocol.window=64", "protocol.window=64 is a key of protocol, and none is named; add protocol=NAME"),
     ],
 )
 def test_what_nothing_in_the_store_has_is_one_line(words: str, says: str, store: Path, cwd: Path) -> None:

@@ -132,7 +132,7 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said(
     ("words", "told"),
     [
         (("dtype=float32", "protocol.padding=masked"), "protocol.padding=masked is of rbpx's own measuring"),
-        (("engine.url=http://host",), "engine=vllm"),
+        (("engine.url=http://host",), "engine.url=http://host is a key of engine, and none is named; add engine=NAME"),
         (("engine=sglang",), "but no ranks; known: vllm"),
     ],
 )
