@@ -10,8 +10,12 @@ from pathlib import Path
 
 # Room -> packages of rbpx whose mistakes are drawn together.
 ROOMS = {
-    **{"store": ("store", "files"), "kernels": ("ranks",)},
-    **{"laws": ("laws",), "questions": ("questions", "runs")},
+    "store": ("store", "files"),
+    "kernels": ("ranks",),
+    "laws": ("laws",),
+    "questions": ("questions", "runs"),
+    "measuring": ("measure", "models", "data"),
+    "asking": ("config", "cli", "api", "display", "report"),
 }
 # The module that the places of mistakes call, in commands that a test starts too: they inherit the environment.
 PASSERS_BY = """
