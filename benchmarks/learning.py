@@ -51,7 +51,7 @@ def tail(time_M: np.ndarray, flicker: float, rng: np.random.Generator) -> dict[s
     hit_MT = (POINTS >= time_M[:, None]) ^ (rng.random((len(time_M), len(POINTS))) < flicker)
     M = np.arange(len(time_M))
     rank_MT = np.where(hit_MT, 1, 99).astype(np.float32)
-    tokens = Tokens(POINTS, M // 100 << 41 | M << 21, M, rank_MT, rank_MT, np.ones((1, len(M) // 100)), 1)
+    tokens = Tokens(POINTS, M // 100 << 41 | M << 21, rank_MT, rank_MT, np.ones((1, len(M) // 100)), 1)
     return next(row for row in hit_times(tokens, 1, 0) if row["kind"] == "tail")
 
 

@@ -1,9 +1,8 @@
 -- The scored tokens of a run: what each loses, and its rank.
 -- $run_id VARCHAR; $ties VARCHAR (pessimistic, optimistic, mid).
--- returns: key (document, position in 20 bits and token id in 21 bits), nats, rank (halves under mid), first_byte (-1 in
---          runs of earlier versions)
+-- returns: key (document, position in 20 bits and token id in 21 bits), nats, rank (halves under mid)
 SELECT
     (doc_id::BIGINT << 41) | (position::BIGINT << 21) | token_id::BIGINT AS key, greatest(-logprob, 0)::FLOAT AS nats,
-    rank_under(greater, ties, $ties)::FLOAT AS rank, coalesce(first_byte, -1)::BIGINT AS first_byte
+    rank_under(greater, ties, $ties)::FLOAT AS rank
 FROM true_tokens
 WHERE run_id = $run_id AND isfinite(logprob)

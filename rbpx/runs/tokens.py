@@ -37,7 +37,6 @@ class Tokens(NamedTuple):
     Attributes:
         x_T: ln of the position of each run on the axis, ascending.
         key_M: document, position and token id packed into one number, ascending.
-        byte_M: offset of its first byte in the document; -1 where unknown.
         nats_MT: -logprob under each run.
         rank_MT: its rank.
         weights_BD: how often each document is drawn in each replicate.
@@ -47,7 +46,6 @@ class Tokens(NamedTuple):
 
     x_T: Floats
     key_M: Ints
-    byte_M: Ints
     nats_MT: NDArray[np.float32]
     rank_MT: NDArray[np.float32]
     weights_BD: Floats
@@ -58,11 +56,6 @@ class Tokens(NamedTuple):
     def doc_M(self) -> Ints:
         """The document of each token, ascending."""
         return document_of(self.key_M)
-
-    @property
-    def position_M(self) -> Ints:
-        """The position of each token in its document."""
-        return self.key_M >> _BITS[1] & (1 << _BITS[0] - _BITS[1]) - 1
 
     @property
     def token_id_M(self) -> Ints:
@@ -86,14 +79,6 @@ class Tokens(NamedTuple):
         value_X, of_BX = self.means(value_M[:, None])
         return self.estimate(value_X[0], of_BX[:, 0])
 
-    def part(self, value_M: Floats, is_M: NDArray[np.bool_]) -> Estimate:
-        """The share of the selected tokens in the sum of a value."""
-        doc_M, D = self.doc_M, self.weights_BD.shape[1]
-        own_D, all_D = np.bincount(doc_M[is_M], value_M[is_M], D), np.bincount(doc_M, value_M, D)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_B = (self.weights_BD @ own_D) / (self.weights_BD @ all_D)
-            return self.estimate(own_D.sum() / all_D.sum(), of_B)
-
     def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
         """The share of each column in the sum of all."""
         value_X, of_BX = self.means(values_MX)
@@ -109,9 +94,9 @@ def points_of(group: Group) -> list[Run]:
 
 
 def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dict[str, NDArray[Any]]:
-    """The columns key, nats, rank and first_byte of the scored tokens of one run."""
+    """The columns key, nats and rank of the scored tokens of one run."""
     table = ask_once(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
-    return {name: table[name].to_numpy() for name in ("key", "nats", "rank", "first_byte")}
+    return {name: table[name].to_numpy() for name in ("key", "nats", "rank")}
 
 
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
@@ -126,7 +111,7 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequenc
     last_M = found[-1][0]
     key_M = reduce(lambda kept, of: kept if np.array_equal(kept, of[0]) else np.intersect1d(kept, of[0]), found, last_M)
     _, *of_common = zip(*([each[np.searchsorted(of[0], key_M)] for each in of] for of in found), strict=True)
-    nats_MT, rank_MT, byte_MT = (np.stack(each, axis=1) for each in of_common)
+    nats_MT, rank_MT = (np.stack(each, axis=1) for each in of_common)
     x_T = np.log([float(run.x or 0.0) for run in runs])
     drawn = group.weights(request), group.n_effective
-    return Tokens(x_T, key_M, byte_MT[:, -1], nats_MT, rank_MT, *drawn, len(last_M) - len(key_M))
+    return Tokens(x_T, key_M, nats_MT, rank_MT, *drawn, len(last_M) - len(key_M))

@@ -1,4 +1,4 @@
-"""Times from hits, their tails and orders: against searches by scipy, counts of loops, and truths that were drawn."""
+"""Times from hits and their tails: against searches by scipy, counts of loops, and truths that were drawn."""
 
 import math
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
-from scipy.stats import spearmanr
 
-from rbpx.laws.learning.order import factors, spearman_brown, standardised_ranks, within_groups
 from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
 from tests.support.coverage import X_OF_TIMES, cells_of_times, of_tail
 from tests.support.draws import fewest
@@ -109,39 +107,3 @@ def test_widths_make_the_tail_where_they_are_wide() -> None:
     wide, sharp = (-math.log(left(21, width) / left(19, width)) / 2 for width in (5.0, 0.2))
     assert wide == pytest.approx(0.19, abs=0.01)
     assert sharp == pytest.approx(0.5, abs=0.005)
-
-
-def test_correlations_of_ranks_are_those_of_spearman() -> None:
-    rng = np.random.default_rng(4)
-    one = rng.integers(0, 5, 200)
-    other = one + rng.integers(0, 4, 200)
-    assert float(np.mean(standardised_ranks(one) * standardised_ranks(other))) == pytest.approx(
-        spearmanr(one, other).statistic, rel=1e-12
-    )
-    assert np.isnan(standardised_ranks(np.ones(5, int))).all()
-
-
-def test_within_ids_nothing_is_left_of_what_ids_differ_in() -> None:
-    ids = np.repeat(np.arange(4), 50)
-    noise = np.random.default_rng(5).normal(size=200)
-    left = within_groups(100.0 * ids + noise, ids)
-    expected = noise - np.array([noise[ids == each].mean() for each in range(4)])[ids]
-    np.testing.assert_allclose(left, expected / expected.std(), rtol=1e-9)
-    assert np.isnan(within_groups(1.0 * ids, ids)).all()
-
-
-def test_reliability_of_the_whole_from_its_halves() -> None:
-    rng = np.random.default_rng(6)
-    true = rng.normal(size=200_000)
-    halves = [true + rng.normal(size=200_000) for _ in range(4)]
-    of_half = float(np.corrcoef(halves[0], halves[1])[0, 1])
-    whole = float(np.corrcoef(halves[0] + halves[1], halves[2] + halves[3])[0, 1])
-    assert spearman_brown(of_half) == pytest.approx(whole, abs=0.005)
-    assert math.isnan(spearman_brown(-0.1))
-
-
-def test_factors_of_orders_with_one_thing_in_common() -> None:
-    rho = np.full((4, 4), 0.6) + 0.4 * np.eye(4)
-    share, loading = factors(rho)
-    np.testing.assert_allclose(share, [2.8 / 4, 0.1, 0.1], atol=1e-12)
-    np.testing.assert_allclose(loading[:, 0], np.sqrt(2.8 / 4), atol=1e-12)

@@ -36,7 +36,7 @@ def times(seed: int, c: float = 0.4) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seeds of one size that share their times, and another size that has its own."""
+    """Two seeds of one size, and another size."""
     root = tmp_path_factory.mktemp("learning") / "store"
     store = Store(root)
     store.prepare()
@@ -96,41 +96,11 @@ def test_the_tail_of_the_times_is_what_was_drawn(steps: Rows) -> None:
     assert tail["status"] == "ok"
 
 
-def test_shares_of_classes_add_up_to_the_slope(found: Rows) -> None:
-    for by in ("history", "position"):
-        classes = [row for row in of_kind(found, "carrier") if row["by"] == by and row["size"] == "90000"]
-        assert sum(row["share"] for row in classes) == pytest.approx(1, abs=1e-9)
-        assert sum(row["n_tokens"] for row in classes) == N_DOCUMENTS * N_TOKENS
-
-
-def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(store: Path, found: Rows, cwd: Path) -> None:
-    ranks = draw(1 + 90_000, times(7))
-    nats = [np.log1p(ranks[at]) for at in D[-2:]]
-    expected = float((nats[0] - nats[1]).mean() / np.log(2))
-    (row,) = [row for row in of_kind(found, "slope_now") if row["size"] == "90000"]
-    assert row["slope"] == pytest.approx(expected, rel=1e-5)
-    asked = here(
-        "sql", f"SELECT -avg(slope) FROM ({row['sql']})", "--store", store, "--format", "csv", cwd=cwd, check=0
-    )
-    assert float(asked.stdout.splitlines()[1]) == pytest.approx(-expected, rel=1e-5)
-
-
 def test_the_sql_of_a_figure_reads_each_token_of_each_run(store: Path, asked: Asked, cwd: Path) -> None:
     figure = next(each for each in asked.results[0].figures() if isinstance(each, Figure) and "spectrum" in each.name)
     query = f"SELECT count(*) FROM ({figure.sql})"
     counted = here("sql", query, "--store", store, "--format", "csv", cwd=cwd, check=0)
     assert int(counted.stdout.splitlines()[1]) == len(figure.run_ids) * N_DOCUMENTS * N_TOKENS
-
-
-def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(found: Rows) -> None:
-    pairs = {row["relation"]: row for row in of_kind(found, "pair")}
-    assert pairs["seeds"]["rho"] > 0.6
-    assert 0.6 < pairs["seeds"]["of_ceiling"] < 1.05
-    assert pairs["sizes"]["rho_lo"] <= 0 <= pairs["sizes"]["rho_hi"]
-    factor = {row["n"]: row for row in of_kind(found, "factor")}
-    assert factor[1]["share"] > 0.5
-    loadings = {row["one"]: row["loadings"][0] for row in of_kind(found, "loading")}
-    assert sorted(loadings.values())[0] < 0.3 < sorted(loadings.values())[1]
 
 
 def test_sigmoids_find_steps_where_there_are_some(found: Rows) -> None:
@@ -141,30 +111,6 @@ def test_sigmoids_find_steps_where_there_are_some(found: Rows) -> None:
     assert sum(row["share"] for row in kinds.values()) == pytest.approx(1)
     assert sum(row["of_fall"] for row in kinds.values()) == pytest.approx(1)
     assert kinds["learned"]["share"] > 0.4
-
-
-def test_forecasts_are_scored_where_nothing_was_seen(found: Rows) -> None:
-    (row,) = [row for row in of_kind(found, "forecast") if row["size"] == "90000"]
-    assert row["taught_hi"] == row["judged_lo"] < row["judged_hi"] == pytest.approx(D[-1])
-    ranks = draw(1 + 90_000, times(7))
-    now = min(ranks, key=lambda at: abs(at - row["judged_lo"]))
-    misses = ranks[now] != 1
-    assert row["n_misses"] == misses.sum()
-    assert row["became"] == pytest.approx((ranks[D[-1]][misses] == 1).mean())
-    learners = {row["name"]: row for row in of_kind(found, "learner") if row["size"] == "90000"}
-    assert learners["loss"]["gain"] is None
-    base = learners["base rate"]
-    p = row["became"] + base["excess"]  # one chance for all
-    assert base["brier"] == pytest.approx(p**2 - 2 * p * row["became"] + row["became"], rel=1e-6)
-    assert base["log_loss_nats"] == pytest.approx(
-        -row["became"] * np.log(p) - (1 - row["became"]) * np.log1p(-p), rel=1e-6
-    )
-
-
-def test_a_constant_hazard_is_foretold(steps: Rows) -> None:
-    """Times that fall as a power are learned at a constant rate, so what is expected by each checkpoint comes."""
-    for row in of_kind(steps, "reached"):
-        assert row["expected"] == pytest.approx(row["observed"], abs=0.06)
 
 
 def test_seven_sizes_do_not_identify_four_numbers(tmp_path: Path) -> None:
@@ -182,7 +128,7 @@ def test_a_measured_family_is_answered(measured: Measured) -> None:
     asked = learning(measured.store, k=[1, 3], least=1, top=3)
     (group,) = asked.of_kind("group")
     assert group["n_points"] == 4
-    texts = [row["text"] for row in asked.of_kind("carrier") if row["by"] == "token"]
+    texts = [row["text"] for row in asked.of_kind("history")]
     assert texts
     assert all(texts)
 

@@ -10,10 +10,6 @@ were left out, beside simpler rivals and a simulated world in which every token 
 
 From hits (rank at most k) each token has a history: never, always, learned (a miss that became a lasting hit),
 forgotten, or unstable (changed more than once). The spectrum of the times of learned tokens is compared with RBP_k.
-
-Last: which tokens carry the slope between the last two points; how well misses that become hits over the next decade of
-x can be predicted; and whether several trainings learn the same tokens in the same order, beside what noise allows.
-These use the smallest k.
 """
 
 from rbpx.questions.registry import Analysis

@@ -32,10 +32,10 @@ _WHEN: Final = "When cross-entropy falls, by the time of each token"
 
 
 def figures(parts: Sequence[LearningRows]) -> Iterator[Figure | Undrawn]:
-    """Draws the figures of each group, and of the orders on each text; with several, each title names its group."""
+    """Draws the figures of each group; with several, each title names its group."""
     for at, found in enumerate(parts):
         for each in _figures(found):
-            named = replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.about}")
+            named = replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.group.title}")
             yield named if len(parts) > 1 else each
 
 
@@ -43,7 +43,7 @@ def _figures(found: LearningRows) -> Iterator[Figure | Undrawn]:
     if found.of("bin"):
         yield _spectrum(found)
         yield _slopes(found)
-    elif found.runs:
+    else:
         why = f"Sigmoids need {FEWEST} points, and there are {len(found.runs)}: measure more (model.revision=all)."
         yield Undrawn(_SPECTRUM.name, _WHEN, why)
     if found.of("point"):
@@ -64,7 +64,7 @@ def _spectrum(found: LearningRows) -> Figure:
     return drawn(
         _SPECTRUM.table(_WHEN, rows, axis=found.group.axis),
         Chart(Scale("nats", "nats a token", zero=True), Scale("time", x, names=names), marks),
-        f"Most of the fall of cross-entropy of {found.about} is of tokens whose time is {largest['time']}.",
+        f"Most of the fall of cross-entropy of {found.group.title} is of tokens whose time is {largest['time']}.",
         f"What the sigmoids of tokens fall, by the {x} at which half of that is done; bars: 95 %, documents.",
         _tokens(found),
     )
@@ -82,7 +82,7 @@ def _slopes(found: LearningRows) -> Figure:
     return drawn(
         _SLOPE.table("The slope of cross-entropy, rebuilt at points left out", rows, axis=axis),
         Chart(scale_of(axis, "x"), y, (points(),), "series", "slope"),
-        f"The slope of cross-entropy of {found.about}, and that of single sigmoids at points they were not fitted to: "
+        f"The slope of cross-entropy of {found.group.title}, and of single sigmoids at points they were not fitted to: "
         f"R² = {r2}, measured and in a drawn world without steps.",
         f"Slopes between neighbouring {axis}, one of which the fits and a line between neighbours left out.",
         _tokens(found),
@@ -104,7 +104,7 @@ def _left(found: LearningRows) -> Figure:
     return drawn(
         _LEFT.table(f"Misses, and what is not learned yet, k = {k}", rows, axis=axis),
         Chart(scale_of(axis, "x"), y, (line(), points()), "series", "share"),
-        f"The misses of {found.about} at k = {k}, tokens that are not hits for good, and that change yet.",
+        f"The misses of {found.group.title} at k = {k}, tokens that are not hits for good, and that change yet.",
         "Between the first two: hits that are lost again later. At the last point nothing comes later, so they meet.",
         from_shares(found.group, [k]),
     )

@@ -1,4 +1,4 @@
-"""The rows of learning for one group, or for the orders of several trainings, and one table for each kind of row."""
+"""The rows of learning for one group, and one table for each kind of row."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -20,22 +20,13 @@ from rbpx.display.view import (
 from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
 from rbpx.laws.learning.curves import FEWEST
 from rbpx.laws.learning.times import History
-from rbpx.questions.learning.forecast import BASELINE
 from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
 
 class LearningRows(NamedTuple):
-    """The rows about a group, or about the orders in which several trainings learn tokens.
+    """The rows about a group: its runs, one for each point, and all rows, each with its kind."""
 
-    Attributes:
-        about: the group, or the text.
-        group: the runs; of orders those of one training.
-        runs: one for each point; empty for orders.
-        rows: all rows, each with its kind.
-    """
-
-    about: str
     group: Group
     runs: Sequence[Run]
     rows: Sequence[Record]
@@ -47,7 +38,7 @@ class LearningRows(NamedTuple):
 
 
 CARRYING: Final = 5
-"""Number of token ids that a terminal shows, those that carry most."""
+"""Number of token ids that a terminal shows, those that improve most."""
 
 OFTEN: Final = (History.learned, History.forgotten, History.unstable)
 """The histories whose most frequent tokens are named."""
@@ -55,12 +46,6 @@ OFTEN: Final = (History.learned, History.forgotten, History.unstable)
 
 def _percents(digits: int) -> Callable[[float | None], str]:
     return lambda value: UNKNOWN if value is None else f"{value:.{digits}%}"
-
-
-def _name(row: Record) -> str:
-    if row["by"] == "token":
-        return legible(row["text"], row["number"])
-    return f"document {row['number']}" if row["by"] == "document" else str(row["name"])
 
 
 _three, _part = decimals(3), _percents(1)
@@ -156,48 +141,13 @@ OF_KIND: Final = (
         with_ends("α of times", "alpha_of_tail", None, _three, "of −ln(1 − what the tail leaves)", ends_spare=2),
         state(),
     ),
-    _of(
-        "carrier",
-        "Who carries the slope between the last two points",
-        text("by", "by", None, "history: of hits before these two points, so no value counts twice"),
-        text("tokens", "name", _name),
-        share("of tokens", "of_tokens"),
-        with_ends("of the slope", "share", None, _part, "those of a kind of class sum to 1"),
-    ),
-    _of(
-        "learner",
-        "Which misses at k = {k} become hits",
-        text("known of a token", "name"),
-        decimal("log loss", "log_loss_nats"),
-        with_ends("gain", "gain", None, number, f"over {BASELINE} alone, nats a token, in pairs", 0, 1),
-        with_ends("AUC", "auc", None, _three, ends_spare=3),
-        state(),
-    ),
-    _of(
-        "next",
-        "The likeliest to be learned next",
-        whole("document", "doc_id"),
-        whole("position", "position"),
-        _TEXT,
-        whole("rank", "rank"),
-        share("chance", "chance", None, 1, "of being a hit at ten times {x}"),
-        with_ends("time", "time", None, short, "{x} of half of such tokens, and of 95 %"),
-    ),
-    _of(
-        "pair",
-        "Whether trainings learn in the same order",
-        text("trainings", "name"),
-        with_ends("ρ", "rho", None, _three, "Spearman's correlation of their times", ends_spare=1),
-        decimal("noise", "ceiling", None, 3, "ρ of one order that is seen twice, by every other point"),
-        with_ends("within ids", "within", None, _three, "ρ within each token id", ends_spare=3),
-    ),
 )
 """The kind of rows, the title and the columns of each table, in order."""
 
 
 def tables(found: LearningRows, top: int) -> Iterator[Table]:
-    """Yields the tables of one group, or of the orders on one text, those with rows."""
-    about, axis = found.about, found.group.axis
+    """Yields the tables of one group, those with rows."""
+    about, axis = found.group.title, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:
         first = [row["token_id"] for row in improved[:CARRYING]]
@@ -206,10 +156,9 @@ def tables(found: LearningRows, top: int) -> Iterator[Table]:
     if worsened:
         worse = View("worse", BETTER.columns)
         yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, brief=False)
-    if groups := found.of("group"):
-        note = "" if found.of("kind") else f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
-        points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in groups]
-        yield GROUP.table("Points and tokens", points, about, axis, note, brief=False)
+    note = "" if found.of("kind") else f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
+    points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in found.of("group")]
+    yield GROUP.table("Points and tokens", points, about, axis, note, brief=False)
     for kind, title, view in OF_KIND:
         rows = found.of(kind)
         if kind == "history":  # of the smallest k
