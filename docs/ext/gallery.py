@@ -101,18 +101,6 @@ PICTURES: Final = (
         model="ladder/3.2m",
     ),
     Picture(
-        "learning",
-        "When are they learned?",
-        "chart",
-        ("learning", "axis=D", "variant=raw", "dataset=pydoc", "size=25k"),
-        "What the tokens of a text give to the fall of cross-entropy, by the training tokens at which each is learned: "
-        "an interval for each gap between two checkpoints, large before the first one and again around a million.",
-        "A token is learned when half of its fall is done. Cross-entropy falls twice: before the first checkpoint, and "
-        "again around a million tokens, when other tokens are learned.",
-        "howto/learning.md",
-        also="model.revision=raw size=25k dataset=pydoc",
-    ),
-    Picture(
         "attempts",
         "How often does one of k attempts succeed?",
         "chart",

@@ -74,18 +74,6 @@ class Tokens(NamedTuple):
         """A number with its interval over documents."""
         return estimate(float(value), of_B, self.n_effective, recipe)
 
-    def mean(self, value_M: NDArray[np.floating]) -> Estimate:
-        """A mean over tokens."""
-        value_X, of_BX = self.means(value_M[:, None])
-        return self.estimate(value_X[0], of_BX[:, 0])
-
-    def shares(self, values_MX: NDArray[np.floating]) -> list[Estimate]:
-        """The share of each column in the sum of all."""
-        value_X, of_BX = self.means(values_MX)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share_X, share_BX = value_X / value_X.sum(), of_BX / of_BX.sum(axis=1, keepdims=True)
-        return [self.estimate(*each) for each in zip(share_X, share_BX.T, strict=True)]
-
 
 def points_of(group: Group) -> list[Run]:
     """One run for each position on the axis, in order: the first of its replicates."""

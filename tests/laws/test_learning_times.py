@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
+from rbpx.laws.counts.times import History, fit_tails, local_slope, times_of, turnbull
 from tests.support.coverage import X_OF_TIMES, cells_of_times, of_tail
 from tests.support.draws import fewest
 

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.display.chart.figure import Figure
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, refused
-from tests.support.composed import here
 from tests.support.stores import Measured
-from tests.support.synthetic import Truth, write_ranks, write_store
+from tests.support.synthetic import write_ranks
 
 D = [int(1e5 * 2**at) for at in range(10)]
 N_DOCUMENTS, N_TOKENS = 30, 60
@@ -94,34 +92,6 @@ def test_the_tail_of_the_times_is_what_was_drawn(steps: Rows) -> None:
     assert tail["misses_rms"] < tail["law_rms"]
     assert abs(tail["tail_error"]) < abs(tail["law_error"])
     assert tail["status"] == "ok"
-
-
-def test_the_sql_of_a_figure_reads_each_token_of_each_run(store: Path, asked: Asked, cwd: Path) -> None:
-    figure = next(each for each in asked.results[0].figures() if isinstance(each, Figure) and "spectrum" in each.name)
-    query = f"SELECT count(*) FROM ({figure.sql})"
-    counted = here("sql", query, "--store", store, "--format", "csv", cwd=cwd, check=0)
-    assert int(counted.stdout.splitlines()[1]) == len(figure.run_ids) * N_DOCUMENTS * N_TOKENS
-
-
-def test_sigmoids_find_steps_where_there_are_some(found: Rows) -> None:
-    worlds = {row["name"]: row for row in of_kind(found, "world") if row["size"] == "90000"}
-    assert worlds["measured"]["mse_sigmoid"] < worlds["measured"]["mse_power"]
-    assert worlds["measured"]["beats"] > 0.5 > worlds["drawn"]["beats"]
-    kinds = {row["name"]: row for row in of_kind(found, "kind") if row["size"] == "90000"}
-    assert sum(row["share"] for row in kinds.values()) == pytest.approx(1)
-    assert sum(row["of_fall"] for row in kinds.values()) == pytest.approx(1)
-    assert kinds["learned"]["share"] > 0.4
-
-
-def test_seven_sizes_do_not_identify_four_numbers(tmp_path: Path) -> None:
-    store = write_store(tmp_path / "store", Truth(S=tuple(1000 * 4**at for at in range(7))), seed=1, n_documents=20)
-    asked = learning(store.root, k=10)
-    (row,) = asked.of_kind("group")
-    assert (row["status"], row["n_points"], row["axis"]) == ("not_identified", 7, "S")
-    assert not asked.of_kind("bin")
-    assert asked.of_kind("tail")
-    assert "not identified" in asked.words
-    assert "Sigmoids need 8 points" in asked.words
 
 
 def test_a_measured_family_is_answered(measured: Measured) -> None:

@@ -184,8 +184,7 @@ _CONSTANT: Final = re.compile(
 _CLOSED: Final = frozenset("exponents units improve items compare view choices forecasts".split())  # without a search
 # Constants of a search that have no standard error: 1e-3 relative, or absolute where they are near 0.
 _WITHOUT_STDERR: Final = re.compile(
-    r"^(E|alpha)_(base|variant)$|^coefficients\.|^params\.smaller\.|^laws\[\d\]\.|covariance|correlation\[|"
-    r"^(rebuilt|mse|r2)_(power|sigmoid)"  # the last ones are sums over thousands of searched tokens
+    r"^(E|alpha)_(base|variant)$|^coefficients\.|^params\.smaller\.|^laws\[\d\]\.|covariance|correlation\["
 )
 
 

@@ -12,10 +12,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import linregress, norm
 
 from benchmarks.prediction_coverage import Truth
+from rbpx.laws.counts.times import fit_tails
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.in_k import JointLaw, KForm, fit_joint_law
 from rbpx.laws.intervals.estimate import Estimate, Replicates, document_weights, effective_number
-from rbpx.laws.learning.times import fit_tails
 from rbpx.laws.losses.calibration import calibrate
 from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
 from rbpx.laws.losses.noise import Noise

@@ -4,10 +4,6 @@ Shows for each token id the mean slope of its nats on ln x, with an interval ove
 improvement in cross-entropy; then the tokens that got worse. least= is how often a token id must be scored to be
 listed, top= how many are printed; csv and json have all.
 
-Fits to the nats of each token, along D (checkpoints), S or C, a sigmoid in ln x (arXiv 2606.29858); it needs 8 points.
-Shows the spectrum of times by the nats that they give, and the slope of cross-entropy rebuilt from it at points that
-were left out, beside simpler rivals and a simulated world in which every token falls as a smooth power law.
-
 From hits (rank at most k) each token has a history: never, always, learned (a miss that became a lasting hit),
 forgotten, or unstable (changed more than once). The spectrum of the times of learned tokens is compared with RBP_k.
 """

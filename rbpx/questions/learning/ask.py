@@ -11,7 +11,6 @@ from rbpx.laws.names import Axis
 from rbpx.questions.learning.figures import figures
 from rbpx.questions.learning.hits import hit_times
 from rbpx.questions.learning.improvements import improvements
-from rbpx.questions.learning.losses import losses
 from rbpx.questions.learning.sentences import sentence
 from rbpx.questions.learning.tables import LearningRows, tables
 from rbpx.questions.question import Question
@@ -50,12 +49,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Ru
         known = ask(connection, "token_texts", run_id=runs[0].run_id)
         texts = dict(zip(known["token_id"].to_pylist(), known["text"].to_pylist(), strict=True))
         rows = improvements(tokens, texts, k_grid[0], request.least)
-        of_losses = losses(tokens, request.seed)
-        status = Status.ok if of_losses else Status.not_identified
-        rows += [*of_losses, *(row for each in k_grid for row in hit_times(tokens, each, request.top))]
-        for row in rows:
-            if row["kind"] == "history":
-                row["text"] = texts.get(row["token_id"])
+        rows += [row for k in k_grid for row in hit_times(tokens, k, request.top, texts)]
+        status = Status.ok
     about: Record = {"kind": "group", "n_points": len(runs), "n_tokens": M, "n_left_out": tokens.n_left_out}
     about |= {"status": status.value, "run_ids": group.run_ids}
     names = {**group.names(), "axis": group.axis.value}

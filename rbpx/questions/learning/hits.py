@@ -4,14 +4,14 @@ Shapes: M tokens, T points, C = T + 1 cells, N points of a tail, X all tokens an
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.counts.times import History, fit_tails, local_slope, times_of, turnbull
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, flat
-from rbpx.laws.learning.times import History, fit_tails, local_slope, times_of, turnbull
 from rbpx.laws.numeric import Floats, line
 from rbpx.runs.tokens import Ints, Tokens
 from rbpx.status import Status
@@ -23,7 +23,7 @@ _OF_TAIL: Final = ("c", "c_with_never", "never", "alpha", "alpha_of_tail")  # wi
 _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law_error", "tail_error")
 
 
-def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
+def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Iterator[Record]:
     """Yields the times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
 
     A time is the cell between the last miss and the first lasting hit of a token. Keys of a point:
@@ -53,18 +53,20 @@ def hit_times(tokens: Tokens, k: int, top: int) -> Iterator[Record]:
     shares = {each.name: float((times.history_M == each).mean()) for each in History}
     half = x[int(np.argmax(settled_T >= 0.5))]
     yield {"kind": "tokens", "k": k, "n_tokens": M, **shares, "half_settled_at": half}
-    yield from _most_often(times.history_M, tokens.token_id_M, k, top)
+    yield from _most_often(times.history_M, tokens.token_id_M, k, top, texts)
     yield {"kind": "tail", "k": k, **shares, **flat(_tail(tokens, share_XC, rbp_XT))}
 
 
-def _most_often(history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int) -> Iterator[Record]:
+def _most_often(
+    history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int, texts: Mapping[int, str]
+) -> Iterator[Record]:
     """Yields the token ids with the most occurrences, n, of each history; n_scored counts all their occurrences."""
     n_scored = np.bincount(token_id_M)
     for history in History:
         n_V = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
         for at in np.argsort(-n_V, kind="stable")[: min(top, np.count_nonzero(n_V))].tolist():
             row = {"kind": "history", "k": k, "history": history.name, "token_id": at}
-            yield row | {"n": int(n_V[at]), "n_scored": int(n_scored[at])}
+            yield row | {"n": int(n_V[at]), "n_scored": int(n_scored[at]), "text": texts.get(at)}
 
 
 def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:

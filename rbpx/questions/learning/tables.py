@@ -18,8 +18,7 @@ from rbpx.display.view import (
     with_ends,
 )
 from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
-from rbpx.laws.learning.curves import FEWEST
-from rbpx.laws.learning.times import History
+from rbpx.laws.counts.times import History
 from rbpx.runs.group import Group, Run
 from rbpx.store.store import Record
 
@@ -72,9 +71,6 @@ GROUP: Final = View[Record](
     whole("left out", "n_left_out", means="tokens of the last run that another one lacks", spare=1),
     state(),
 )
-NATS: Final[Sequence[Column[Record]]] = with_ends(
-    "nats", "nats", None, decimals(4), "that their sigmoids fall within the points, a token"
-)
 
 
 def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, View[Record]]:
@@ -82,31 +78,6 @@ def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, Vie
 
 
 OF_KIND: Final = (
-    _of(
-        "kind",
-        "What becomes of the losses of tokens",
-        text("losses", "name", None, "turns: not monotone; before and after: learned outside of the points"),
-        share("share", "share"),
-        ends("first_nats last_nats", None, decimals(2), "nats", "means at the first and the last point", 1),
-        with_ends("of the fall", "of_fall", None, _part, "of cross-entropy; its sign follows from the kind"),
-    ),
-    _of(
-        "bin",
-        "Spectrum of times",
-        ends("lo hi", None, short, "time", "{x}; an open end is beyond the points"),
-        NATS,
-        decimal("width", "width", None, 2, "median in ln {x}, weighted by falls"),
-        share("sharpest", "sharp", None, 0, "of these falls, steps within one gap, which hides their width", 2),
-    ),
-    _of(
-        "world",
-        "Whether a good rebuild shows steps",
-        text("world", "name", None, "drawn: each token falls as its own smooth power law, as noisy as measured"),
-        with_ends("R² sigmoids", "r2_sigmoid", None, _three, "of the slopes beside points left out", 0, 2),
-        decimal("R² powers", "r2_power", digits=3),
-        decimal("R² line", "r2_line", None, 3, "which knows no token"),
-        with_ends("nearer", "beats", None, _part, "tokens whose sigmoid is nearer there than a power law", 0, 3),
-    ),
     _of(
         "tokens",
         "What becomes of hits",
@@ -156,9 +127,8 @@ def tables(found: LearningRows, top: int) -> Iterator[Table]:
     if worsened:
         worse = View("worse", BETTER.columns)
         yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, brief=False)
-    note = "" if found.of("kind") else f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
     points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in found.of("group")]
-    yield GROUP.table("Points and tokens", points, about, axis, note, brief=False)
+    yield GROUP.table("Points and tokens", points, about, axis, brief=False)
     for kind, title, view in OF_KIND:
         rows = found.of(kind)
         if kind == "history":  # of the smallest k
