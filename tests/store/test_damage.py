@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.config.imports import ImportConfig
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import ask_user, connect
@@ -166,6 +166,18 @@ def test_a_flipped_bit_in_a_page_is_an_error_that_names_the_relation_and_verify(
     assert line.startswith("rbpx: tokens cannot be read: ")
     (fault,) = faults(own_store)
     assert (fault.kind, fault.name) == ("run", run_id)
+
+
+def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_decoding(own_store: Path) -> None:
+    path = own_store / "runs" / run_of(own_store, "m") / "rank_counts.parquet"
+    counts = pq.read_table(path)
+    damaged = pa.array([b"\xff"] * counts.num_rows)
+    at = counts.column_names.index("greater")
+    pq.write_table(counts.set_column(at, "greater", damaged), path, write_page_checksum=True)
+    assert [fault.kind for fault in faults(own_store) if fault.kind == "run"] == ["run"]
+    with connect(Store(own_store)) as connection, pytest.raises(RbpxError) as raised:
+        ask_user(connection, "SELECT sum(greater) FROM rank_counts")
+    assert "\n" not in str(raised.value)
 
 
 def test_a_store_of_a_newer_format_is_refused_in_one_line(own_store: Path, cwd: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
 from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.imports import bring_words
 from tests.support.stores import runs_by_size
 
@@ -27,6 +28,17 @@ def columns_by_document(tokens: dict[str, Any]) -> dict[int, list[dict[str, Any]
     rows = [dict(zip(names, values, strict=True)) for values in zip(*(tokens[n].tolist() for n in names), strict=True)]
     documents = sorted({row["doc_id"] for row in rows})
     return {d: sorted((row for row in rows if row["doc_id"] == d), key=lambda row: row["position"]) for d in documents}
+
+
+def as_vllm(rows: list[dict[str, Any]], extra: int) -> dict[str, Any]:
+    """An answer to /v1/completions with prompt_logprobs and return_token_ids, of one prompt."""
+    told: list[dict[str, Any] | None] = [None]
+    for row in rows:
+        of_token = {"logprob": row["logprob"], "rank": row["greater"] + row["ties"] + 1, "decoded_token": "x"}
+        best = {"logprob": -0.1, "rank": 1, "decoded_token": "y"}
+        told.append({str((row["token_id"] + 1) % extra): best, str(row["token_id"]): of_token})
+    choice = {"index": 0, "text": "", "prompt_logprobs": told, "prompt_token_ids": [0, *(r["token_id"] for r in rows)]}
+    return {"id": "cmpl-1", "object": "text_completion", "model": "m", "choices": [choice]}
 
 
 def as_sglang(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -47,6 +59,28 @@ def bring(file: Path, store: Path, cwd: Path, *words: object, check: int = 0) ->
 def asked(store: Path, *queries: str) -> list[list[dict[str, Any]]]:
     with connect(Store(store)) as connection:
         return [ask_user(connection, query).to_pylist() for query in queries]
+
+
+def test_ranks_that_vllm_tells_are_pessimistic_ones_and_answer_no_other_rule(
+    drawn: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store, tokens = tmp_path / "store", runs_by_size(drawn)["m"]
+    file = write(tmp_path / "m.jsonl", *(as_vllm(rows, 7) for rows in columns_by_document(tokens).values()))
+    words = ("engine=vllm", "size=m", "S=1000", f"vocab_size={tokens['vocab_size']}")
+    assert "pessimistic ranks" in bring(file, store, cwd, *words).stderr
+    query = "SELECT k, rbp, n_tokens FROM observations WHERE ties = 'pessimistic'{} ORDER BY k"
+    assert asked(store, query.format("")) == asked(drawn, query.format(f" AND run_id = '{tokens['run_id']}'"))
+    (kept,), others = asked(
+        store,
+        "SELECT any_value(engine) AS engine, count(greater) AS greater, count(ties) AS n "
+        "FROM tokens JOIN runs USING (run_id)",
+        "FROM observations WHERE ties <> 'pessimistic'",
+    )
+    assert (kept, others) == ({"engine": "vllm", "greater": 0, "n": len(tokens["ties"])}, [])
+    refused = here("fit", "ties=mid", "laws=[rbp]", "--store", store, cwd=cwd, check=2).stderr
+    assert "gave no ranks with ties=mid" in refused
+    assert refused.count("\n") == 1
+    assert "it was there already" in bring(file, store, cwd, *words).stderr
 
 
 def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(drawn: Path, cwd: Path, tmp_path: Path) -> None:

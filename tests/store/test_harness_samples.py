@@ -13,6 +13,7 @@ import pytest
 from rbpx.errors import RbpxError
 from rbpx.store.imports.harness_samples import read_samples
 from tests.support.composed import here
+from tests.support.imports import bring_words, imported
 
 NAMES = ("source=lm_eval", "family=theirs", "size=7b", "S=6500000000")
 
@@ -38,20 +39,26 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_sums_and_errors_are_those_of_a_loop(tmp_path: Path) -> None:
+def test_sums_and_errors_are_those_of_a_loop(tmp_path: Path, cwd: Path) -> None:
     nats, texts = [3.0, 8.0, 1.0, 2.5], [" ab", " of the", "é", " x"]
     rows = [
         sample(at, [[str(-n), str(at % 2 == 0)]], text, [["A context  ", text]], perplexity=-n, acc=int(at % 2 == 0))
         for at, (n, text) in enumerate(zip(nats, texts, strict=True))
     ]
-    scored = read_samples(write(tmp_path / "any.jsonl", rows))
+    file = write(tmp_path / "samples_own_task_2026-08-01T10-11-12.345678.jsonl", rows)
+    scored = read_samples(file)
     n_bytes = [2 + len(text.encode()) for text in texts]  # the white space before a target is its own
     ratio = sum(nats) / sum(n_bytes)
-    assert (scored.task, scored.n_items, scored.metric, scored.accuracy) == (None, 4, "acc", 0.5)
+    assert (scored.task, scored.n_items, scored.metric, scored.accuracy) == ("own_task", 4, "acc", 0.5)
     assert scored.accuracy_stderr == pytest.approx(math.sqrt(4 * 0.25 / 3 / 4))
     assert scored.bits_per_byte == pytest.approx(ratio / math.log(2))
     squares = sum((n - ratio * b) ** 2 for n, b in zip(nats, n_bytes, strict=True))
     assert scored.bits_per_byte_stderr == pytest.approx(math.sqrt(squares / 3 / 4) / (sum(n_bytes) / 4) / math.log(2))
+    said = bring_words("samples", file, *NAMES, "--store", tmp_path / "store", cwd=cwd).stderr
+    assert "of 4 items: acc " in said
+    (row,) = imported(tmp_path / "store")
+    names = {"family": "theirs", "size": "7b", "dataset": "own_task", "protocol": "harness", "k": None, "rbp": None}
+    assert row == row | names | {"accuracy": 0.5, "bits_per_byte": scored.bits_per_byte}
 
 
 def test_whole_texts_have_bits_and_generated_answers_a_score_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from rbpx.display.view import text as column
 from rbpx.files.escapes import visible, visible_line
 from rbpx.files.output import rows_of
 from tests.support.composed import here
-from tests.support.stores import snapshot
+from tests.support.stores import Family, cell_records, snapshot, write_jsonl
 
 NASTY = [
     "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
@@ -94,6 +94,20 @@ def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> N
     assert harmless(answer.stderr)
     assert f"store={tmp_path / 'none'} does not exist" in line
     assert "(store=DIR), or measure first" in line
+
+
+def test_nasty_names_and_texts_are_measured_and_lead_nowhere(family: Family, cwd: Path, tmp_path: Path) -> None:
+    name, store = "[/x]\x1b[31m../../../up a/b\\c :smile:[bold]", tmp_path / "store"
+    text = write_jsonl(tmp_path / "nasty.jsonl", *(f"{nasty[:200]} A ship that leaves the harbour" for nasty in NASTY))
+    around = sorted(tmp_path.iterdir())
+    words = ["model=hub", f"model.id={family.folders['xs']}", "dataset=file", f"dataset.path={text}"]
+    words += [f'{key}="{name}"' for key in ("model.family", "dataset.name")]
+    here("measure", *words, "--store", store, cwd=cwd, check=0)
+    assert sorted(tmp_path.iterdir()) == [*around, store]
+    for words in (["status"], ["sql", "SELECT family, dataset FROM runs"]):
+        answer = here(*words, "--store", store, cwd=cwd, check=0)
+        assert harmless(answer.stdout + answer.stderr)
+    assert [(cell["family"], cell["dataset"]) for cell in cell_records(store)] == [(name, name)]
 
 
 OUTSIDE = ["runs/../..", "\x00"]

@@ -534,6 +534,19 @@ def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("imports", "says"),
+    [
+        ("[{source: them, ties: mid}]", ["import 1", "names no file"]),
+        ("[{file: nosuch.csv}]", ["needs source=NAME"]),
+        ("[{file: nosuch.csv, sauce: them}]", ["sauce"]),
+    ],
+)
+def test_a_wrong_import_of_a_study_is_one_line(imports: str, says: list[str], store: Path, cwd: Path) -> None:
+    refused(here("experiment=published_gpt2_wikipedia", f"imports={imports}", "--store", store, cwd=cwd), *says)
+    assert not store.exists()
+
+
 def test_a_name_with_a_space_or_a_comma_can_be_typed(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "my results, new.csv", HEADER.replace("dataset,", ""), ROWS[0].replace("wiki,", ""))
     words = shlex.split("""source=them ties=mid 'dataset="wiki, english"'""")

@@ -51,6 +51,32 @@ def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd
     np.testing.assert_allclose(total["params"]["S"], active["params"]["S"])
 
 
+def test_the_optimum_of_a_budget_counts_flops_of_the_active_parameters(store: Path, cwd: Path) -> None:
+    # C = 6 N D, and the loss falls alike in N and in D, so that N = D = sqrt(C / 6) is best; S is four times N.
+    words = ("surface", "budgets=[1e18]", "laws=[cross_entropy]", "resamples=1")
+    best = (1e18 / 6) ** 0.5
+    for size_by, factor in (("total", SPARSE), ("active", 1)):
+        (row,) = asked(store, cwd, *words, f"size_by={size_by}")
+        (optimum,) = row["params"]["optima"]
+        assert (optimum["S"], optimum["D"]) == pytest.approx((factor * best, best), rel=0.05)
+
+
+def test_a_law_in_all_parameters_is_exact_where_losses_fall_in_them(tmp_path: Path, cwd: Path) -> None:
+    """Losses 400 N^-0.3 with N all parameters: exact in N, and no power law in S."""
+    S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
+    N = S + 500 * np.sqrt(S)
+    lines = ["model,S,total_params,dataset,loss_nats"]
+    lines += [f"m{at:g},{at:.0f},{of:.0f},c4,{400 * of**-0.3:.9f}" for at, of in zip(S, N, strict=True)]
+    file, store = tmp_path / "small.csv", tmp_path / "store"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    bring(file, store, cwd, "source=them", "family=small")
+    (by_S,) = asked(store, cwd, "fit", "laws=[cross_entropy]")
+    (by_N,) = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
+    np.testing.assert_allclose(by_N["params"]["S"], np.round(N))
+    assert by_N["alpha"] == pytest.approx(0.3, abs=1e-6)
+    assert by_S["status"] == "bends"
+
+
 def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> None:
     refused = here("fit", "size_by=with_embeddings", "--store", store, cwd=cwd, check=2).stderr
     assert "size_by=with_embeddings: all parameters of moe " in refused

@@ -55,6 +55,11 @@ NAMES = {"its checkpoints": "{optimizer}-{S}", "runs of their own": "{optimizer}
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_the_size_of_a_named_run_is_S_and_its_name_the_model(name: str, store: Path, cwd: Path, tmp_path: Path) -> None:
     bring(trainings(tmp_path / "runs.csv", name=name), store, cwd, VARIANT)
+    laws = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy")
+    sizes = [(law["size"], law["n_points"], law["alpha"]) for law in laws]
+    assert sizes == [(size, 4, pytest.approx(0.06, rel=1e-9)) for size in ("60000000", "240000000")] * 2
+    one = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy", 'size="240000000"', "variant=muon")
+    assert [law["fit_id"] for law in one] == [laws[3]["fit_id"]]
     for row in imported(store, "size", "model", "non_embedding_params"):
         assert row["size"] == f"{row['non_embedding_params']:.0f}"
         assert row["size"] in row["model"]

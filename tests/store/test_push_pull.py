@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,37 @@ def test_the_tables_of_two_machines_that_push_the_same_run_are_never_mixed(
     theirs = Store(tmp_path / "theirs")
     assert merge(theirs, Bucket(URL)).skipped == []
     assert bytes_of(theirs.root / "runs") == bytes_of(ours.root / "runs")
+
+
+@pytest.mark.parametrize("kind", ["refuse", "lose"])
+def test_what_goes_wrong_for_a_while_costs_nothing(
+    kind: str, server: Storage, ours: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backoff = {"init_backoff": timedelta(milliseconds=2), "max_backoff": timedelta(milliseconds=9), "base": 2}
+    retries = {"max_retries": 3, "retry_timeout": timedelta(seconds=5), "backoff": backoff}
+    monkeypatch.setattr("rbpx.store.transfer._RETRIES", retries)
+    for method, about in (("PUT", "/tokens-"), ("PUT", "manifest.json"), ("PUT", "/cells/"), ("GET", "")):
+        server.faults.append(Fault(kind, method, about, times=2))
+    push(ours, Bucket(URL))
+    theirs = Store(tmp_path / "theirs")
+    assert merge(theirs, Bucket(URL)).skipped == []
+    assert bytes_of(theirs.root) == bytes_of(ours.root)
+    assert sum(fault.seen for fault in server.faults) == 8, "all faults were met, and after them it was whole"
+
+
+def test_several_push_to_google_at_once_and_each_run_is_sent_by_one(
+    server: Storage, ours: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's XML interface is that of S3, but for the header by which an object is written where there is none."""
+    for name, value in server.google_environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    url = URL.replace("s3:", "gs:")
+    with ThreadPoolExecutor(4) as pool:
+        merged = list(pool.map(lambda _: push(ours, Bucket(url)), range(4)))
+    assert sum(each.copied["runs"] for each in merged) == 2
+    theirs = Store(tmp_path / "theirs")
+    assert merge(theirs, Bucket(url)).skipped == []
+    assert bytes_of(theirs.root) == bytes_of(ours.root)
 
 
 MISTAKES = {

@@ -14,7 +14,7 @@ import pytest
 from rbpx import cores
 from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
-from rbpx.store.sql import SqlLimits, ask_user, connect
+from rbpx.store.sql import SqlLimits, ask_user, connect, user_rows
 from rbpx.store.store import Store
 from tests.support.composed import here
 
@@ -43,6 +43,38 @@ def test_a_query_without_end_is_stopped_in_one_line(query: str, drawn: Path, cwd
     assert "longer than sql_timeout_s=0.5" in line
     assert "sql_timeout_s=5" in line
     assert answer.stdout == ""
+
+
+def test_rows_without_end_and_conditions_of_slices_are_stopped_too(drawn: Path, cwd: Path, tmp_path: Path) -> None:
+    words = ("sql_timeout_s=0.1", "--store", drawn)
+    output = tmp_path / "rows.csv"
+    written = here("sql", "SELECT * FROM range(1000000000000)", "--output", output, *words, cwd=cwd, check=2)
+    assert not output.exists()
+    sliced = here("gaps", f"slices={{early: 'position < ({ENDLESS['recursion']})'}}", *words, cwd=cwd, check=2)
+    for answer in (written, sliced):
+        (line,) = answer.stderr.splitlines()
+        assert "longer than sql_timeout_s=0.1" in line
+
+
+@pytest.mark.parametrize(
+    ("n", "says"), [(10**12, "more rows than these, the first 40"), (1234, "1,234 rows, the first 40")]
+)
+def test_the_first_rows_of_very_many_are_shown(n: int, says: str, drawn: Path, cwd: Path) -> None:
+    words = ("sql_timeout_s=null", "sql_memory_mib=null", "--store", drawn)
+    answer = here("sql", f"SELECT * FROM range({n})", *words, cwd=cwd, check=0)
+    assert answer.stdout.split()[2:] == [str(each) for each in range(40)]
+    assert f"{says} shown" in answer.stderr
+
+
+def test_what_was_read_slowly_does_not_count(drawn: Path) -> None:
+    """`| less` may wait for as long as it likes."""
+    query, limits = "SELECT * FROM range(10000)", SqlLimits(timeout_s=0.3)
+    with connect(Store(drawn)) as connection, user_rows(connection, query, limits) as rows:
+        n = 0
+        for part in rows:
+            time.sleep(0.15)
+            n += part.num_rows
+    assert n == 10000
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -15,7 +15,7 @@ from rbpx.store.relations import INDEX, RELATIONS, write_views
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.composed import here
-from tests.support.damage import run_of, truncated
+from tests.support.damage import Harm, emptied, faults, run_of, truncated
 from tests.support.synthetic import Truth, write_store
 
 FROZEN = Path(__file__).parents[1] / "same_answers" / "stores"
@@ -71,6 +71,20 @@ def test_views_are_never_out_of_date_and_written_once(store: Store) -> None:
     assert seen(store, "SELECT count(*) FROM tokens WHERE run_id LIKE 'synthetic%'") == [(10,)]
     write_views(store)
     assert (store.root / INDEX).stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("harm", ["deleted", "emptied", "cut short", "overwritten", "of another database"])
+def test_views_that_were_harmed_are_made_again(harm: str, store: Store) -> None:
+    views = store.root / INDEX
+    whole = views.read_bytes()
+    views.unlink()
+    if harm == "of another database":
+        with duckdb.connect(str(views)) as other:
+            other.execute("CREATE TABLE runs AS SELECT 1 AS one")
+    elif harm != "deleted":
+        views.write_bytes({"emptied": b"", "cut short": whole[: len(whole) // 3]}.get(harm, b"no database " * 999))
+    write_views(store)
+    assert seen(store, "SELECT count(*) FROM tokens") == [(n_rows(store, "tokens"),)]
 
 
 def test_an_empty_store_has_all_relations_without_rows(tmp_path: Path, cwd: Path) -> None:
@@ -131,18 +145,19 @@ def test_a_value_that_its_column_cannot_hold_is_null_and_no_error(store: Store) 
     assert seen(store, query) == commanded(store, query) == [(None, None)]
 
 
-def test_a_truncated_table_is_passed_over_by_commands_and_named_by_views(store: Store) -> None:
+@pytest.mark.parametrize(("table", "harm"), [("tokens", truncated), ("rank_counts", truncated), ("documents", emptied)])
+def test_a_torn_table_is_passed_over_by_commands_and_named_by_views(table: str, harm: Harm, store: Store) -> None:
     run_id = run_of(store.root, "m")
-    truncated(store.part(run_id, "tokens"))
+    harm(store.part(run_id, table))
     with collected_messages() as said:
-        assert commanded(store, "SELECT count(DISTINCT run_id) FROM tokens") == [(3,)]
+        assert commanded(store, f"SELECT count(DISTINCT run_id) FROM {table}") == [(3,)]
         assert commanded(store, "SELECT size FROM runs ORDER BY ALL") == [("l",), ("s",), ("xs",)]
     (line,) = said
-    assert f"run {run_id} in store={store.root} is left out: tokens.parquet is no whole Parquet file" in line
+    assert f"run {run_id} in store={store.root} is left out: {table}.parquet is no whole Parquet file" in line
     assert f"rbpx store rm {run_id}, then run" in line
-    with pytest.raises(duckdb.Error, match=f"{run_id}/tokens.parquet"):
-        seen(store, "SELECT count(*) FROM tokens")
-    assert seen(store, "SELECT count(DISTINCT run_id) FROM documents") == [(4,)]
+    with pytest.raises(duckdb.Error, match=f"{run_id}/{table}.parquet"):
+        seen(store, f"SELECT count(*) FROM {table}")
+    assert seen(store, "SELECT count(DISTINCT run_id) FROM vocab JOIN runs USING (tokenizer_hash)") == [(4,)]
 
 
 @pytest.fixture
@@ -182,6 +197,9 @@ def test_a_copy_that_file_syncing_leaves_has_no_row_and_is_named(store: Store) -
             shutil.copy(path, path.with_name(f"{name}{path.suffix}"))
     run_id = run_of(store.root, "m")
     shutil.copytree(store.run_folder(run_id), store.root / "runs" / f"{run_id} (1)")
+    named = {fault.name for fault in faults(store.root)}
+    assert {f"{run_id} (1)", *(f"{path.stem} (1)" for path in paths)} <= named
+    assert len(named) == 3 * len(paths) + 1
     with collected_messages() as said:
         assert seen(store, counts) == commanded(store, counts) == before
     assert all(any(path.stem in line for line in said) for path in paths[:1])

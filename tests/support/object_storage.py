@@ -1,9 +1,7 @@
-"""A server that speaks S3 (moto's) on loopback, which can be told to be slow, to refuse, to hang up and to lie."""
+"""A server that speaks S3 (moto's) on loopback, which can be told to refuse and to lose what it did."""
 
 import json
-import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,13 +15,7 @@ _SIGNED: Final = (
 _ERRORS: Final = {
     "refuse": ("SlowDown", "503 Slow Down"),
     "deny": ("InvalidAccessKeyId", "403 Forbidden"),
-    "unknown": ("NotImplemented", "501 Not Implemented"),
 }
-_LISTED_SIZE: Final = re.compile(rb"<Size>(\d+)</Size>")
-
-
-class _HangUp(Exception):
-    """The connection ends here."""
 
 
 @dataclass
@@ -31,14 +23,10 @@ class Fault:
     """What goes wrong with the requests that it is about.
 
     Attributes:
-        kind: `slow` (by `seconds`), `refuse` (503), `deny` (403), `hang up` (in the middle of the body), `lose` (does
-            what it is asked, then refuses), `forget` (says that it did what it did not), `truncate` (half a body,
-            called a whole one), `lie` (about sizes), `replace` (writes whatever the condition) or `unknown` (501 to
-            conditions).
+        kind: `refuse` (503), `deny` (403) or `lose` (does what it is asked, then refuses).
         method: of HTTP, or any.
         about: what the path and the query contain.
         times: how often; for ever where None.
-        seconds: of `slow`.
         seen: how often it has happened.
     """
 
@@ -46,7 +34,6 @@ class Fault:
     method: str = ""
     about: str = ""
     times: int | None = None
-    seconds: float = 0.0
     seen: int = 0
 
 
@@ -77,13 +64,6 @@ class Storage:
         key["gcs_base_url"] = f"http://127.0.0.1:{self.port}"
         return {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(key), "XDG_CACHE_HOME": str(cache)}
 
-    def put(self, folder: Path, prefix: str) -> None:
-        """Copy a folder there as it is, as `aws s3 sync` does."""
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                name = f"{prefix}/{path.relative_to(folder).as_posix()}"
-                self.client.put_object(Bucket=BUCKET, Key=name, Body=path.read_bytes())
-
     def keys(self, prefix: str) -> list[str]:
         """The names of what lies there, without the prefix."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{prefix}/")
@@ -110,43 +90,13 @@ class Storage:
         if environ.get("HTTP_X_GOOG_IF_GENERATION_MATCH") == "0":  # Google's: only where there is none
             environ["HTTP_IF_NONE_MATCH"] = "*"
         fault = self._fault(method, place)
-        if fault is not None and fault.kind == "replace":
-            environ.pop("HTTP_IF_NONE_MATCH", None)
-            fault = None
-        if fault is not None and fault.kind == "unknown" and "HTTP_IF_NONE_MATCH" not in environ:
-            fault = None
         if fault is None:
             return answer(environ, start)  # type: ignore[no-any-return]
-        if fault.kind == "slow":
-            time.sleep(fault.seconds)
-            return answer(environ, start)  # type: ignore[no-any-return]
-        if fault.kind in _ERRORS:
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            return _error(start, fault.kind)
-        if fault.kind == "forget":
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start("200 OK", [("ETag", '"0"'), ("Content-Length", "0")])
-            return [b""]
-        told: list[Any] = []
-        body = b"".join(answer(environ, lambda status, headers, *_: told.extend((status, headers))))
-        status, headers = told
         if fault.kind == "lose":
+            b"".join(answer(environ, lambda *_: None))
             return _error(start, "refuse")
-        if fault.kind == "hang up":
-            start(status, headers)
-            return _half_then_hang_up(body)
-        if fault.kind == "truncate":
-            body = body[: len(body) // 2]
-            headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
-            headers.append(("Content-Length", str(len(body))))
-        elif method == "HEAD":
-            headers = [(name, "7" if name.lower() == "content-length" else value) for name, value in headers]
-        else:
-            body = _LISTED_SIZE.sub(lambda size: b"<Size>%d</Size>" % (int(size[1]) // 2 + 1), body)
-            headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
-            headers.append(("Content-Length", str(len(body))))
-        start(status, headers)
-        return [body]
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        return _error(start, fault.kind)
 
 
 def _error(start: Any, kind: str) -> list[bytes]:
@@ -154,11 +104,6 @@ def _error(start: Any, kind: str) -> list[bytes]:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no</Message></Error>".encode()
     start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
     return [body]
-
-
-def _half_then_hang_up(body: bytes) -> Iterator[bytes]:
-    yield body[: len(body) // 2]
-    raise _HangUp
 
 
 @contextmanager
