@@ -1,5 +1,6 @@
 """The best tokens of each place: those of the whole logits, beside runs of which no bit changes."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.support.commands import here
+from tests.support.damage import faults, flip
 from tests.support.stores import Family, rank_by_hand, runs_by_size, snapshot, write_jsonl
 
 TEXT = "The letters are read twice: once by the one who writes them, and once by the one who waits."
@@ -37,6 +39,15 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
         logprobs_NV = model(torch.tensor([ids])).logits[0, :-1].log_softmax(1)
     np.testing.assert_allclose(logprobs_N5, logprobs_NV.topk(5).values.numpy(), atol=1e-5)
     np.testing.assert_allclose(logprobs_N5, logprobs_NV.gather(1, torch.from_numpy(ids_N5).long()).numpy(), atol=1e-5)
+    shown = here("view", "size=s", "doc=0", "--store", store, "--format", "json", cwd=cwd, check=0)
+    nats_N5 = [[each["nats"] for each in row["best"]] for row in json.loads(shown.stdout)]
+    np.testing.assert_allclose(nats_N5, -logprobs_N5, rtol=1e-6)
+    assert faults(store) == []
+    path = store / "best" / f"{tokens['run_id']}.parquet"
+    flip(path, path.stat().st_size // 3)
+    (fault,) = faults(store)
+    assert (fault.kind, fault.name) == ("best", tokens["run_id"])
+    assert "make it again" in fault.remedy
 
 
 def test_another_number_of_best_tokens_is_refused(family: Family, cwd: Path, tmp_path: Path) -> None:

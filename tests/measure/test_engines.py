@@ -22,7 +22,7 @@ from tests.support.commands import Answer
 from tests.support.composed import here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy
-from tests.support.stores import Family, manifests, run_folders, runs_by_size
+from tests.support.stores import Family, manifests, run_folders, runs_by_size, snapshot
 
 V = 300  # of the family
 FLOAT32_NATS = 1e-4  # what two ways of computing in float32 may differ by
@@ -45,11 +45,14 @@ def tokens_of(store: Path) -> Any:
     return pq.read_table(run / "tokens.parquet")
 
 
-def test_an_engine_gives_the_rows_of_our_own_run(family: Family, cwd: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [(), ("protocol=rolling", "protocol.window=32", "protocol.stride=16")], ids=len)
+def test_an_engine_gives_the_rows_of_our_own_run(
+    words: tuple[str, ...], family: Family, cwd: Path, tmp_path: Path
+) -> None:
     store, own = tmp_path / "theirs", tmp_path / "ours"
-    here("measure", *family.words("m"), "--store", own, cwd=cwd, check=0)
+    here("measure", *family.words("m"), *words, "--store", own, cwd=cwd, check=0)
     with serving(engine_of(family, "m")) as engine:
-        by_engine(engine, family, store, cwd)
+        by_engine(engine, family, store, cwd, *words)
     asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
     assert {(body["prompt_logprobs"], body["max_tokens"], body["return_token_ids"]) for body in asked} == {(0, 1, True)}
     ours, theirs = runs_by_size(own)["m"], tokens_of(store)
@@ -65,6 +68,53 @@ def test_an_engine_gives_the_rows_of_our_own_run(family: Family, cwd: Path, tmp_
     assert {name: of_run[name] for name in same} == {name: of_ours[name] for name in same}
     assert of_run["run_id"] != of_ours["run_id"]
     assert (of_run["engine"], of_run["engine_version"]) == ("vllm", "0.32.0")
+
+
+def test_items_are_measured_by_an_engine_too(family: Family, cwd: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.jsonl"
+    rows = [{"q": f"Letter {at} left the", "choices": ["harbour", "sun"], "right": 0} for at in range(3)]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["measure", *family.words("m", text=items), "dataset.context=q", "dataset.choices=choices"]
+    words += ["dataset.right=right", "dtype=float32"]
+    here(*words, "--store", tmp_path / "ours", cwd=cwd, check=0)
+    with serving(engine_of(family, "m")) as engine:
+        asked = ("engine=vllm", f"engine.url={engine.url}")
+        here(*words, *asked, "--store", tmp_path / "theirs", cwd=cwd, check=0)
+    ours, theirs = tokens_of(tmp_path / "ours"), tokens_of(tmp_path / "theirs")
+    for name in ("doc_id", "position", "token_id", "item", "choice", "correct"):
+        assert theirs[name].to_pylist() == ours[name].to_pylist()
+    np.testing.assert_allclose(theirs["logprob"].to_numpy(), ours["logprob"].to_numpy(), rtol=0, atol=FLOAT32_NATS)
+
+
+def test_what_is_done_is_not_asked_again_another_version_is_another_run_and_a_server_has_one_model(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    store, served = tmp_path / "store", ("engine.model=served", "limit=4")
+    with serving(engine_of(family, "xs", context=30)) as engine:
+        short = by_engine(engine, family, store, cwd, sizes=("xs",), check=1)
+        assert "takes 30 tokens, one of which it generates itself" in short.stderr
+        engine.context = None
+        other = by_engine(engine, family, store, cwd, "limit=3", sizes=("s", "xs"), check=1)
+        assert f"serves {family.folders['xs']}, not {family.folders['s']}; measure that size alone" in other.stderr
+        several = by_engine(engine, family, store, cwd, *served, sizes=("s", "xs"), check=2)
+        assert "engine.model=served is one model, and 2 are asked for" in several.stderr
+        engine.name = "served"
+        engine.asked.clear()
+        by_engine(engine, family, store, cwd, *served, sizes=("xs",), env={"VLLM_API_KEY": "secret"})
+        assert {key for *_, key in engine.asked} == {"Bearer secret"}
+        assert b"secret" not in b"".join(raw for _, raw in snapshot(store).values())
+        n_asked = len(engine.asked)
+        again = by_engine(engine, family, store, cwd, *served, sizes=("xs",))
+        assert ("nothing to measure" in again.stderr, len(engine.asked)) == (True, n_asked)
+        newer = (*served, "engine.version=0.33.0")
+        wrong = by_engine(engine, family, store, cwd, *newer, sizes=("xs",), check=1)
+        assert "is version 0.32.0, not 0.33.0" in wrong.stderr
+        engine.version = "0.33.0"
+        by_engine(engine, family, store, cwd, *newer, sizes=("xs",))
+    versions = [
+        (facts["n_documents"] + facts["n_skipped"], facts["engine_version"]) for facts in manifests(store).values()
+    ]
+    assert sorted(versions) == [(3, "0.32.0"), (4, "0.32.0"), (4, "0.33.0")]
 
 
 def test_answers_recorded_from_vllm_are_those_of_the_bundled_model_they_are_of(tmp_path: Path) -> None:
@@ -215,6 +265,7 @@ def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None
     [
         ("dtype=null", "dtype=null is not a precision, which engine=vllm does not tell"),
         ("best=5", "best=5 is of rbpx's own measuring, not of engine=vllm"),
+        ("protocol.padding=masked", "protocol.padding=masked is of rbpx's own measuring"),
     ],
 )
 def test_what_an_engine_cannot_be_asked_is_refused(
@@ -231,6 +282,8 @@ def test_what_an_engine_cannot_be_asked_is_refused(
     [
         (("fit", "engine=vllm"), "fit has no key engine; it is a key of other verbs"),
         (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
+        (("measure", "engine.url=http://host"), "engine.url=http://host is a key of engine, and none is named; add"),
+        (("measure", "engine=sglang"), "but no ranks; known: vllm"),
         (
             ("measure", "engine=llama.cpp"),
             "engine=llama.cpp is unknown; its server tells log-probabilities of what it",

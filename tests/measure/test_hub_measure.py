@@ -36,6 +36,21 @@ def test_a_model_of_the_hub_is_measured_as_it_is_there(
     np.testing.assert_allclose(rows["logprob"], [row[-1] for row in expected], rtol=0, atol=1e-4)
 
 
+def test_a_model_that_is_not_there_leaves_nothing_in_status(
+    hub: Hub, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    hub.add("org/tiny", tiny_checkpoint("gpt2"))
+    text = ("dataset=file", f"dataset.path={tiny_jsonl}", "limit=2", f"store={tmp_path / 's'}")
+    for words, status in (
+        (("model.id=org/tinny",), 2),
+        (("model.id=org/tiny", "model.revision=step1x"), 2),
+        (("model.id=[org/tiny,org/tinny,./nosuch]", "model.family=mine"), 1),
+    ):
+        assert "not" in here("measure", "model=hub", *words, *text, cwd=cwd, check=status).stderr
+    assert [cell["size"] for cell in cell_records(tmp_path / "s")] == ["tiny"]
+    assert not list((tmp_path / "s" / "failures").glob("*.json"))
+
+
 def test_a_known_family_whose_model_has_another_S_is_refused_with_both_counts(
     hub: Hub, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
 ) -> None:

@@ -1,7 +1,9 @@
 """A cell that was stopped goes on at its document: kill -9 after a sealed part, damaged parts, another model."""
 
 import hashlib
+import os
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +99,17 @@ def test_a_part_holds_a_checksum_seconds_and_rows(tmp_path: Path) -> None:
     assert 0 <= np.frombuffer(content[32:40])[0] < 60
     np.testing.assert_array_equal(np.frombuffer(content[40:], ROW), np.concatenate([rows_of(0, 5), rows_of(3, 2)]))
     Parts(Store(tmp_path), KEY, ROW).remove()
+    assert parts_in(tmp_path) == []
+
+
+def test_parts_of_a_month_ago_are_named_and_removed_and_newer_ones_are_kept(cwd: Path, tmp_path: Path) -> None:
+    path = kept(tmp_path)
+    here("store", "gc", "--store", tmp_path, cwd=cwd, check=0)
+    assert parts_in(tmp_path) == [path]
+    a_month_ago = time.time() - 31 * 24 * 3600
+    os.utime(path, (a_month_ago, a_month_ago))
+    assert "unfinished file" in here("store", "verify", "--store", tmp_path, cwd=cwd).stdout
+    here("store", "gc", "--store", tmp_path, cwd=cwd, check=0)
     assert parts_in(tmp_path) == []
 
 

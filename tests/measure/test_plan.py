@@ -64,6 +64,14 @@ def test_a_model_that_is_not_there_is_one_line(cwd: Path, tmp_path: Path) -> Non
     assert "/is/gone" in answer.stderr
 
 
+def test_a_cell_that_failed_says_why(cwd: Path, tmp_path: Path) -> None:
+    words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", "--store", tmp_path / "store")
+    here("measure", *words, cwd=cwd, check=1)
+    (row,) = plan(*words, cwd=cwd)
+    assert (row["state"], "hub" in row["error"]) == ("failed", True)
+    assert f"gpt2 gpt2 on pydoc failed: {row['error']}" in here("plan", *words, cwd=cwd, check=0).stdout
+
+
 def test_what_is_done_tells_what_it_took(measured: Measured, cwd: Path) -> None:
     before = snapshot(measured.store)
     rows = plan(*measured.family.words(), "--store", measured.store, cwd=cwd)

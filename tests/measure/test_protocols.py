@@ -1,5 +1,6 @@
 """Protocols: the authors' tokens and masks, whole documents read in windows, rows of the vocabulary without a token."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from rbpx.measure.extract import COLUMNS
 from tests.support.authors import THEIRS, check_padding_inside, opened, rows_of
 from tests.support.checkpoints import CONTEXT, TINY_TEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
+from tests.support.filled import filled
 from tests.support.measuring import load, measure
 from tests.support.real_tokenizers import ROWS, load_real
 from tests.support.reference import Row, reference_rank
@@ -76,6 +78,8 @@ def test_an_id_that_fills_windows_is_no_input_and_no_label_even_if_it_is_not_spe
     [
         ("seed=1", "seed=1 is not what the authors used, which is 42"),
         ("protocol.window=256", "which is 512"),
+        ("limit=1001", "which is 1000"),
+        ("model.bos=add", "which is tokenizer"),
     ],
 )
 def test_official_is_the_authors_sample_and_nothing_else(word: str, says: str, cwd: Path) -> None:
@@ -305,6 +309,27 @@ def test_masked_rows_take_part_in_no_rank_and_no_probability(
     np.testing.assert_allclose(table["logprob"], [row[5] for row in expected], rtol=0, atol=1e-5)
     (facts,) = manifests(store).values()
     assert (facts["vocab_size"], facts["padding"]) == (n_ids, "masked")
+
+
+def test_masking_is_no_choice_where_every_row_has_a_token(tiny_jsonl: Path, cwd: Path, tmp_path: Path) -> None:
+    """The ladder has 4,096 rows for 4,096 tokens."""
+    words = ("-m", "model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", f"store={tmp_path / 's'}")
+    here("measure", *words, "protocol.padding=counted,masked", cwd=cwd, check=0)
+    (facts,) = manifests(tmp_path / "s").values()
+    assert facts["padding"] == "counted"
+    assert len(cell_records(tmp_path / "s")) == 2
+
+
+def test_runs_of_another_padding_or_bos_never_enter_one_fit(cwd: Path, tmp_path: Path) -> None:
+    for seed, facts in enumerate(({}, {"padding": "masked"}, {"bos": "add"})):
+        filled(tmp_path / "s", seed, **facts)
+    words = ("fit", "laws=[cross_entropy]", "resamples=20", f"store={tmp_path / 's'}")
+    rows = json.loads(here(*words, "--format", "json", "--details", cwd=cwd, check=0).stdout)
+    n_points = {(row["padding"], row["bos"]): row["n_points"] for row in rows}
+    assert n_points == {("counted", "tokenizer"): 4, ("masked", "tokenizer"): 4, ("counted", "add"): 4}
+    assert len({run_id for row in rows for run_id in row["run_ids"]}) == 12
+    titles = {line.strip() for line in here(*words, cwd=cwd, check=0).stdout.splitlines()}
+    assert {"mine on file", "mine on file, bos add", "mine on file, padding masked"} <= titles
 
 
 def test_half_a_character_is_refused_in_one_line_that_names_its_row(

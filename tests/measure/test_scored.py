@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import here
-from tests.support.stores import Family, cell_records, manifests
+from tests.support.stores import Family, cell_records, columns_of, manifests
 
 PARAGRAPH = "The cat sat on the mat, and one by one the letters abc abd abe were read."
 TEXT = "\n\n".join([PARAGRAPH] * 30)  # many times the 64 tokens that the models read
@@ -76,10 +76,13 @@ def test_a_text_whose_paragraphs_are_scored_is_another_cell_and_not_told(
     family: Family, notes: Path, cwd: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    asked = ["measure", *family.words("xs", text=notes), "dataset.chunk=none,paragraph", "--store", store]
+    asked = ["measure", *family.words("xs", text=notes), "dataset.chunk=none,paragraph,line", "--store", store]
     (line,) = said(here(*asked[:1], "-m", *asked[1:], cwd=cwd, check=0).stderr)
     assert "mine on notes:" in line
-    assert sorted(record["dataset"] for record in cell_records(store)) == ["notes", "notes-paragraph"]
+    assert sorted(record["dataset"] for record in cell_records(store)) == ["notes", "notes-line", "notes-paragraph"]
+    (cell,) = [cell for cell in cell_records(store) if cell["dataset"] == "notes-paragraph"]
+    sources = columns_of(store / "runs" / cell["run_id"], "documents")["source_id"]
+    assert set(sources) == {f"notes.txt:{line}" for line in range(1, 61, 2)}
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,8 @@ def test_what_a_file_does_not_have_is_refused(
     [
         (["dataset=humaneval", "dataset.path=@notes", "dataset.split=test"], "a file has no such parts"),
         (["dataset=humaneval", "dataset.chunk=line"], "dataset.chunk=line is for texts on this machine"),
+        (["dataset=file", "dataset.path=@notes", "dataset.revision=main"], "dataset.revision=main is for datasets of"),
+        (["dataset=pydoc", "dataset.split=test"], "dataset.split=test is for datasets of the hub, and pydoc"),
     ],
 )
 def test_keys_of_the_hub_and_of_files_are_told_apart(

@@ -1,5 +1,7 @@
 """`shard=3/16`: the parts of a grid are disjoint, together all of it, alike on every machine, and balanced by cost."""
 
+import json
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from rbpx.config.compose import compose
 from rbpx.config.keys.runs import Shard
 from rbpx.measure.shards import divide, of_shard
 from tests.support.commands import here
+from tests.support.stores import Family, cell_records
 
 
 def requests_of(*words: str) -> list[Any]:
@@ -65,9 +68,28 @@ def test_what_a_store_or_a_hub_holds_does_not_move_a_cell(tmp_path: Path, monkey
     assert [len(load.places) for load in before] == [2, 2]
 
 
+def test_the_lines_of_a_plan_measure_the_grid_together(family: Family, cwd: Path, tmp_path: Path) -> None:
+    words = (*family.words("xs", "s"), "limit=3", "--store", tmp_path / "store")
+    answer = here("plan", *words, "shard=2", "--format", "jobs", cwd=cwd, check=0)
+    lines = [shlex.split(line) for line in answer.stdout.splitlines()]
+    assert [line[:4] for line in lines] == [["python", "-m", "rbpx", "measure"]] * 2
+    assert [line[-1] for line in lines] == ["shard=1/2", "shard=2/2"]
+    assert "sbatch --array=1-2" in answer.stderr
+    assert "JOB_COMPLETION_INDEX + 1))/2" in answer.stderr
+    for n_cells, line in enumerate(lines, 1):
+        here(*line[3:], cwd=cwd, check=0)
+        assert len(cell_records(tmp_path / "store")) == n_cells
+    shard = json.loads(here("status", *words, "shard=2/2", "--format", "json", cwd=cwd, check=0).stdout)
+    assert [row["state"] for row in shard] == ["done"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("measure", "shard=third"), "shard=third is not a part of a grid"),
+        (("run", "shard=1/3"), "run has no key shard; it is a key of other verbs"),
+        (("measure", "--format", "jobs"), "measure has no key format"),
+        (("status", "--format", "jobs"), "format=jobs is of a plan"),
         (("measure", "shard=0/3"), "shard=0/3 is not a part of a grid"),
         (("measure", "shard=4/3"), "shard=4/3 is not a part of a grid"),
         (("measure", "shard=3"), "shard=3 names no part; give a part, as in shard=1/3"),

@@ -12,9 +12,10 @@ from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.training import Training
 from rbpx.errors import RbpxError
 from rbpx.measure.grid import read_training
+from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.places import CONF
-from tests.support.stores import Family, build_member
+from tests.support.stores import Family, build_member, cell_records, snapshot
 
 
 def rows(answer: Any) -> list[dict[str, Any]]:
@@ -97,3 +98,22 @@ def test_models_of_one_label_and_different_seeds_both_count(family: Family, tmp_
     listed = rows(here("sql", query, "--format", "json", *store, cwd=cwd, check=0))
     assert [(row["size"], row["training_seed"]) for row in listed] == [("xs", 0), ("xs", 1)]
     assert {(row["training_tokens"], row["training_step"]) for row in listed} == {(1000, 10)}
+
+
+def test_facts_of_models_measured_before_come_in_without_measuring_and_stay_known(
+    own_store: Path, family: Family, cwd: Path
+) -> None:
+    store, runs = ["--store", own_store], snapshot(own_store / "runs")
+    for record in cell_records(own_store):  # as an earlier version wrote them
+        plain = {name: value for name, value in record.items() if not name.startswith(("training_", "unique", "seal"))}
+        Store(own_store).write_record("cells", record["cell_key"], plain)
+    listed = ["sql", "SELECT size, training_tokens, training_seed FROM runs ORDER BY size", "--format", "json", *store]
+    for words, facts in (
+        ([], [(None, None)] * 4),
+        (["model.seed=[0,null,1,2]", "model.tokens=1e6"], [(10**6, seed) for seed in (2, 1, None, 0)]),
+        ([], [(10**6, seed) for seed in (2, 1, None, 0)]),  # what is not said again stays known
+    ):
+        here("measure", *family.words("xs", "s", "m", "l"), *words, *store, cwd=cwd, check=0)
+        told = [tuple(row.values()) for row in rows(here(*listed, cwd=cwd, check=0))]
+        assert told == [(size, *fact) for size, fact in zip(("l", "m", "s", "xs"), facts, strict=True)]
+    assert snapshot(own_store / "runs") == runs

@@ -1,4 +1,4 @@
-"""Several processes: real launches of two on CPU, whose run is the one that a single process makes; or nothing."""
+"""Several processes on the CPU, by the launchers and without: their runs are those of one process, or there is none."""
 
 import json
 import os
@@ -6,48 +6,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from safetensors.torch import load_file, save_file
 
 from tests.support.commands import here
 from tests.support.launches import launch
 from tests.support.places import PROJECT
+from tests.support.stores import columns_of, manifests, write_jsonl
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ACCELERATE = [
     sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", "2",
     "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0",
 ]  # fmt: skip
-NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 _OF_A_LAUNCH = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "ACCELERATE_USE_CPU", "RBPX_STORE"}
-
-
-class Stored(NamedTuple):
-    """The only run of a store."""
-
-    manifest: dict[str, Any]
-    tokens: pa.Table
-
-
-def rbpx(launcher: Sequence[str], folder: Path, *overrides: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`LAUNCHER -m rbpx ...` in an empty working directory, so that a file that should not appear is seen there."""
-    where = folder / "cwd"
-    where.mkdir(exist_ok=True)
-    kept = {key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH}
-    return subprocess.run(
-        [*launcher, "-m", "rbpx", *overrides],
-        env=kept | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "home")} | variables,
-        cwd=where,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 THREADS_AT_THE_END = """
 import atexit, os, pathlib, sys
 
@@ -60,125 +34,140 @@ if "LOCAL_RANK" in os.environ:
 """
 
 
-def measuring(checkpoint: Path, texts: Path, store: Path) -> list[str]:
-    return [
-        "measure",
-        "model=hub",
-        f"model.id={checkpoint}",
-        "dataset=file",
-        f"dataset.path={texts}",
-        "--store",
-        str(store),
-    ]
-
-
-def only_run(store: Path) -> Stored:
-    (folder,) = (store / "runs").glob("[!_]*")
-    return Stored(json.loads((folder / "manifest.json").read_text()), pq.read_table(folder / "tokens.parquet"))
+def launched(launcher: Sequence[str], folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """`LAUNCHER -m rbpx ...` in an empty working directory, whose processes tell their last threads."""
+    (folder / "cwd").mkdir()
+    (folder / "sitecustomize.py").write_text(THREADS_AT_THE_END)
+    env = {key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH}
+    env |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{folder}{os.pathsep}{PROJECT}"}
+    line = [*launcher, "-m", "rbpx", *words]
+    return subprocess.run(line, env=env, cwd=folder / "cwd", capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory, tiny_text: list[str]) -> Path:
     """21 documents of different lengths: not an even number, so that no share is as large as the other."""
-    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
-    long = tiny_text[6]
-    documents = [*tiny_text, *(long[11 * i : 11 * i + 9 * i + 2] for i in range(13))]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
-    return path
+    documents = [*tiny_text, *(tiny_text[6][11 * i : 20 * i + 2] for i in range(13))]
+    return write_jsonl(tmp_path_factory.mktemp("texts") / "texts.jsonl", *documents)
+
+
+def measuring(texts: Path, store: Path, *checkpoints: Path) -> list[str]:
+    models = f"model.id=[{','.join(map(str, checkpoints))}]"
+    return [
+        "measure",
+        "model=hub",
+        "model.family=tiny",
+        models,
+        "dataset=file",
+        f"dataset.path={texts}",
+        f"store={store}",
+    ]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tiny_checkpoint: Callable[..., Path]) -> Path:
-    return tiny_checkpoint("gpt2", twins=8)
+def checkpoints(tiny_checkpoint: Callable[..., Path]) -> list[Path]:
+    return [tiny_checkpoint(arch, twins=8) for arch in ("gpt_neox", "opt", "qwen2")]  # gpt2 has no plan to be split
 
 
 @pytest.fixture(scope="module")
-def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    """The run of one process."""
+def alone(checkpoints: list[Path], texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of one process."""
     folder = tmp_path_factory.mktemp("alone")
     (folder / "cwd").mkdir()
-    here(*measuring(checkpoint, texts, folder / "store"), cwd=folder / "cwd", check=0)
-    stored = only_run(folder / "store")
-    assert stored.manifest["n_processes"] == 1
-    return stored
+    here(*measuring(texts, folder / "store", *checkpoints), cwd=folder / "cwd", check=0)
+    return folder / "store"
 
 
-@pytest.mark.parametrize(
-    "launcher",
-    [pytest.param(TORCHRUN, id="torchrun"), pytest.param(ACCELERATE, id="accelerate")],
-)
-def test_two_processes_make_the_run_of_one(
-    launcher: list[str], checkpoint: Path, texts: Path, alone: Stored, tmp_path: Path
+def assert_same_runs(store: Path, alone: Path, n_processes: int) -> None:
+    expected, found = manifests(alone), manifests(store)
+    assert found
+    n_rows = n_moved = 0
+    for run_id, facts in found.items():
+        assert facts["n_processes"] == n_processes
+        for fact in ("n_tokens", "n_documents", "n_skipped", "n_bytes", "vocab_size", "total_params", "weights_hash"):
+            assert facts[fact] == expected[run_id][fact], fact
+        ours, of_one = (columns_of(each / "runs" / run_id, "tokens") for each in (store, alone))
+        for name in ("doc_id", "position", "token_id"):
+            np.testing.assert_array_equal(ours[name], of_one[name], err_msg=name)
+        moved = (ours["greater"] != of_one["greater"]) | (ours["ties"] != of_one["ties"])
+        n_moved, n_rows = n_moved + int(moved.sum()), n_rows + len(moved)
+        np.testing.assert_allclose(ours["logprob"], of_one["logprob"], rtol=0, atol=1e-4)
+    assert n_rows > 500
+    assert n_moved <= n_rows / 1000
+
+
+@pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
+def test_two_processes_of_a_launcher_make_the_run_of_one(
+    launcher: list[str], checkpoints: list[Path], texts: Path, alone: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(THREADS_AT_THE_END)
-    variables = NO_GPU | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT)])}
-    done = rbpx(launcher, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **variables)
-    assert done.returncode == 0, done.stderr
+    done = launched(launcher, tmp_path, measuring(texts, tmp_path / "store", checkpoints[0]))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
     ends = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
     assert len(ends) == 2
     assert not any("gloo" in line for line in ends), "threads that outlive the interpreter abort it now and then"
-    two = only_run(tmp_path / "store")
-    assert two.manifest["n_processes"] == 2
-    assert two.manifest["run_id"] == alone.manifest["run_id"]
-    for fact in ("n_tokens", "n_documents", "n_skipped", "n_bytes", "text_hash", "tokenizer_hash", "vocab_size"):
-        assert two.manifest[fact] == alone.manifest[fact], fact
-    assert two.manifest["cross_entropy_nats"] == pytest.approx(alone.manifest["cross_entropy_nats"], abs=1e-5)
-
-    keys = list(zip(*(two.tokens[name].to_pylist() for name in ("doc_id", "position")), strict=True))
-    assert len(set(keys)) == len(keys) == two.manifest["n_tokens"] > 500, "no token twice, none missing"
-    assert keys == sorted(keys)
-    for name in ("run_id", "doc_id", "position", "token_id"):
-        assert two.tokens[name].equals(alone.tokens[name]), name
-    moved = sum(
-        a != b
-        for a, b in zip(
-            two.tokens.select(["greater", "ties"]).to_pylist(),
-            alone.tokens.select(["greater", "ties"]).to_pylist(),
-            strict=True,
-        )
-    )
-    assert moved <= len(keys) / 1000
-    np.testing.assert_allclose(two.tokens["logprob"], alone.tokens["logprob"], rtol=0, atol=1e-4)
-
-    assert len(list((tmp_path / "store" / "cells").iterdir())) == 1
+    assert_same_runs(tmp_path / "store", alone, 2)
     assert not list((tmp_path / "cwd").iterdir()), "nothing appears in the working directory"
-    assert done.stdout == "", "nothing but results goes to stdout"
 
 
 def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(
-    checkpoint: Path, texts: Path, tmp_path: Path
+    checkpoints: list[Path], texts: Path, tmp_path: Path
 ) -> None:
     plain = [word for word in ACCELERATE if word != "--multi_gpu"]
-    done = rbpx(plain, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **NO_GPU)
+    done = launched(plain, tmp_path, measuring(texts, tmp_path / "store", checkpoints[0]))
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("rbpx: accelerate launch")]
     assert "has started one process, whatever --num_processes says" in line
     assert "torchrun --nproc-per-node 2 -m rbpx" in line
-    assert only_run(tmp_path / "store").manifest["n_processes"] == 1
+    assert [facts["n_processes"] for facts in manifests(tmp_path / "store").values()] == [1]
 
 
-def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
-    tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
+def test_four_processes_that_hold_two_models_make_the_runs_of_one(
+    checkpoints: list[Path], texts: Path, alone: Path, tmp_path: Path
 ) -> None:
-    """The last positions have NaN embeddings, so that the only long document fails, in the process that it falls to."""
-    from safetensors.torch import load_file, save_file
+    words = [*measuring(texts, tmp_path / "store", *checkpoints), "device=cpu", "parallel.tensor=2"]
+    processes = launch(words, tmp_path, 4)
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, outputs
+    assert len(manifests(tmp_path / "store")) == len(checkpoints)
+    assert_same_runs(tmp_path / "store", alone, 4)
 
-    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
-    weights = load_file(folder / "model.safetensors")
-    weights["transformer.wpe.weight"][62:] = float("nan")
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    lines = texts.read_text(encoding="utf-8").splitlines(keepends=True)
-    short = [line for line in lines if len(line) < 60]
-    longest = max(lines, key=len)
-    (tmp_path / "texts.jsonl").write_text("".join([*short, longest]), encoding="utf-8")
-    processes = launch([*measuring(folder, tmp_path / "texts.jsonl", tmp_path / "store"), "device=cpu"], tmp_path)
-    outputs = [process.communicate()[1] for process in processes]
+
+def spoilt(folder: Path, weights: str, row: slice, value: float) -> Path:
+    """A checkpoint with a number that is none."""
+    tensors = load_file(folder / "model.safetensors")
+    tensors[weights][row] = value
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+CANNOT = {  # an architecture, how many processes, what they are asked, and what one of them says
+    "no plan": ("gpt2", 2, "parallel=tensor", "transformers has no plan to split gpt2"),
+    "two heads": ("qwen2", 4, "parallel=tensor", "cannot be divided among 4 processes; use parallel.tensor=2"),
+    "three of two": ("opt", 2, "parallel.tensor=3", "parallel.tensor=3 does not divide the 2 processes"),
+    # the last row of the head lies in the second process; both refuse its logits
+    "one part": ("gpt_neox", 2, "parallel=tensor", "non-finite logits at document"),
+    # the last positions are NaN, so that the only long document fails, in the process that it falls to
+    "one share": ("gpt2", 2, "limit=1000", "non-finite logits at document"),
+}
+
+
+@pytest.mark.parametrize("case", CANNOT)
+def test_what_cannot_be_measured_together_is_told_once_and_ends_all_without_a_run(
+    case: str, tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
+) -> None:
+    arch, n_processes, word, told = CANNOT[case]
+    model, store = tiny_checkpoint(arch, folder=tmp_path / "model"), tmp_path / "store"
+    if case == "one part":
+        spoilt(model, "embed_out.weight", slice(-1, None), float("inf"))
+    elif case == "one share":
+        spoilt(model, "transformer.wpe.weight", slice(62, None), float("nan"))
+        lines = texts.read_text(encoding="utf-8").splitlines(keepends=True)
+        texts = tmp_path / "texts.jsonl"
+        texts.write_text("".join([*(line for line in lines if len(line) < 60), max(lines, key=len)]), encoding="utf-8")
+    processes = launch([*measuring(texts, store, model), "device=cpu", word], tmp_path, n_processes)
+    errors = "".join(process.communicate()[1] for process in processes)
     assert 0 not in [process.returncode for process in processes]
-    complaints = [line for stderr in outputs for line in stderr.splitlines() if line.startswith("rbpx: ")]
-    assert len(complaints) == 1, outputs
-    assert "non-finite logits" in complaints[0]
-    assert "rbpx/measure/extract.py" not in "".join(outputs), "a traceback of ours"
-    assert not list((tmp_path / "store").glob("runs/[!_]*"))
-    assert not list((tmp_path / "store").glob("cells/*"))
-    (failure,) = (tmp_path / "store" / "failures").iterdir()
-    assert "non-finite logits" in json.loads(failure.read_text())["error"]
+    assert errors.count(told) == 1, errors
+    assert "rbpx/measure/extract.py" not in errors, "a traceback of ours"
+    assert not [*store.glob("runs/[!_]*"), *store.glob("cells/*")]
+    assert all(told in json.loads(path.read_text())["error"] for path in store.glob("failures/*.json"))
