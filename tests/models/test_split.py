@@ -1,6 +1,7 @@
 """A model larger than one device: over GPUs, memory and disk it gives the rows that it gives in one piece."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from rbpx.config.model.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import load_model
 from tests.support.commands import here
-from tests.support.measuring import load, windows_of
-from tests.support.measuring import measure as measure_rows
+from tests.support.measuring import check_split
+from tests.support.pickles import pickle_weights
 
 CPU = torch.device("cpu")
 # Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.
@@ -48,19 +49,7 @@ def lines(stderr: str) -> list[str]:
 def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
     arch: str, dtype: str, limit: int, tiny_checkpoint: Callable[..., Path], tiny_text: list[str], tmp_path: Path
 ) -> None:
-    folder = str(tiny_checkpoint(arch))
-    whole = load(folder, dtype)
-    split = load_model(folder, None, dtype, CPU, split=Split(tmp_path, {"cpu": limit}))
-    places = {str(place) for place in split.model.hf_device_map.values()}
-    assert places == ({"disk"} if limit == NOTHING else {"cpu", "disk"})
-    for fact in ("weights_hash", "tokenizer_hash", "non_embedding_params", "total_params", "vocab_size"):
-        assert getattr(split, fact) == getattr(whole, fact), fact
-    assert split.head.after == whole.head.after
-    windows = windows_of(whole, tiny_text)
-    expected, rows = measure_rows(whole, windows).columns, measure_rows(split, windows).columns
-    for name in ("doc_id", "position", "token_id", "greater", "ties"):
-        np.testing.assert_array_equal(rows[name], expected[name], err_msg=name)
-    np.testing.assert_allclose(rows["logprob"], expected["logprob"], rtol=0, atol=1e-6)
+    check_split(tiny_checkpoint(arch), dtype, limit, tiny_text, tmp_path)
 
 
 def test_a_split_run_is_the_run_of_the_whole_model(
@@ -111,6 +100,12 @@ def test_memory_that_runs_out_is_one_line_that_names_the_way_on(
 
 
 # ------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_pickled_weights_are_refused(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
+    with pytest.raises(RbpxError, match="has no safetensors, so it is measured on one device"):
+        load_model(str(folder), None, "float32", CPU, pickled=True, split=Split(tmp_path, None))
 
 
 def test_several_processes_do_not_split_one_model(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rbpx.config.model.placement import Split
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
@@ -114,3 +115,19 @@ def check_many_documents(loaded: LoadedModel) -> None:
         )
         assert moved.sum() <= len(alone) / 1000
         np.testing.assert_allclose(batched.columns["logprob"], alone.columns["logprob"], rtol=0, atol=1e-4)
+
+
+def check_split(folder: Path, dtype: str, limit: int, texts: Sequence[str], offload: Path) -> None:
+    """A model with so many bytes of the CPU's memory is the whole one: 1 leaves nothing there, 10^9 all."""
+    whole = load(folder, dtype)
+    split = load_model(str(folder), None, dtype, CPU, split=Split(offload, {"cpu": limit}))
+    places = {str(place) for place in split.model.hf_device_map.values()}
+    assert places == {1: {"disk"}, 10**9: {"cpu"}}.get(limit, {"cpu", "disk"})
+    for fact in ("weights_hash", "tokenizer_hash", "non_embedding_params", "total_params", "vocab_size"):
+        assert getattr(split, fact) == getattr(whole, fact), fact
+    assert split.head.after == whole.head.after
+    windows = windows_of(whole, texts)
+    expected, rows = measure(whole, windows).columns, measure(split, windows).columns
+    for name in ("doc_id", "position", "token_id", "greater", "ties"):
+        np.testing.assert_array_equal(rows[name], expected[name], err_msg=name)
+    np.testing.assert_allclose(rows["logprob"], expected["logprob"], rtol=0, atol=1e-6)

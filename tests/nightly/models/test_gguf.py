@@ -1,6 +1,7 @@
 """GGUF files: read as what they are, known by their bytes, compared by their quantisation, refused in one line."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from rbpx.models import gguf
 from tests.support.commands import here
 from tests.support.gguf_files import build_llama, write_gguf
+from tests.support.stores import cell_records, columns_of, manifests
 
 needs_gguf = pytest.mark.skipif(not gguf.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
 
@@ -19,7 +21,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_gguf
-def test_files_of_one_model_make_a_family_by_their_quantisation(
+def test_files_of_one_model_are_compared_audited_and_read_again_by_their_quantisation(
     llama: Path, tiny_jsonl: Path, tmp_path: Path, cwd: Path
 ) -> None:
     store = tmp_path / "store"
@@ -28,13 +30,6 @@ def test_files_of_one_model_make_a_family_by_their_quantisation(
     words = ("model=hub", f"model.id={tmp_path}", "model.family=mine", "dataset=file", f"dataset.path={tiny_jsonl}")
     names = "model.gguf=[tiny-F32.gguf,tiny-Q8_0.gguf,tiny-Q4_0.gguf]"
     here("measure", *words, names, "--store", store, cwd=cwd, check=0)
-    query = "SELECT size, dtype, quantise, run_id FROM runs ORDER BY dtype"
-    runs = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    assert [(run["size"], run["dtype"], run["quantise"]) for run in runs] == [
-        ("tiny", "float32", None),
-        ("tiny", "float32-Q4_0", "Q4_0"),
-        ("tiny", "float32-Q8_0", "Q8_0"),
-    ]
     asked = ("compare", "mine/tiny:float32", "mine/tiny:Q4_0", "k=1", "--format", "json", "--store", store)
     (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
     assert (whole["b"], whole["change"] != 0) == ("mine/tiny:float32-Q4_0", True)
@@ -43,22 +38,9 @@ def test_files_of_one_model_make_a_family_by_their_quantisation(
     # each file is found again among those of one size, by its weights
     asked = ("temperature", "resamples=20", "--format", "json", "--store", store)
     found = [row for row in json.loads(here(*asked, cwd=cwd, check=0).stdout) if row["kind"] == "run"]
-    query = "SELECT run_id, cross_entropy_nats AS ce FROM runs ORDER BY run_id"
-    truth = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    told = sorted((row["run_id"], row["cross_entropy_nats"]) for row in found)
-    assert told == [(row["run_id"], pytest.approx(row["ce"], rel=1e-5)) for row in truth]
-    assert len({round(nats, 12) for _, nats in told}) == 3
-    # the bytes say which model it is: another name measures nothing, another byte does
-    moved = tmp_path / "elsewhere-Q8_0.gguf"
-    moved.write_bytes((tmp_path / "tiny-Q8_0.gguf").read_bytes())
-    for n_runs in (3, 4):
-        here("measure", "model=hub", f"model.id={moved}", *words[2:], "--store", store, cwd=cwd, check=0)
-        query = "SELECT count(DISTINCT run_id) AS n FROM runs"
-        counted = here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0)
-        assert json.loads(counted.stdout) == [{"n": n_runs}]
-        content = bytearray(moved.read_bytes())
-        content[-40] ^= 1
-        moved.write_bytes(bytes(content))
+    truth = {run_id: facts["cross_entropy_nats"] for run_id, facts in manifests(store).items()}
+    assert {row["run_id"]: row["cross_entropy_nats"] for row in found} == pytest.approx(truth, rel=1e-5)
+    assert len({round(nats, 12) for nats in truth.values()}) == 3
 
 
 @needs_gguf
@@ -81,14 +63,16 @@ def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
     for kind in ("Q8_0", "Q4_0"):
         (whole, *_) = compared(f"model.quantise={kind}")
         assert (whole["a"], whole["b"]) == (f"mine/mine:float32-{kind}", f"theirs/theirs:float32-{kind}")
+        runs = manifests(store)
         for side in ("a", "b"):  # bits of the tokens' own rows, by the bytes of the text
-            family = whole[side].partition("/")[0]
-            query = (
-                "SELECT -sum(t.logprob) / ln(2) / any_value(r.n_bytes_scored) AS bits FROM tokens AS t JOIN runs AS r "
-                f"USING (run_id) WHERE r.family = '{family}' AND r.quantise = '{kind}'"
-            )
-            (row,) = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-            assert whole[f"bits_{side}"] == pytest.approx(row["bits"], rel=1e-6)
+            (cell,) = [
+                cell
+                for cell in cell_records(store)
+                if (cell["family"], runs[cell["run_id"]]["quantise"]) == (whole[side].partition("/")[0], kind)
+            ]
+            nats = -columns_of(store / "runs" / cell["run_id"], "tokens")["logprob"].astype(float).sum()
+            n_bytes = runs[cell["run_id"]]["n_bytes_scored"]
+            assert whole[f"bits_{side}"] == pytest.approx(nats / math.log(2) / n_bytes, rel=1e-6)
     for asked, says in (
         (("fit", "model.quantise=Q5_0"), "Q5_0 is none of the 6 runs that are asked about; did you mean Q8_0?"),
         (("fit", "family=mine", "model.quantise=int4"), "none of the 3 runs that are asked about; rounded are: Q4_0, "),

@@ -7,6 +7,7 @@ import pytest
 
 from rbpx.models import quantise
 from tests.support.commands import here
+from tests.support.stores import manifests
 
 has_torchao = pytest.mark.skipif(
     not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'"
@@ -19,12 +20,10 @@ def test_a_quantised_run_is_another_one_beside_the_plain_one(tiny_jsonl: Path, t
     words = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", store)
     here("measure", *words, cwd=cwd, check=0)
     here("measure", *words, "model.quantise=int4", cwd=cwd, check=0)
-    query = "SELECT run_id, dtype, quantise, weights_hash, non_embedding_params FROM runs ORDER BY dtype"
-    plain, rounded = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    assert (plain["dtype"], plain["quantise"]) == ("float32", None)
-    assert (rounded["dtype"], rounded["quantise"]) == ("float32-int4", "int4")
-    assert plain["run_id"] != rounded["run_id"]
-    assert plain["weights_hash"] == rounded["weights_hash"]
+    facts = {run["dtype"]: (run["quantise"], run["weights_hash"], run["run_id"]) for run in manifests(store).values()}
+    assert facts.keys() == {"float32", "float32-int4"}
+    (plain, rounded) = (facts[dtype] for dtype in sorted(facts))
+    assert (plain[0], rounded[0], plain[1] == rounded[1], plain[2] == rounded[2]) == (None, "int4", True, False)
     asked = ("compare", "ladder/3k:float32", "ladder/3k:int4", "k=1", "--format", "json", "--store", store)
     (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
     assert (whole["b"], whole["change"] != 0) == ("ladder/3k:float32-int4", True)
