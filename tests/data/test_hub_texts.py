@@ -48,6 +48,12 @@ def test_three_ways_of_drawing_give_what_datasets_gives_shuffled(
     assert told["commit"] == hub.repos[name].commit("main")
 
 
+def test_a_seed_and_a_limit_beyond_the_rows_are_those_of_datasets(name: str, asker: Asker, tmp_path: Path) -> None:
+    told = asker.draw(tmp_path, limit=1000, seed=7, hub=name, split="test", draw="parts")
+    assert texts_of(told) == asker.load(hub=name, split="test", limit=1000, seed=7)
+    assert len(told["documents"]) == 25
+
+
 def test_the_first_are_streamed_and_then_shuffled(name: str, asker: Asker, tmp_path: Path) -> None:
     told = asker.draw(tmp_path, limit=13, hub=name, split="test", draw="first")
     assert texts_of(told) == asker.load(hub=name, split="test", limit=13, streaming=True)

@@ -135,6 +135,8 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
             ["dataset.where.meta.kind", "did you mean dataset.where"],
         ),
         (("dataset=gsm8k", "dataset.draw=some"), ["draw", "some"]),
+        (("dataset=gsm8k", "dataset.revision=1e5"), ["dataset.revision", "a file has no such parts"]),
+        (("dataset=file", "dataset.hub=org/name"), ["dataset.hub=org/name", "dataset=hub"]),
         (("dataset=nosuch",), ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
     ],
     ids=lambda value: " ".join(value),

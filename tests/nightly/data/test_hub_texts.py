@@ -1,11 +1,8 @@
-"""Datasets of the hub: the documents that the paper's code takes, drawn once, and one line where a hub fails."""
+"""Datasets of the hub: every known one measured by one line, and what caches serve where there is no hub."""
 
 import hashlib
 import json
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import pytest
 
 from tests.support.commands import here, rbpx
 from tests.support.dataset_hub import NOBODY, DatasetHub, serving, settings
-from tests.support.hub_asking import Asker, add_rows, asking, drawn_by_hand, one_line, texts_of
+from tests.support.hub_asking import Asker, add_rows, drawn_by_hand, one_line
 from tests.support.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known
 from tests.support.places import CONF
 
@@ -24,58 +21,9 @@ def hub() -> Iterator[DatasetHub]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def asker(hub: DatasetHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with asking(hub, tmp_path_factory.mktemp("hub") / "home") as process:
-        yield process
-
-
 @pytest.fixture
-def name(hub: DatasetHub, request: pytest.FixtureRequest) -> Iterator[str]:
-    yield add_rows(hub, request.node.name)
-    hub.spoil = None
-
-
-# ------------------------------------------------------------------------------------------------------- the draw
-
-
-def test_a_seed_and_a_limit_beyond_the_rows_are_those_of_datasets(name: str, asker: Asker, tmp_path: Path) -> None:
-    told = asker.draw(tmp_path, limit=1000, seed=7, hub=name, split="test", draw="parts")
-    assert texts_of(told) == asker.load(hub=name, split="test", limit=1000, seed=7)
-    assert len(told["documents"]) == 25
-
-
-# --------------------------------------------------------------------------------------------------- kept in the store
-
-
-def test_processes_that_want_the_same_wait_for_the_first(hub: DatasetHub, name: str, tmp_path: Path) -> None:
-    askers = [Asker(hub.url, tmp_path / f"home{i}") for i in range(2)]
-    hub.spoil = lambda path, answer: time.sleep(0.15)  # long enough for both to want it
-    for each in askers:
-        each.send(dataset={"hub": name, "split": "test"}, store=str(tmp_path / "store"), limit=5, seed=42)
-    one, other = (each.receive() for each in askers)
-    assert one["documents"] == other["documents"]
-    files = [line for line in hub.asked if name in line and "GET" in line and line.endswith("00001-of-00002.parquet")]
-    assert len(files) == 2, "validation and test once, not twice"
-    assert len(list((tmp_path / "store").glob("samples/*.parquet"))) == 1
-    for each in askers:
-        each.stop()
-
-
-# ------------------------------------------------------------------------------------------------------ what is wrong
-
-
-# ----------------------------------------------------------------------------------------------------- hubs that fail
-
-
-def test_the_libraries_of_the_hub_are_not_loaded_for_texts_of_this_machine() -> None:
-    code = (
-        "import sys\n"
-        "from rbpx.measure.runner import measure_grids\n"
-        "from rbpx.cli.help import help_text\n"
-        "sys.exit('datasets' in sys.modules or 'huggingface_hub' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def name(hub: DatasetHub, request: pytest.FixtureRequest) -> str:
+    return add_rows(hub, request.node.name)
 
 
 def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
@@ -102,9 +50,6 @@ def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
             assert failed["seconds"] < 10
         offline.stop()
         assert len(hub.asked) == before
-
-
-# --------------------------------------------------------------------------------------------------------- end to end
 
 
 def framed_hash(texts: list[str]) -> str:
