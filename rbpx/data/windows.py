@@ -1,8 +1,10 @@
 """Cuts documents into windows of token ids, and marks the positions that are scored."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from rbpx.errors import RbpxError
 
 _CHARACTERS = 8  # per token (4 in English): enough for most texts to fill a window
 _LEAST_READ = 256  # characters
+_JOINED = re.compile(r"\S+")  # between two tokens; white space there belongs to the later one
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +244,9 @@ def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> st
 def encoded(
     texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Token ids and offsets of each text, at most `window` of them; prepended special tokens have (0, 0).
+    """Token ids of each text, at most `window`, and the characters [begin, end) that each stands for.
+
+    Special tokens have (0, 0). The last token of a whole text reaches to its end.
 
     Raises:
         RbpxError: a BOS is to be added, and the tokenizer has none.
@@ -263,5 +268,28 @@ def encoded(
         return_offsets_mapping=True,
         verbose=False,
     )
+    is_blank = cache(lambda token_id: not tokenizer.decode([token_id]).strip())
     before = [(0, 0)] * len(first)
-    return [first + ids for ids in read["input_ids"]], [before + places for places in read["offset_mapping"]]
+    places = [before + _places(text, each, is_blank) for text, each in zip(texts, read.encodings, strict=True)]
+    return [first + ids for ids in read["input_ids"]], places
+
+
+def _places(text: str, read: Any, is_blank: Callable[[int], bool]) -> list[tuple[int, int]]:
+    """The characters of each token of `read`, a tokenizer's Encoding.
+
+    A marker of a beginning that is a token of its own (Llama 2's before Chinese) has the offsets of the token behind
+    it, but stands for none. What normalisation joined to a token (NFC an accent) is left out of its offsets.
+    """
+    places: list[tuple[int, int]] = list(read.offsets)
+    cut_off = read.overflowing[0].offsets if read.overflowing else []
+    of_text = [t for t, (begin, end) in enumerate(places) if end > begin]
+    behind = [begin for begin, end in [*places, *cut_off] if end > begin][1:]
+    for t, begin_behind in zip_longest(of_text, behind[: len(of_text)]):
+        begin, end = places[t]
+        if begin_behind is None:
+            places[t] = begin, len(text)
+        elif begin_behind <= begin and is_blank(read.ids[t]):
+            places[t] = begin, begin
+        elif (joined := _JOINED.match(text, end, begin_behind)) is not None:
+            places[t] = begin, joined.end()
+    return places

@@ -23,8 +23,9 @@ def check(tokenizer: Any, text: str, window: int, least: int = 1) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(home, "_CHARACTERS", 1)
         patch.setattr(home, "_LEAST_READ", least)
-        ids, offsets = home._first_tokens([text], tokenizer, window, Bos.tokenizer)
-    assert (ids[0], offsets[0]) == plain_first_tokens(tokenizer, text, window)
+        ids, places = home._first_tokens([text], tokenizer, window, Bos.tokenizer)
+    assert ids[0] == plain_first_tokens(tokenizer, text, window)
+    assert places[0] == home.encoded([text], tokenizer, None, Bos.tokenizer)[1][0][:window]
 
 
 @pytest.fixture(scope="module")
@@ -126,4 +127,4 @@ def test_a_long_line_is_read_as_far_as_its_window_needs(tokenizers: dict[str, An
     text = "The sea reads nothing. " * 20_000
     (window,) = cut_windows([Document(0, "0", text)], Counting(), 512)
     assert sum(lengths) < 2 * home._CHARACTERS * 512 < len(text) / 50
-    assert window.ids.tolist() == plain_first_tokens(tokenizers["gpt2"], text, 512)[0]
+    assert window.ids.tolist() == plain_first_tokens(tokenizers["gpt2"], text, 512)

@@ -19,12 +19,12 @@ def kinds_of_tokenizers(shared: Path, folder: Path) -> dict[str, Any]:
     return {arch: load_real(arch, shared, folder / arch) for arch in _REAL} | _pieces()
 
 
-def plain_first_tokens(tokenizer: Any, text: str, window: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """The first tokens of the whole text, and what of it they cover, with nothing cut before."""
+def plain_first_tokens(tokenizer: Any, text: str, window: int) -> list[int]:
+    """The first tokens of the whole text, with nothing cut before."""
     whole = tokenizer.backend_tokenizer
     whole.no_truncation()
-    encoded = whole.encode(text)
-    return encoded.ids[:window], encoded.offsets[:window]
+    ids: list[int] = whole.encode(text).ids
+    return ids[:window]
 
 
 def _pieces() -> dict[str, Any]:

@@ -24,7 +24,7 @@ def test_tokens_before_every_break_are_those_of_the_beginning_alone(
 ) -> None:
     rule = break_rule(tokenizers[kind])
     assert rule is not None
-    whole = plain_first_tokens(tokenizers[kind], text, len(text) * 5)[0]
+    whole = plain_first_tokens(tokenizers[kind], text, len(text) * 5)
     for place in rule.finditer(text):
-        beginning = plain_first_tokens(tokenizers[kind], text[: place.start()], len(text) * 5)[0]
+        beginning = plain_first_tokens(tokenizers[kind], text[: place.start()], len(text) * 5)
         assert whole[: len(beginning)] == beginning
