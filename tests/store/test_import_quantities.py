@@ -96,7 +96,7 @@ WRONG = {
     "bits of what": ("S,dataset,loss_in_bits", "10M,c,3", [], ["it has: S, dataset, loss_in_bits", "bits_per_byte"]),
     "no S": ("N,dataset,loss_nats", "10M,c,3", [], ["no column S", "columns='{S: NAME}'"]),
     "D of 0": ("S,D,dataset,loss_nats", "10M,0,c,3", [], ["line 2: D is 0"]),
-    "D in billions": ("S,D,dataset,loss_nats", "10M,1.5,c,3", [], ["D is 1.5 to 1.5", "D: {column: D, times: 1e9}"]),
+    "D in billions": ("S,D,dataset,loss_nats", "10M,1.5,c,3", [], ["D is 1.5 to 1.5", "D: {column: D, times: TIMES}"]),
     "C of another run": ("S,D,C,dataset,loss_nats", "1e6,1e7,2e14,c,3", [], ["C is 2e+14", "6e+13"]),
     "C that no count explains": (
         "S,total_params,D,C,dataset,loss_nats",

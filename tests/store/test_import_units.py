@@ -55,12 +55,32 @@ def test_headings_that_say_their_unit_are_read_so_and_that_is_said_once(store: P
     ("heading", "S"),
     [
         *(("params (M)", 7e6), ("N_params_millions", 7e6), ("#Params [B]", 7e9), ("non-embedding params (10^6)", 7e6)),
-        ("parameters (in billions)", 7e9),
+        *(("parameters (in billions)", 7e9), ("params_m", 7e6), ("n_params_b", 7e9), ("params_k", 7e3)),
+        *(("params_million", 7e6), ("model size billion", 7e9), ("Millions of params", 7e6), ("size_b", 7e9)),
     ],
 )
 def test_units_are_known_as_people_write_them(heading: str, S: float, store: Path, cwd: Path) -> None:
     bring(f"loss_nats,{heading}\n3,7\n", store, cwd, "family=lab")
     assert found(store, "non_embedding_params") == [(S,)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "C"),
+    [
+        *(("training compute (EFLOP)", 5e18), ("compute_zflops", 5e21), ("train flops [exaFLOPs]", 5e18)),
+        *(("C (PF-days)", 5 * 1e15 * 86_400), ("compute (petaflop/s-days)", 5 * 1e15 * 86_400)),
+        ("C (PFLOP)", 5e15),
+    ],
+)
+def test_operations_have_units_of_their_own(heading: str, C: float, store: Path, cwd: Path) -> None:
+    bring(f"loss_nats,params (B),{heading}\n3,7,5\n", store, cwd, "family=lab")
+    assert found(store, "training_flops") == [(pytest.approx(C, rel=1e-12),)]
+
+
+@pytest.mark.parametrize("heading", ["model b", "C (PFLOP/s)", "s_m"])
+def test_a_letter_or_a_rate_says_no_unit(heading: str, store: Path, cwd: Path) -> None:
+    line = bring(f"loss_nats,{heading}\n3,7\n", store, cwd, "family=lab", f'columns={{S: "{heading}"}}', check=2).stderr
+    assert "times: TIMES" in line
 
 
 def test_a_factor_is_typed_and_goes_before_a_heading(store: Path, cwd: Path) -> None:
@@ -73,14 +93,18 @@ def test_a_factor_is_typed_and_goes_before_a_heading(store: Path, cwd: Path) -> 
 def test_a_table_in_millions_is_refused_though_its_largest_has_five_digits(store: Path, cwd: Path) -> None:
     line = bring("S,loss_nats\n70,3\n2800,2.7\n12000,2.5\n", store, cwd, "family=lab", check=2).stderr
     assert "S is 70 to 12,000, so it may count millions or billions; say so" in line
-    assert "S: {column: S, times: 1e6}" in line
+    told = "S: {column: S, times: TIMES}"
+    assert f"columns='{{{told}}}', where TIMES is 1e6 or 1e9 for S, or 1 for what counts neither" in line
+    pasted = bring("S,loss_nats\n70,3\n", store, cwd, "family=lab", f"columns={{{told}}}", check=2).stderr
+    assert "give a column, or a column and a number above 0" in pasted, "no unit is stored that was not typed"
 
 
 def test_a_table_of_small_numbers_is_never_taken_for_parameters(store: Path, cwd: Path) -> None:
     table = "N,D,loss_nats\n7,300,3\n13,300,2.9\n70,300,2.5\n"
     line = bring(table, store, cwd, "family=lab", "columns={S: N, loss_nats: loss_nats}", check=2).stderr
     assert "S is 7 to 70, D is 300 to 300, so it may count millions or billions; say so" in line
-    assert "S: {column: N, times: 1e9}, D: {column: D, times: 1e9}" in line
+    assert "S: {column: N, times: TIMES}, D: {column: D, times: TIMES}" in line
+    assert "where TIMES is 1e6 or 1e9 for S, 1e6 or 1e9 for D, or 1" in line
     assert line.count("\n") == 1
     assert not store.exists()
     told = "columns={S: {column: N, times: 1e9}, D: {column: D, times: 1}}"

@@ -193,7 +193,7 @@ def match_columns(
         free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
     problems: list[str | None] = [
         f"{file}: {' and '.join(map(repr, found))} may both be {shown_field(name)}; say which: "
-        f"{typed(columns={shown_field(name): found[0]})}"
+        f"{typed(columns={shown_field(name): 'NAME'})}"
         for name, found in with_units.items()
         if len(found) > 1
     ]

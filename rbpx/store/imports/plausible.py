@@ -41,7 +41,7 @@ def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
 
     def of_unit(row: int) -> str:
         times = float(f"{factor[row]:.3g}")
-        unit = typed(columns={"S": {"column": columns.shown("non_embedding_params"), "times": "1e6"}})
+        unit = typed(columns={"S": {"column": columns.shown("non_embedding_params"), "times": "TIMES"}})
         return (
             f"{columns.shown('training_flops')} is {C[row]:.4g}, {times:,g} times 6 S D, and about as many times in "
             f"each of {apart.sum():,} rows, so the unit of S, D or C is wrong: correct it, or say it, as {unit}"

@@ -139,13 +139,14 @@ def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: Import
         f"{shown_field(field)} is {least:,g} to {largest:,g}" for field, (_, least, largest) in few.items()
     )
     told = {name: of for name, of in (config.columns or {}).items() if field_of(name) not in few}
-    for field, (column, _, largest) in few.items():
-        millions = largest >= 1000 and field == "non_embedding_params"
-        times = "1e21" if field == "training_flops" else "1e6" if millions else "1e9"
-        told[shown_field(field)] = {"column": column, "times": times}
+    told |= {shown_field(field): {"column": column, "times": "TIMES"} for field, (column, _, _) in few.items()}
+    units = ", ".join(
+        f"{'1e18 (EFLOP) or 1e21 (ZFLOP)' if field == 'training_flops' else '1e6 or 1e9'} for {shown_field(field)}"
+        for field in few
+    )
     return RbpxError(
-        f"{path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, or times: 1 of what "
-        "counts neither"
+        f"{path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, where TIMES is "
+        f"{units}, or 1 for what counts neither"
     )
 
 

@@ -5,7 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-_POWERS: Final = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion": 9, "t": 12, "trillion": 12}
+_WORDS: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_LETTERS: Final = {"k": 3, "m": 6, "b": 9, "g": 9, "t": 12}
+_SI: Final = {"kilo": 3, "mega": 6, "giga": 9, "tera": 12, "peta": 15, "exa": 18, "zetta": 21, "yotta": 24}
+_POWERS: Final = {**_WORDS, **_LETTERS, **_SI, "p": 15, "e": 18, "z": 21, "y": 24}
+_DAY_S: Final = 86_400  # of a PF-day, 1e15 operations a second for a day
 _COUNT: Final = r"(?:(?:n|num|number of|#) ?)?"
 _NAMES: Final = {  # field -> names of its heading, besides those without a unit
     "non_embedding_params": rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",
@@ -14,10 +18,16 @@ _NAMES: Final = {  # field -> names of its heading, besides those without a unit
     "training_tokens": rf"{_COUNT}(?:(?:pre ?)?train(?:ing|ed)? )?(?:tokens|data(?:set)? size)",
     "training_flops": r"(?:(?:pre ?)?train(?:ing)? )?(?:flops?|compute)",
 }
-_WORD: Final = r"(?:thousand|million|billion|trillion)"
-_UNIT: Final = rf"(?:[x×] ?)?(?:1e\+?(?P<e>\d{{1,2}})|10\^(?P<p>\d{{1,2}})|(?P<word>{_WORD})s?|(?P<letter>[kmgbt]))"
-_NOUN: Final = r"(?: (?:tokens|param(?:eter)?s|flops?))?"
-_HEADING: Final = re.compile(rf"(?P<name>.+?)(?: ?[(\[] ?(?:in )?{_UNIT}{_NOUN} ?[)\]]| (?:in )?(?P<last>{_WORD})s)")
+_NOUNS: Final = r"(?:tokens|param(?:eter)?s|flops?|compute|size|steps?)"
+_WORD: Final = rf"(?:{'|'.join(_WORDS)})s?"
+_FLOP: Final = rf"(?:{'|'.join(_SI)}|[kmgtpezy]) ?(?:flops?|f(?:lop)?s?(?: ?/ ?s)? days?)"
+_BRACKETED: Final = rf"[(\[] ?(?:in )?(?P<unit>{_WORD}|{_FLOP}|[kmbgt]|(?:[x×] ?)?(?:1e\+?|10\^)\d{{1,2}})"
+_HEADINGS: Final = (  # outside of brackets a letter is a unit only behind what can be counted
+    re.compile(rf"(?P<name>.+?) ?{_BRACKETED}(?: (?:of )?{_NOUNS})? ?[)\]]"),
+    re.compile(rf"(?P<name>.+?) (?:in )?(?P<unit>{_WORD}|{_FLOP})"),
+    re.compile(rf"(?P<unit>{_WORD}) (?:of )?(?P<name>.+)"),
+    re.compile(rf"(?P<name>(?:.+ )?{_NOUNS}) (?P<unit>[kmbt])"),
+)
 
 
 class Unit(NamedTuple):
@@ -29,11 +39,14 @@ class Unit(NamedTuple):
 
 def unit_of(heading: str) -> Unit | None:
     """The unit in a heading; None without one."""
-    found = _HEADING.fullmatch(re.sub(r"[\s_-]+", " ", heading).strip().lower())
+    plain = re.sub(r"[\s_-]+", " ", heading).strip().lower()
+    found = next((match for each in _HEADINGS if (match := each.fullmatch(plain))), None)
     if found is None:
         return None
-    power = found["e"] or found["p"] or _POWERS.get(found["letter"] or found["word"] or found["last"])
-    return None if power is None else Unit(found["name"], Decimal(1).scaleb(int(power)))
+    unit, of_day = found["unit"], _DAY_S if "day" in found["unit"] else 1
+    digits, prefix = re.search(r"\d+$", unit), re.match("|".join(_POWERS), unit)
+    power = int(digits[0]) if digits else _POWERS[prefix[0]] if prefix else 0
+    return Unit(found["name"], Decimal(of_day).scaleb(power))
 
 
 def headings_with_units(headings: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -48,6 +61,7 @@ def headings_with_units(headings: Iterable[str], aliases: Mapping[str, Sequence[
 
 
 def shown(times: Decimal) -> str:
-    """A factor as people write it: 1e9, 0.01."""
+    """A factor as people write it: 1e9, 8.64e19, 0.01."""
     power = times.normalize().as_tuple()
-    return f"1e{power.exponent}" if power.digits == (1,) and int(power.exponent) > 2 else f"{times:f}"
+    is_long = len(power.digits) <= 3 and int(power.exponent) > 2
+    return f"{times.normalize():e}".replace("e+", "e") if is_long else f"{times:f}"
