@@ -222,24 +222,6 @@ def _probe_ids(model: Any) -> Tensor:
     return probe[None]
 
 
-def check_causal(model: Any) -> None:
-    """Check that a token does not change the predictions before it.
-
-    Raises:
-        RbpxError: it does, so the model sees the tokens that it is to predict.
-    """
-    with torch.inference_mode():
-        ids_BT = _probe_ids(model)
-        other_BT = ids_BT.clone()
-        other_BT[0, -1] = ids_BT[0, 0]
-        before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
-    slack = 16 * torch.finfo(model.dtype).eps
-    if not (before.isfinite().all() and after.isfinite().all()):
-        return  # ranking will fail and name the position
-    if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
-        raise RbpxError(f"{type(model).__name__} is not causal: its predictions depend on later tokens")
-
-
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
     """Substituted float32 head logits, and the model's output for them; both [B, T, V].
 

@@ -70,34 +70,58 @@ def beyond_rounding(states: Tensor, other: Tensor, dtype: torch.dtype) -> bool:
     return not bool(((states.float() - other).abs() <= share * other.abs().max()).all())
 
 
-def lengths_of(model: Any, context: int | None) -> Lengths:
-    """Determine which lengths a batch may mix, by reading a long and a short window together and alone.
+def lengths_of(model: Any, context: int | None, is_shared: bool = False) -> Lengths:
+    """Determine which lengths a batch may mix, by reading a long and a short window alone and together.
 
-    `context` is the model's longest input, tokens; None for no limit.
+    Args:
+        model: on its devices; it has read nothing yet.
+        context: its longest input, tokens; None for no limit.
+        is_shared: whether several processes share it; they would have to agree on what a batch may mix.
 
     Raises:
-        RbpxError: it reads one input twice with different states, so its ranks are not reproducible.
+        RbpxError: its ranks would not be found again: it reads one input twice with different states, its predictions
+            depend on later tokens, or what it has read makes another model of it.
     """
-    borders = rope_borders(model)
-    n_long = min([n for n in (context, *borders) if n is not None], default=_TRIAL)
-    n_long = min(n_long, _TRIAL)
-    n_short = max(1, n_long // 4)
-    n_rows = model.get_input_embeddings().weight.shape[0]
-    ids = torch.arange(n_long + n_short, device=input_device(model)) * 7919 % n_rows
-    ids_BT = torch.zeros((2, n_long), dtype=torch.int64, device=ids.device)
-    ids_BT[0], ids_BT[1, :n_short] = ids[:n_long], ids[n_long:]
-    with torch.inference_mode():
-        long, again = (head_input(model, ids_BT[:1]) for _ in range(2))
-        short, both = head_input(model, ids_BT[1:, :n_short]), head_input(model, ids_BT)
-    if not all(bool(states.isfinite().all()) for states in (long, again, short)):
+    borders, kind, settings = rope_borders(model), type(model).__name__, _settings(model)
+    n_long = min(n for n in (_TRIAL, context, *borders) if n is not None)
+    n_short, n_kept = max(1, n_long // 4), n_long // 2 | 1  # odd, so that no block of tokens ends there
+    ids = torch.arange(2 * n_long, device=input_device(model)) * 7919 % model.get_input_embeddings().weight.shape[0]
+    ids_BT, later_BT = (torch.zeros((n, n_long), dtype=torch.int64, device=ids.device) for n in (2, 1))
+    ids_BT[0], ids_BT[1, :n_short] = ids[:n_long], ids[n_long : n_long + n_short]
+    later_BT[0, :n_kept], later_BT[0, n_kept:] = ids[:n_kept], ids[n_long + n_kept :]
+    with torch.inference_mode():  # the long one first: what is short may switch off what is not causal
+        alone = (ids_BT[:1], ids_BT[:1], later_BT, ids_BT[1:, :n_short])
+        long, again, later, short = (head_input(model, ids) for ids in alone)
+    if not all(bool(states.isfinite().all()) for states in (long, again, later, short)):
         return Lengths(borders)  # ranking will fail and name the position
     if beyond_rounding(again, long, model.dtype):
         raise RbpxError(
-            f"{type(model).__name__} reads the same {n_long} tokens twice with different states, so no rank of it "
-            "would be found again; measure a model without chance in its forward pass"
+            f"{kind} reads the same {n_long} tokens twice with different states, so no rank of it would be found "
+            "again; measure a model without chance in its forward pass"
         )
+    before, after = (states[:, :n_kept].float() for states in (long, later))
+    slack = max(16 * torch.finfo(model.dtype).eps, _ROUNDING_SHARE[torch.float32])
+    if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max())):
+        raise RbpxError(f"{kind} is not causal: its predictions depend on later tokens")
+    now = _settings(model)
+    switched = next((key for key, word in settings.items() if now.get(key) != word), None)
+    if switched is not None:
+        raise RbpxError(
+            f"{kind} is another model once it has read {n_short} or {n_long} tokens: its {switched[1]} was "
+            f"{settings[switched]} and is {now.get(switched)}; to measure that one, say so in its config.json"
+        )
+    if is_shared:
+        return Lengths(borders)
+    with torch.inference_mode():
+        both = head_input(model, ids_BT)
     differs = any(
         beyond_rounding(together, alone, model.dtype)
         for together, alone in ((both[:1], long), (both[1:, :n_short], short))
     )
     return Lengths(borders, differs)
+
+
+def _settings(model: Any) -> dict[tuple[str, str], str]:
+    """What the modules of a model are set to by a word, as the kind of their attention."""
+    named = ((name, vars(module)) for name, module in model.named_modules())
+    return {(name, key): word for name, own in named for key, word in own.items() if isinstance(word, str)}

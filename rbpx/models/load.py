@@ -27,9 +27,9 @@ from rbpx.models.architecture import active_params, context_of, non_embedding_pa
 from rbpx.models.description import Model
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import adapter_files, hash_adapter, hash_model, weight_files
-from rbpx.models.head import Head, check_causal, open_head
+from rbpx.models.head import Head, open_head
 from rbpx.models.hub import check_snapshot, fetch
-from rbpx.models.lengths import Lengths, lengths_of, rope_borders
+from rbpx.models.lengths import Lengths, lengths_of
 from rbpx.models.past import nothing_kept
 from rbpx.models.pretrained import load_weights
 from rbpx.models.quantise import check_installed, linear_layers, round_weights, silence
@@ -193,10 +193,8 @@ def load_model(
             )
         tokenizer = load_tokenizer(folder, name)
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
-        check_causal(model)
+        lengths = lengths_of(model, context_of(model), is_shared=group is not None)
         head = open_head(model, group)
-        # Processes that share it would have to agree on the trial's outcome.
-        lengths = lengths_of(model, context_of(model)) if group is None else Lengths(rope_borders(model))
         if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
             what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"
             raise RbpxError(f"the logits of {name} {what}; measure it with dtype=float32, and without parallel=")

@@ -126,3 +126,20 @@ def test_a_model_that_draws_in_its_forward_pass_is_refused(tmp_path: Path) -> No
     with pytest.raises(RbpxError) as refusal:
         build("reformer", tmp_path / "model", attn_layers=["lsh", "lsh"], **chunks)
     assert "ReformerModelWithLMHead reads the same 64 tokens twice" in str(refusal.value)
+
+
+def test_a_model_whose_longer_texts_see_what_is_behind_is_refused_before_a_short_one_hides_it(tmp_path: Path) -> None:
+    """BigBird's sparse blocks are not causal and begin at 29 tokens here; a shorter text ends them for good."""
+    sparse = {"attention_type": "block_sparse", "block_size": 4, "num_random_blocks": 1}
+    with pytest.raises(RbpxError, match="BigBirdForCausalLM is not causal"):
+        build("big_bird", tmp_path / "model", **sparse)
+
+
+def test_a_model_that_a_short_text_switches_is_refused_by_what_it_switched(tmp_path: Path) -> None:
+    with pytest.raises(RbpxError) as refusal:
+        build("big_bird", tmp_path / "sparse", attention_type="block_sparse", block_size=64)
+    assert "its attention_type was block_sparse and is original_full" in str(refusal.value)
+    loaded = build("big_bird", tmp_path / "full", attention_type="original_full")
+    assert loaded.lengths == Lengths()
+    windows = cut(loaded, 16, 50)
+    assert_as_alone(measure(loaded, windows, 10**6), measure(loaded, windows, 1))
