@@ -152,9 +152,3 @@ def interval(value: float | None, lo: float | None, hi: float | None, digits: in
 def interval_of(estimate: Bounded, digits: int = 3) -> str:
     """Renders a number that has its interval."""
     return interval(estimate.value, estimate.lo, estimate.hi, digits)
-
-
-def of_ten(alpha: float) -> str:
-    """Renders the change of a quantity at ten times the size."""
-    change = 1 - 10**-alpha
-    return f"{abs(change):.0%} {'lower' if change >= 0 else 'higher'}"

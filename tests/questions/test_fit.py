@@ -19,6 +19,7 @@ from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, refused
 from tests.support.composed import here
 from tests.support.filled import filled
+from tests.support.imports import bring
 from tests.support.stores import Measured, manifests, rank_by_hand, runs_by_size
 
 LAWS = {
@@ -303,6 +304,29 @@ def test_two_sizes_are_a_wrong_request_that_says_what_to_measure(tmp_path: Path)
 
 
 # ------------------------------------------------------------------------------------------------------ what is kept
+
+
+@pytest.mark.parametrize(
+    ("axis", "words"),
+    [
+        ("S", "From the largest size, at ten times the size cross-entropy is 4.7% lower"),
+        ("D", "From the largest D, on ten times as many tokens cross-entropy is 4.7% lower"),
+    ],
+)
+def test_the_change_at_ten_times_the_size_keeps_the_irreducible_loss(
+    tmp_path: Path, cwd: Path, axis: str, words: str
+) -> None:
+    """1.7 + 400 S^-.34 falls from the largest of the sizes to ten times it by 4.7 %, and 400 S^-.34 by 54 %."""
+    x = [1e8, 4e8, 1.6e9, 6.4e9, 1e10]
+    largest, tenfold = (1.7 + 400 * each**-0.34 for each in (x[-1], 10 * x[-1]))
+    assert f"{1 - tenfold / largest:.1%}" == "4.7%"
+    rows = [f"{at},{1e9 if axis == 'D' else each},{each},{1.7 + 400 * each**-0.34}" for at, each in enumerate(x)]
+    file = tmp_path / "losses.csv"
+    file.write_text("\n".join(["step,S,D,loss", *rows]) + "\n", encoding="utf-8")
+    columns = "columns={non_embedding_params: S, training_tokens: D, loss_nats: loss, training_step: step}"
+    bring(file, tmp_path / "store", cwd, "source=me", "family=f", "dataset=t", columns)
+    for how in ({"method": "offset"}, {"E": 1.7}):
+        assert words in ask(tmp_path / "store", "fit", axis=axis, **how).table()
 
 
 def kept(store: Path, relation: str) -> Rows:

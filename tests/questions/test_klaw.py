@@ -78,3 +78,14 @@ def test_the_first_sentence_has_the_slopes_of_the_first_and_the_last_model(tmp_p
         slope = np.polyfit(np.log(row["params"]["k"]), np.log(row["params"]["y"]), 1)[0]
         assert f"k^-{-slope:.3f} in {row['size']}" in told
     assert max(len(line) for line in lines if line.startswith(" ")) <= 100
+
+
+def test_what_a_tenfold_k_is_worth_is_counted_with_the_irreducible_part(tmp_path: Path) -> None:
+    """By the laws in k and in S alone: y(1) / y(10) to the power 1 / alpha of S, not 10^(alpha_k / alpha)."""
+    store = write_store(tmp_path, Truth(scatter=0.01), seed=3)
+    (of_S,) = ask(store, "fit", laws=["rbp"], k=1, method="ols", resamples=50).rows
+    rows = ask(store, "klaw", k=[1, 2, 5, 20, 100], method="offset", resamples=50).rows
+    for row in [row for row in rows if row["law"] == "k_law"]:
+        E, C, alpha = row["params"]["E"], row["C"], row["alpha"]
+        ratio = (E + C) / (E + C * 10**-alpha)
+        assert row["params"]["exchange"]["factor"] == pytest.approx(ratio ** (1 / of_S["alpha"]), rel=1e-6)

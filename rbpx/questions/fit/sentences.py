@@ -1,11 +1,12 @@
 """Writes the sentences of fit: what was measured, and what the laws say about ten times the size."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.law_columns import estimate_in
-from rbpx.display.section import interval_of, of_ten
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
@@ -62,6 +63,17 @@ def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
     return first.get("rbp"), first.get("cross_entropy")
 
 
+def at_tenfold(row: Record) -> str:
+    """Renders the change of a law at ten times its largest place; an irreducible part E of it stays."""
+    params, alpha = row["params"], row["alpha"]
+    E, change = params["E"] or 0.0, 1 - 10**-alpha
+    if E:
+        ln_power = params["ln_C_ref"] - alpha * math.log(max(params["S"]) / params["S_ref"])
+        change /= 1 + E * math.exp(-ln_power)
+    digits = 0 if abs(change) >= 0.1 or not E else 1
+    return f"{abs(change):.{digits}%} {'lower' if change >= 0 else 'higher'}"
+
+
 def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
     """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
@@ -71,15 +83,17 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
         yield f"There {are} {points} ({names}); a law needs at least 3: measure or import more."
         return
     lower, none, fitted = list[str](), list[str](), [row for row in rows if row["alpha"] is not None]
-    for row in [row for row in headline(rows) if row is not None] or fitted[:2]:
+    told_rows = [row for row in headline(rows) if row is not None] or fitted[:2]
+    for row in told_rows:
         name, status = law_title(row["law"], row["k"]), Status(row["status"] or Status.ok)
         if status in _NO_LAW:
             none.append(f"{name} ({status.label})")
         else:
             alpha = interval_of(estimate_in(row, "alpha")).replace(" (", ", ").rstrip(")")
             doubt = "" if status is Status.ok else f"; {status.label}"
-            lower.append(f"{name} is {of_ten(row['alpha'])} (α {alpha}{doubt})")
-    told = [f"{words.at_tenfold} {' and '.join(lower)}"] if lower else []
+            lower.append(f"{name} is {at_tenfold(row)} (α {alpha}{doubt})")
+    start = f"from the largest {words.one}, " if any(row["params"]["E"] for row in told_rows) else ""
+    told = [f"{start}{words.at_tenfold} {' and '.join(lower)}"] if lower else []
     told += (
         [f"{' and '.join(none)} {'is no power law' if len(none) == 1 else 'are no power laws'} here"] if none else []
     )

@@ -10,7 +10,6 @@ it with its rivals.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="exponents",
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
     title="The law in k",
     draws=True,

@@ -4,6 +4,7 @@
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -105,8 +106,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         worth = None
         if of_S is not None and at_1 is not None:
             drawn = None if y_BK is None or at_1.y_BN is None else (y_BK, at_1.y_BN)
-            bends = Status.bends in (law.reasons or ())
-            worth = exchange_of(k_grid, y_NK[at], law.alpha.value, of_S, drawn, group.n_effective, bends)
+            is_local = Status.bends in (law.reasons or ()) or bool(law.E.value)  # its exponent in k varies with k
+            worth = exchange_of(k_grid, y_NK[at], _alpha_k(law), of_S, drawn, group.n_effective, is_local)
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
@@ -117,6 +118,13 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         fits.append(_joint_fit(group, joint))
     tables, drawn_of = [*_tables(group, k_grid, rows, joint)], partial(figures, group, k_grid, drawn_laws)
     return Result([group], fits, tables, [*_sentences(rows, joint, AXES[group.axis])], drawn_of, fits)
+
+
+def _alpha_k(law: PowerLaw) -> float | None:
+    """Returns the exponent in k, with an irreducible E the mean one from k = 1 to 10."""
+    if not law.E.value:
+        return law.alpha.value
+    return math.log(law.predict(1).y / law.predict(STEP).y) / math.log(STEP)
 
 
 def _joint_fit(group: Group, joint: JointLaw) -> Record:
