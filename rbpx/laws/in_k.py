@@ -74,7 +74,7 @@ def fit_k_law(
     alpha = from_half_width(fit.alpha.value, float(sd_P[1]) * reach, float(sd_P[1]))
     C = from_half_width(ln_C, float(sd_P[2]) * reach).exp()
     if E.value is not None:
-        E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: max(end, 0.0))
+        E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: min(max(end, 0.0), y_K.min()))
     curvature = curvature_of(k_grid, y_K, replicates)
     reasons = [fit.status, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize_scalar
 
+from rbpx.laws.families.pooled import fit_pooled
+from rbpx.laws.in_k import fit_k_law
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import Method
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors
+from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.offset import offset_residuals, search_offsets
+from rbpx.laws.priors import Prior
+from rbpx.laws.surface.decision import irreducible
+from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.runs import Runs
 
 RNG = np.random.default_rng(0)
 X = np.linspace(-3.4, 3.4, 7)
@@ -108,3 +118,55 @@ def test_a_start_far_out_is_no_warning_and_disturbs_no_other(holds_alpha: bool) 
     whole_BP = search_offsets(X, ln_y_BN, start_BP, holds_alpha)
     start_BP[0], start_BP[1] = (-2000.0, 1e4, 1.0), (2000.0, -1e4, 0.0)
     np.testing.assert_allclose(search_offsets(X, ln_y_BN, start_BP, holds_alpha)[2:], whole_BP[2:], rtol=1e-9)
+
+
+def _levelling(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes and values of which nearly all is offset, so that scatter brings some below it."""
+    S, rng = np.geomspace(1e7, 1e9, 7), np.random.default_rng(seed)
+    return S, (2.4 + 0.2 * (S / S[0]) ** -0.3) * np.exp(rng.normal(0, 0.02, len(S)))
+
+
+def test_an_offset_and_its_ends_lie_above_no_measured_value() -> None:
+    beyond, bounds = 0, ([-np.inf, -np.inf, 0.0], np.inf)
+    for seed in range(8):
+        S, y = _levelling(seed)
+        x, k = np.log(S / S[3]), [1, 3, 10, 30, 100, 300, 1000]
+        start = [np.log(0.2), 0.3, 0.9 * y.min()]
+        free = least_squares(
+            lambda at, x=x, y=y: np.log(np.exp(at[0] - at[1] * x) + at[2]) - np.log(y), start, bounds=bounds
+        )
+        beyond += free.x[2] > y.min()
+        found = [(fit_power_law(S, y, method=Method.offset).E, y), (fit_k_law(k, y / 3, None, Method.offset).E, y / 3)]
+        found.append((fit_law_with_priors(S, y, None, Method.offset, {"E": Prior(2.35, 0.1)}).E, y))
+        if seed < 2:  # slow
+            pooled = fit_pooled([S], [y], method=Method.offset)
+            found.append((Estimate(*(pooled[f"E{end}"] for end in ("", "_lo", "_hi"))), y))
+        for E, measured in found:
+            assert all(at is None or at <= measured.min() for at in (E.value, E.lo, E.hi))
+            assert E.ends is None or E.ends[0] <= (E.value or 0.0) <= E.ends[1]
+    assert beyond >= 2  # where nothing bounds it
+
+
+def test_an_offset_at_the_least_value_is_the_best_of_those_below_it() -> None:
+    S, y = next(
+        (S, y) for S, y in map(_levelling, range(20)) if fit_power_law(S, y, method="offset").E.value == y.min()
+    )
+    law, x = fit_power_law(S, y, method=Method.offset), np.log(S) - np.log(S).mean()
+    bounds, start = ([-np.inf, -np.inf, 0.0], [np.inf, np.inf, y.min()]), [np.log(0.2), 0.3, 0.9 * y.min()]
+    best = least_squares(lambda at: np.log(np.exp(at[0] - at[1] * x) + at[2]) - np.log(y), start, bounds=bounds)
+    assert np.square(law.residuals_ln).sum() <= 2 * best.cost * (1 + 1e-6)
+
+
+def test_the_irreducible_loss_of_a_surface_and_its_ends_lie_above_no_measured_loss() -> None:
+    refuted = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        S, D = (each.ravel() for each in np.meshgrid(np.geomspace(1e7, 1e9, 4), np.geomspace(1e9, 1e11, 4)))
+        y = (2.4 + 20 / S**0.3 + 50 / D**0.3) * np.exp(rng.normal(0, 0.03, len(S)))
+        runs = Runs.of(S, D, y)
+        fits = [fit_surface(runs, form, n_replicates=40) for form in ("chinchilla", "kaplan")]
+        free = fits[0].surface.constants()["E"][1]
+        refuted += np.quantile(free, 0.975) >= y.min()
+        for E in (fits[0].constants["E"], irreducible(fits)):
+            assert all(at is None or at <= y.min() for at in (E.value, E.lo, E.hi))
+    assert refuted

@@ -157,7 +157,8 @@ def _profiled(law: SeriesLaw, line: SeriesLaw) -> tuple[Estimate, Estimate]:
         return None if end is None else value + math.copysign(math.hypot(end - value, rest**0.5), end - value)
 
     lo, hi = (further(E, end, of_E.document_part) for end in E_ends)
-    of_E_alone = Estimate(E, None if lo is None else max(lo, 0.0), hi)
+    smallest = float(np.exp(points.ln_y_M.min()))
+    of_E_alone = Estimate(E, None if lo is None else max(lo, 0.0), None if hi is None else min(hi, smallest))
     return Estimate(alpha, *(further(alpha, end, of_alpha.document_part) for end in alpha_ends)), of_E_alone
 
 

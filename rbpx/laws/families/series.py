@@ -96,8 +96,8 @@ def fit_series(
 ) -> SeriesLaw:
     """Fits the law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
 
-    `n_alpha`, `n_E` and `E` (below every y) are as in `SeriesLaw`; `kept` holds parameters fixed, by index; `start` is
-    a nearby law.
+    E is at most the smallest y, unless parameters are held. `n_alpha`, `n_E` and `E` (below every y) are as in
+    `SeriesLaw`; `kept` holds parameters fixed, by index; `start` is a nearby law.
     """
     line = _through(points, n_alpha, n_E, E)
     if not n_E and E == 0:
@@ -108,6 +108,9 @@ def fit_series(
     start_PB = np.array([each.theta_P for each in ([] if start is None else [start]) + starts]).T
     lower_P = np.array([-np.inf] * (len(start_PB) - n_E) + [0.0] * n_E)
     upper_P = np.full(len(start_PB), np.inf)
+    if kept is None:
+        of_each = [points.family_M == f for f in range(n_E)] if n_E > 1 else [np.s_[:]]
+        upper_P[len(start_PB) - n_E :] = [np.exp(points.ln_y_M[of].min()) for of in of_each][:n_E]
     for at, value in (kept or {}).items():
         lower_P[at] = upper_P[at] = value
 

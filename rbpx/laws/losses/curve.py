@@ -245,12 +245,14 @@ def _intervals(
     free = [place for place in range(4) if place < 2 or best.theta_P[place] > _AT_BOUND * bounds[place][1]]
     half_P, found = _over_documents(best, free, z_BN2, n_effective), {}
     for place, name in enumerate(CONSTANTS):
-        value, is_E, ends = float(best.theta_P[place]), name.startswith("E"), []
+        value, is_E, most = float(best.theta_P[place]), name.startswith("E"), bounds[place][1]
+        ends: list[float | None] = []
         for side, last in zip((-1, 1), bounds[place], strict=True):
             end = _end(points, best, place, side, last)
             end = last if end is None and is_E and side < 0 else end
             ends.append(None if end is None else value + side * math.hypot(end - value, float(half_P[place])))
-        found[name] = Estimate(value, max(ends[0], 0.0) if is_E and ends[0] is not None else ends[0], ends[1])
+        ends = [None if end is None else min(max(end, 0.0), most) for end in ends] if is_E else ends
+        found[name] = Estimate(value, *ends)
     return found | {"K": found["K"].exp()}
 
 

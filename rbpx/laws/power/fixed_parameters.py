@@ -60,7 +60,8 @@ def fit_law_with_priors(
     if "E" in pins and pins["E"].sd:
         values = [each.values["E"] for each in chosen]
         step = float(np.diff(sorted(set(values))).mean())
-        now["E"] = mixture_estimate([Estimate(E) for E in values], weights, step)
+        smallest = float(np.min(np.abs(free.y)))
+        now["E"] = mixture_estimate([Estimate(E) for E in values], weights, step).through(lambda E: min(E, smallest))
     about = []
     for name, pin in pins.items():
         at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})

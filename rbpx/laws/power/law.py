@@ -244,7 +244,7 @@ def fit_power_law(
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref being the geometric mean of the sizes, where both
     parameters are uncorrelated. `offset` adds an irreducible E >= 0, `weighted` uses the variances of ln y over the
-    replicates, `robust` uses Huber's loss.
+    replicates, `robust` uses Huber's loss. E and the ends of its interval lie above no y.
 
     Args:
         S: non-embedding parameters, shape [N], positive; sizes may repeat.
@@ -298,11 +298,12 @@ def fit_power_law(
         has_interval = replicates is None or spread.knows_text
         r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
     C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
+    least = float(y_N.min())
     return replace(
         law,
         C=C,
         alpha=alpha,
-        E=E,
+        E=E.through(lambda each: min(each, least)),  # no run refutes it
         r2=r2,
         aic=aic,
         bic=bic,

@@ -23,6 +23,7 @@ NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # scales; 95 % of the efficiency of least squares for normal residuals
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest possible gradient
 _WORST_CONDITION: Final = 1e8  # of the Jacobian; half of the digits of a parameter would be noise
+_LARGEST: Final = 1 - 1e-6  # share of the smallest y, for the start of a search with a fixed E
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y; starts of E
 _AT_BOUND: Final = 1e-7  # of the smallest y; a smaller offset is 0
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|; a smaller scale is 0
@@ -129,8 +130,10 @@ def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
     start_GP = _offset_starts(x_N, ln_y_N)
     end_GP = search_offsets(x_N, np.tile(ln_y_N, (len(start_GP), 1)), start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    end_P = end_GP[np.argmin((offset_residuals(x_N, ln_y_N, end_GP) ** 2).sum(axis=1))]
-    if end_P[2] > _AT_BOUND * float(np.exp(ln_y_N.min())):
+    end_P, smallest = end_GP[np.argmin((offset_residuals(x_N, ln_y_N, end_GP) ** 2).sum(axis=1))], np.exp(ln_y_N.min())
+    if end_P[2] > smallest:  # measured values lie below it
+        return replace(regress_pinned(x_N, ln_y_N, Method.offset, {"E": float(smallest)}, 0.0), free_PF=None)
+    if end_P[2] > _AT_BOUND * smallest:
         return regression_at(x_N, ln_y_N, end_P)
     plain = regress(x_N, ln_y_N, Method.ols)  # the same with E fixed at 0
     jacobian_NP = np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))])
@@ -140,7 +143,7 @@ def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
 def regress_pinned(
     x_N: Floats, ln_y_N: Floats, method: Method, given: Mapping[str, float], ln_S_ref: float
 ) -> Regression:
-    """Fits ln y by least squares with fixed parameters C, alpha or E, where E is below every y, by ols or offset."""
+    """Fits ln y by least squares with fixed parameters C, alpha or E, where E is above no y, by ols or offset."""
     names = PINNABLE[method]
     origin_P = np.array([given.get(name, 0.0) for name in names])
     free_PF = np.eye(len(names))[:, [at for at, name in enumerate(names) if name not in given]]
@@ -150,13 +153,16 @@ def regress_pinned(
         to_ref_PP[0, 1] = -ln_S_ref
         origin_P, free_PF = to_ref_PP @ origin_P, to_ref_PP @ free_PF
     seeks_E = "E" in names and "E" not in given
-    E = given.get("E", 0.0)
-    start_BP = _offset_starts(x_N, ln_y_N) if seeks_E else np.array([[*line(x_N, np.log(np.exp(ln_y_N) - E)), E]])
+    E, smallest = given.get("E", 0.0), float(np.exp(ln_y_N.min()))
+    above_N = np.exp(ln_y_N) - min(E, _LARGEST * smallest)
+    start_BP = _offset_starts(x_N, ln_y_N) if seeks_E else np.array([[*line(x_N, np.log(above_N)), E]])
     start_BP = start_BP[:, : len(names)]
     theta_BP = _search_free(x_N, np.tile(ln_y_N, (len(start_BP), 1)), start_BP, origin_P, free_PF)
     theta_P = theta_BP[np.argmin(((ln_y_N - ln_law(x_N, theta_BP)) ** 2).sum(axis=1))]
-    if seeks_E and theta_P[2] <= _AT_BOUND * float(np.exp(ln_y_N.min())):
+    if seeks_E and theta_P[2] <= _AT_BOUND * smallest:
         return replace(regress_pinned(x_N, ln_y_N, method, {**given, "E": 0.0}, ln_S_ref), at_bound=True)
+    if seeks_E and theta_P[2] > smallest:
+        return replace(regress_pinned(x_N, ln_y_N, method, {**given, "E": smallest}, ln_S_ref), free_PF=free_PF)
     return regression_at(x_N, ln_y_N, theta_P, free_PF=free_PF)
 
 

@@ -127,9 +127,10 @@ def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int
 
 
 def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
-    """Returns the irreducible loss E under model averaging, from draws far beyond all runs."""
+    """Returns the irreducible loss E under model averaging, from draws far beyond all runs; at most the least y."""
     ln_S, ln_D = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
-    return estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0])
+    drawn, least_y = estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0]), float(fits[0].runs.y_N.min())
+    return drawn.through(lambda each: min(each, least_y))
 
 
 def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:

@@ -10,6 +10,7 @@ A form has
     logarithmic, saturating those whose interval is symmetric in the logarithm, or in 1 / (1 + R)
     exponents               those of S and D
     lower_P, upper_P        bounds of theta; an exponent beyond `STEEPEST` is a step between two sizes
+    upper_PB                upper bounds by the least ln y of each search
     y_ref                   unit of y in theta
     evaluate                ln(y / y_ref) at each point, [B, N], and its derivatives by theta, [B, P, N]
     curvature               sum over points of pull times the second derivatives of ln y, [B, P, P]
@@ -84,6 +85,12 @@ class Chinchilla:
         J_BPN[:, 3] = J_BPN[:, 0] * -x.s_N * theta_BP[:, :1]
         J_BPN[:, 4] = J_BPN[:, 1] * -x.d_N * theta_BP[:, 1:2]
         return np.log(law_BN), J_BPN
+
+    def upper_PB(self, ln_least_B: Floats) -> Floats:
+        """Returns the bounds of each search, in which E is at most the least y."""
+        upper_PB = np.repeat(self.upper_P[:, None], len(ln_least_B), axis=1)
+        upper_PB[2] = np.exp(ln_least_B)
+        return upper_PB
 
     def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """Returns the curvature in closed form."""
@@ -216,6 +223,10 @@ class Kaplan:
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """N_c where y does not depend on S."""
         return ("N_c",) if theta_P[2] == 0 else ()
+
+    def upper_PB(self, ln_least_B: Floats) -> Floats:
+        """Returns the bounds of each search."""
+        return self.upper_P[:, None]
 
     def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """Returns the curvature by differences."""

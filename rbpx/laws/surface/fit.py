@@ -206,7 +206,7 @@ def fit_surface(
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
     at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
     judged = judge_design(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
-    constants = {name: constant_estimate(surface, name, name in unidentified) for name in kind.names}
+    constants = {name: constant_estimate(surface, name, name in unidentified, float(y_N.min())) for name in kind.names}
     judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
     reasons = {
         Status.barely_determined: n_replicates > 0
@@ -290,8 +290,11 @@ def _levelled(search: Loss, theta_BP: Floats) -> tuple[TunedLevel | None, Floats
     return about, search.form.scaled(theta_BP, about.level_B)
 
 
-def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool) -> Estimate:
-    """Returns a constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so."""
+def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, least_y: float) -> Estimate:
+    """Returns a constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so.
+
+    E and its ends are at most the least y, which no run refutes.
+    """
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):
         return NO_ESTIMATE
@@ -304,7 +307,8 @@ def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool) -> 
         if name in surface.form.logarithmic and value > 0:
             return surface.estimate(math.log(value), np.log(value_B)).exp()
     linear = surface.estimate(value, value_B)
-    return Estimate(value, None if linear.lo is None else max(linear.lo, 0.0), linear.hi)
+    most = least_y if name == "E" else math.inf
+    return linear.through(lambda each: min(max(each, 0.0), most))
 
 
 def _is_open(constant: Estimate, is_saturating: bool) -> bool:

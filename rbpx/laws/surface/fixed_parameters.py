@@ -98,7 +98,10 @@ def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) 
     theta_VBP = np.array([surface.theta_BP for surface in surfaces])
     middle_P = np.average([surface.theta_P for surface in surfaces], axis=0, weights=weights)
     surface = replace(best.surface, theta_P=middle_P, theta_BP=theta_VBP[from_V, np.arange(B)])
-    constants = {name: constant_estimate(surface, name, each.value is None) for name, each in best.constants.items()}
+    least_y = float(best.runs.y_N.min())
+    constants = {
+        name: constant_estimate(surface, name, each.value is None, least_y) for name, each in best.constants.items()
+    }
     return replace(best, surface=surface, constants=constants, ways=ways)
 
 

@@ -63,8 +63,8 @@ class Loss:
             return replace(self, ln_y_BN=ln_y_BN[sets], weight_BN=weight_BN[sets]).at(theta_PB.T)
 
         lower_PB, upper_PB = (
-            np.where(self.fixed_P[:, None], start_BP.T, each[:, None])
-            for each in (self.form.lower_P, self.form.upper_P)
+            np.where(self.fixed_P[:, None], start_BP.T, each_PB)
+            for each_PB in (self.form.lower_P[:, None], self.form.upper_PB(ln_y_BN.min(axis=1)))
         )
         at_once = max(1, _MOST_DERIVATIVES // (start_BP.shape[1] * ln_y_BN.shape[1]))
         found = minimise(local, start_BP.T, lower_PB, upper_PB, end, damping=0.1, at_once=at_once)
