@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from scipy.stats import t as student_t
 
 import rbpx.laws.intervals.bootstrap
@@ -21,6 +21,7 @@ from rbpx.laws.intervals.estimate import (
     half_width,
     moments,
 )
+from tests.support.draws import fewest
 
 
 def test_every_resample_draws_as_many_documents_as_there_are() -> None:
@@ -201,6 +202,39 @@ def test_bootstrap_is_the_estimate_of_documents_drawn_by_hand(recipe: Recipe) ->
     assert (found.value, found.lo, found.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
     assert (also.value, also.lo, also.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
     assert (found.stderr is None) == (expected.stderr is None)
+
+
+@pytest.mark.parametrize("documents_fail", [False, True])
+def test_the_interval_of_a_share_near_1_lies_in_0_to_1_and_holds_it(documents_fail: bool) -> None:
+    """Five documents of unequal length; one in a thousand tokens is no hit, or one in thirty documents has none."""
+    rng, held, n_draws = np.random.default_rng(12), 0, 100
+    share = 29 / 30 if documents_fail else 0.999
+    for _ in range(n_draws):
+        tokens_D = rng.integers(50, 400, 5)
+        hits_D = tokens_D * (rng.random(5) < share) if documents_fail else rng.binomial(tokens_D, share)
+        named = {"hits": hits_D, "tokens": tokens_D}
+        found = bootstrap(named, lambda of: of["hits"] / of["tokens"], 100, tokens=tokens_D)
+        misses = bootstrap(named, lambda of: 1 - of["hits"] / of["tokens"], 100, tokens=tokens_D)
+        assert found.ends is not None
+        assert misses.ends is not None
+        assert 0 <= found.ends[0] <= found.ends[1] <= 1
+        assert misses.ends == pytest.approx((1 - found.ends[1], 1 - found.ends[0]), abs=1e-9)
+        held += found.ends[0] <= share <= found.ends[1]
+    assert held >= fewest(n_draws)
+
+
+def test_few_misses_take_the_exact_binomial_interval_and_a_ratio_of_losses_none() -> None:
+    hits_D, tokens_D = np.array([99.0, 50, 80]), np.array([100.0, 50, 80])
+    found = bootstrap({"hits": hits_D, "tokens": tokens_D}, lambda of: of["hits"] / of["tokens"], tokens=tokens_D)
+    n, share = 230**2 / (100**2 + 50**2 + 80**2), 229 / 230
+    assert found.value == pytest.approx(share)
+    assert found.ends == pytest.approx(
+        (beta.ppf(0.025, share * n, n - share * n + 1), beta.ppf(0.975, share * n + 1, n - share * n))
+    )
+    losses = {"a": np.array([9.5, 11.2, 10.1, 8.8]), "b": np.array([10.0, 11.5, 10.3, 9.1])}
+    ratio = bootstrap(losses, lambda of: of["a"] / of["b"])
+    drawn_B = np.array([(w @ losses["a"]) / (w @ losses["b"]) for w in document_weights(4, 1000, 0)])
+    assert ratio.ends == pytest.approx(estimate(losses["a"].sum() / losses["b"].sum(), drawn_B, 4).ends, rel=1e-12)
 
 
 def test_bootstrap_leaves_out_replicates_without_a_number_and_has_no_interval_for_one_document() -> None:

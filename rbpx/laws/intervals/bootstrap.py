@@ -1,11 +1,20 @@
 """Bootstraps any statistic of sums over documents: arrays in, an estimate out."""
 
 from collections.abc import Callable, Mapping
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import Estimate, Recipe, document_weights, effective_number, estimate
+from rbpx.laws.intervals.estimate import (
+    Estimate,
+    Recipe,
+    document_weights,
+    effective_number,
+    estimate,
+    of_counted_share,
+)
+from rbpx.laws.numeric import Floats
 
 
 def bootstrap(
@@ -35,6 +44,9 @@ def bootstrap(
     Returns:
         The estimate, which for `normal` is corrected for its bias, with its interval: Student's t of D - 1 times the
         standard error `stderr`, or quantiles. Without an interval for one document, or below 20 usable replicates.
+        A ratio of two sums by name, whole numbers of which the first is nowhere the larger, or one minus such a ratio,
+        is a share: its interval lies in [0, 1], and is Clopper and Pearson's where few documents have all hits or all
+        misses (`of_counted_share`).
 
     Raises:
         ValueError: the arrays differ in their number of documents, or there are no documents or replicates.
@@ -43,9 +55,9 @@ def bootstrap(
         The share of hits among the tokens of four documents.
 
         >>> hits, tokens = [12, 30, 7, 21], [40, 80, 30, 50]
-        >>> share = bootstrap({"hits": hits, "tokens": tokens}, lambda of: of["hits"] / of["tokens"])
+        >>> share = bootstrap({"hits": hits, "tokens": tokens}, lambda of: of["hits"] / of["tokens"], tokens=tokens)
         >>> print(f"{share.value:.3f}, {share.lo:.3f} to {share.hi:.3f}")
-        0.353, 0.238 to 0.468
+        0.353, 0.221 to 0.485
 
     Source:
         B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6; A. C. Davison and D. V.
@@ -63,4 +75,20 @@ def bootstrap(
         of_each = ({name: sum_B[b] for name, sum_B in sums.items()} for b in range(len(weights_BD)))
         theta_B = np.array([statistic(each if columns is values else each[""]) for each in of_each], np.float64)
     n = D if tokens is None else effective_number(tokens)
-    return estimate(float(theta_B[0]), theta_B[1:], n, recipe)
+    found = estimate(float(theta_B[0]), theta_B[1:], n, recipe)
+    for hits, of in permutations([name for name, each in arrays.items() if each.ndim == 1], 2):
+        hits_D, of_D = arrays[hits], arrays[of]
+        for part_D, part_B in ((hits_D, sums[hits]), (of_D - hits_D, sums[of] - sums[hits])):
+            if _are_counts(part_D, of_D) and _is_ratio(theta_B, part_B, sums[of]):
+                return of_counted_share(found, part_D, of_D)
+    return found
+
+
+def _are_counts(hits_D: Floats, of_D: Floats) -> bool:
+    are_whole = np.all(hits_D == np.floor(hits_D)) and np.all(of_D == np.floor(of_D))
+    return bool(are_whole and np.all((hits_D >= 0) & (hits_D <= of_D)))
+
+
+def _is_ratio(theta_B: Floats, above_B: Floats, below_B: Floats) -> bool:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.allclose(theta_B, above_B / below_B, rtol=0.0, atol=1e-12, equal_nan=True)

@@ -78,7 +78,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def of_share(n_hits: float, n: int) -> Estimate:
+def of_share(n_hits: float, n: float) -> Estimate:
     """Returns the share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
     It holds at least its level for any share: on average over shares 98.4 % at n = 10, 96.5 % at 100. Wilson's and
@@ -94,6 +94,25 @@ def of_share(n_hits: float, n: int) -> Estimate:
     lo = float(betaincinv(n_hits, misses + 1, TAILS[0])) if n_hits > 0 else 0.0
     hi = float(betaincinv(n_hits + 1, misses, TAILS[1])) if misses > 0 else 1.0
     return Estimate(n_hits / n, lo, hi)
+
+
+_FEW: Final = 5  # documents with hits, or with misses
+
+
+def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
+    """Returns the interval of a share of tokens, from that of replicates or influences, within [0, 1].
+
+    Where few documents have all hits or all misses, replicates vary too little: where the effective number of such
+    documents is below 5 and below half of that of all, the interval is Clopper and Pearson's (`of_share`) with the
+    effective number of all.
+    """
+    if found.ends is None:
+        return found
+    hits_D, tokens_D = np.asarray(hits_D, np.float64), np.asarray(tokens_D, np.float64)
+    n = effective_number(tokens_D)
+    if any(effective_number(of_D) < min(_FEW, n / 2) for of_D in (hits_D, tokens_D - hits_D)):
+        return replace(of_share(float(hits_D.sum() / tokens_D.sum()) * n, n), stderr=found.stderr)
+    return replace(found.through(lambda each: min(max(each, 0.0), 1.0)), stderr=found.stderr)
 
 
 def student_t(dof: float, p: float = 1 - LEVEL) -> float:

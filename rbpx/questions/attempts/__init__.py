@@ -14,7 +14,6 @@ another temperature, once `temperature` has measured it. Or counts are imported:
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="items",
     theme="tasks",
     examples=(
         "python -m rbpx attempts dataset=python_identifiers",

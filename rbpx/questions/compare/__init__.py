@@ -11,7 +11,6 @@ over documents.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="units",
     theme="compare",
     examples=(
         "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",

@@ -44,7 +44,8 @@ def shares(doc_N: npt.NDArray[np.int64], **meets_N: npt.NDArray[np.bool_]) -> Re
     """Shares of the tokens that meet each named condition, with intervals over documents."""
     _, doc_N, tokens_D = np.unique(doc_N, return_inverse=True, return_counts=True)
     hits = {name: np.bincount(doc_N, of_N, len(tokens_D)) for name, of_N in meets_N.items()}
-    return by_name(**{name: _ratio(hits_D, tokens_D) for name, hits_D in hits.items()})
+    found = {name: _ratio(hits_D, tokens_D) for name, hits_D in hits.items()}
+    return by_name(**{name: each.through(lambda end: min(max(end, 0.0), 1.0)) for name, each in found.items()})
 
 
 def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
