@@ -80,7 +80,7 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
 
 def _first() -> str:
     """Returns the first page, which fits a terminal."""
-    some = [*_FIRST, *_LAST]
+    some = [name for name in (*_FIRST, *_LAST) if name in verbs()]
     rest = [name for name in verbs() if name not in some]
     more = textwrap.fill(f"    and {', '.join(rest)}", _WIDTH, subsequent_indent="    ")
     return (

@@ -29,6 +29,11 @@ REMOVED: Final[Mapping[str, str]] = {
 }
 """Removed verbs, and what to type instead."""
 _HERE = Path(__file__).resolve().parent
+_ORDER: Final = (
+    *("fit", "regimes", "exponents", "klaw", "items", "attempts", "predict", "surface", "downstream", "decide"),
+    *("forecasts", "trajectory", "emergence", "gaps", "ranks", "entropy", "temperature", "units", "compare", "view"),
+    *("multiplier", "learning", "outcomes", "audit"),
+)  # of the list of verbs and of a report; questions that are not here follow by name
 NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
@@ -38,7 +43,6 @@ class Analysis:
     """What the folder of a question declares as `ANALYSIS`; it must import nothing heavy.
 
     Attributes:
-        after: the question before it in the list of verbs and in a report; empty for the first.
         examples: commands.
         title: heading of its section in a report.
         sizes: fewest models of a group; more than one where a law is fitted.
@@ -59,7 +63,6 @@ class Analysis:
         primary: the file of conf/ that its request starts from.
     """
 
-    after: str
     examples: tuple[str, ...]
     title: str
     sizes: int = 1
@@ -93,17 +96,9 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """Returns all questions by verb, each after the one that it follows, those with fewer followers first."""
-    described = {name: analysis(name) for name in names()}
-    followers: dict[str, list[str]] = {}
-    for name, each in described.items():
-        followers.setdefault(each.after, []).append(name)
-
-    def from_here(name: str) -> list[str]:
-        lines = sorted(map(from_here, followers.get(name, ())), key=lambda line: (len(line), line))
-        return [name, *(each for line in lines for each in line)]
-
-    return {name: described[name] for name in from_here("")[1:]}
+    """Returns all questions by verb, in their order."""
+    in_order = [name for name in _ORDER if name in names()]
+    return {name: analysis(name) for name in dict.fromkeys((*in_order, *names()))}
 
 
 @cache
@@ -140,8 +135,8 @@ def asking(name: str) -> Asking:
 
 
 def own_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a question except those that select runs."""
-    return tuple(key for key in asking(name).names if key not in NARROWS)
+    """Returns the keys of a question except those that select runs; none where its folder is gone."""
+    return tuple(key for key in asking(name).names if key not in NARROWS) if name in names() else ()
 
 
 def report_keys() -> tuple[str, ...]:

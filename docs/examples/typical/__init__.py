@@ -7,7 +7,6 @@ to the runs of each group, and keeps the law in `fits` under the name typical_ra
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="ranks",
     examples=("python -m rbpx typical dataset=pydoc", "python -m rbpx typical ties=mid --format csv"),
     title="The typical rank",
     sizes=3,

@@ -17,7 +17,6 @@ its own noise; it must have the version and the model of each run.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="outcomes",
     theme="measure",
     examples=(
         "python -m rbpx audit dataset=pydoc limit=0",

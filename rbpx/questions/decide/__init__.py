@@ -18,7 +18,6 @@ Those that narrow most per FLOP come first; flops= is then what all may cost tog
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="downstream",
     theme="predict",
     examples=(
         "python -m rbpx decide",

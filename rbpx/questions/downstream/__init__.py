@@ -14,7 +14,6 @@ the success of guessing on tasks that are not in conf/dataset.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="surface",
     theme="tasks",
     examples=(
         "python -m rbpx downstream",

@@ -10,7 +10,6 @@ single k also every window, a prediction corrected for dependence, and the sizes
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="trajectory",
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     title="Emergence: N tokens in a row",
     sizes=3,

@@ -9,7 +9,6 @@ source counts ranks strictly, which is ties=optimistic.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="ranks",
     examples=("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
     title="Cross-entropy taken apart",
     sizes=1,

@@ -15,7 +15,6 @@ params.loss. family= or source= chooses families that belong together.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="regimes",
     examples=(
         "python -m rbpx exponents model=ladder",
         "python -m rbpx exponents dataset=wikipedia family='[pythia,pythia-deduped]'",

@@ -24,7 +24,6 @@ or variant=.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="",
     examples=(
         "python -m rbpx fit",
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",

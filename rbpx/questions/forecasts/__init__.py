@@ -11,7 +11,6 @@ file: send it to someone, or commit it, to prove its time. `store verify` says w
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="decide",
     theme="predict",
     examples=(
         "python -m rbpx forecasts",

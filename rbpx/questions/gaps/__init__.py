@@ -16,7 +16,6 @@ with $$: text = $$def$$. A condition on rank or logprob selects different tokens
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="emergence",
     theme="compare",
     examples=(
         "python -m rbpx gaps model=ladder",

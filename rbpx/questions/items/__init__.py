@@ -16,7 +16,6 @@ same for each. Intervals are over items. A terminal shows exact match with k=; -
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="klaw",
     theme="tasks",
     examples=(
         "python -m rbpx items dataset=lambada",

@@ -11,7 +11,6 @@ forgotten, or unstable (changed more than once). The spectrum of the times of le
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="multiplier",
     theme="tokens",
     examples=(
         "python -m rbpx learning axis=D variant=raw dataset=pydoc",

@@ -17,7 +17,6 @@ short for base=A variant=B.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="view",
     theme="compare",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",

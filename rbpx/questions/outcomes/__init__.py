@@ -16,7 +16,6 @@ by AUC, log loss and calibration, beside other learners. size= with two sizes ch
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="learning",
     theme="tasks",
     examples=(
         "python -m rbpx outcomes FILE.csv",

@@ -19,7 +19,6 @@ x=, or models that are on that text and not on this one.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="items",
     theme="predict",
     examples=(
         "python -m rbpx predict",

@@ -14,7 +14,6 @@ interval of its prediction, for RBP_k up to the largest k whose law stands.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="gaps",
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     title="The distribution of the ranks",
     draws=True,

@@ -8,7 +8,6 @@ alpha, there and at every smaller k, is significantly above 0 and no check of th
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="fit",
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     title="How far k reaches",
     sizes=3,

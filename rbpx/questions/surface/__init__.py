@@ -20,7 +20,6 @@ outliers=keep counts it. Of a hundred sets of runs that scatter alike one has su
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="predict",
     examples=(
         "python -m rbpx surface",
         "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]'",

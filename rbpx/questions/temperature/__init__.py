@@ -12,7 +12,6 @@ and tokens_per_batch= change only the speed.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="entropy",
     examples=(
         "python -m rbpx temperature dataset=pydoc",
         "python -m rbpx temperature model=ladder dataset=stdlib",

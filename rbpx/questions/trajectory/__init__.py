@@ -9,7 +9,6 @@ and -ln RBP at the smallest k. Laws are kept in `fits`.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="forecasts",
     examples=(
         "python -m rbpx trajectory",
         "python -m rbpx trajectory size=25k k=1 warm_up=1e6",

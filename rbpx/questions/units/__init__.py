@@ -9,7 +9,6 @@ same text stand side by side; intervals are over documents.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="temperature",
     theme="compare",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
     title="Units across tokenizers",

@@ -12,7 +12,6 @@ that of the right choice among the choices, or of the target.
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="compare",
     theme="tokens",
     examples=(
         "python -m rbpx view dataset=pydoc doc=3",
