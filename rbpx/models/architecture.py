@@ -1,26 +1,29 @@
 """Reads a model's architecture without its weights, by building it on torch's meta device from local files.
 
-Counts S, all parameters and the longest input. A model takes about 20 ms, the first one two seconds of imports.
+Counts S, all parameters and the longest input; of a multimodal model, those of the part that reads text. A model takes
+about 20 ms, the first one two seconds of imports.
 """
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from types import NoneType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
 
 from rbpx.config.model.family import is_gguf
+from rbpx.errors import RbpxError
 from rbpx.models.folder import local_folder
 from rbpx.models.gguf import pretrained
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
 _MIB = 2**20
+_ATTENTION_OF_TORCH = (None, "eager", "sdpa", "flex_attention")
+_OTHER_SENSES = ("vision_config", "audio_config", "vq_config")  # parts of a configuration whose models read no text
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,14 @@ class Architecture:
         non_embedding_params: S.
         active_params: those of S that one token uses; None where the experts per token are unknown.
         total_params: all parameters, each once.
+        held_params: those and the parameters that no text passes, which are loaded too.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
         width: of the hidden states.
         layers: L, number of layers.
         inner: widest linear map inside a layer.
         heads: H, attention heads; 0 without attention.
-        attention_width: A, width of all heads together.
+        attention_width: A, width of all heads together, the mean of all layers.
         eager: whether attention writes its [H, T, T] scores to memory.
         state: numbers per token and layer in the scan of a state-space model; 0 without one.
         context: longest input, tokens; None if its configuration sets no limit.
@@ -46,20 +50,21 @@ class Architecture:
     non_embedding_params: int
     active_params: int | None
     total_params: int
+    held_params: int
     vocab_size: int
     head_width: int
     width: int
     layers: int
     inner: int
     heads: int
-    attention_width: int
+    attention_width: float
     eager: bool
     state: int
     context: int | None
 
     def weights_mib(self, dtype: str) -> float:
         """Size of all parameters in a precision, MiB."""
-        return self.total_params * BYTES[dtype] / _MIB
+        return self.held_params * BYTES[dtype] / _MIB
 
 
 @dataclass(frozen=True)
@@ -139,54 +144,134 @@ def _in_cache(model: str, revision: str | None) -> Path | None:
     return Path(path).parent if isinstance(path, str) else None
 
 
+def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
+    """The configuration of transformers in a folder or GGUF file, or of its keys; `name` is for errors.
+
+    Raises:
+        RbpxError: it asks for attention code that transformers would fetch from a hub.
+    """
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    from transformers import AutoConfig
+
+    if isinstance(source, Path):
+        folder, file = pretrained(source)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **file)
+    else:
+        config = AutoConfig.for_model(**source)
+    parts = [config]
+    for part in parts:
+        code = getattr(part, "_attn_implementation", None)
+        if code not in _ATTENTION_OF_TORCH and ("/" in code or find_spec("kernels") is not None):
+            raise RbpxError(
+                f"{name} asks for attn_implementation={code}, which is code from a hub, and rbpx runs none; take that "
+                "key out of its config.json"
+            )
+        parts += filter(None, (getattr(part, key, None) for key in getattr(part, "sub_configs", ())))
+    return config
+
+
+def auto_class(config: Any) -> Any:
+    """The class of transformers that loads a model of this configuration to read text.
+
+    That of causal language models; of multimodal models where no causal one has the configuration.
+    """
+    from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM
+
+    both = (AutoModelForCausalLM, AutoModelForMultimodalLM)
+    return next((auto for auto in both if type(config) in auto._model_mapping), AutoModelForCausalLM)
+
+
+def build(config: Any, auto: Any) -> Any:
+    """A model of a class of transformers on the meta device, without weights."""
+    with torch.device("meta"):
+        return auto.from_config(config, trust_remote_code=False)
+
+
 def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
     """The architecture of a configuration, or of one in a folder or GGUF file; None if transformers cannot build it."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     try:
-        if isinstance(source, Path):
-            folder, file = pretrained(source)
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **file)
-        else:
-            config = AutoConfig.for_model(**source)
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
-        return architecture_of(model)
-    except Exception:  # errors differ by architecture; measuring reports them
+        config = read_config(source)
+        model = build(config, auto_class(config))
+    except Exception:  # errors of a wrong configuration differ by architecture; measuring reports them
         return None
+    return architecture_of(model)
 
 
 def architecture_of(model: Any) -> Architecture | None:
     """The architecture of a causal language model, on any device; None if its configuration does not give it."""
     head = model.get_output_embeddings()
     config = model.config.get_text_config(decoder=True)
-    width = getattr(config, "hidden_size", None)
+    of_layers = layers_of(config)
+    width = getattr(of_layers[0], "hidden_size", None)
     layers = getattr(config, "num_hidden_layers", None)
     if head is None or not isinstance(width, int) or not isinstance(layers, int):
         return None
     vocab_size, head_width = head.weight.shape
-    heads = getattr(config, "num_attention_heads", None) or 0
+    heads = [getattr(layer, "num_attention_heads", None) or 0 for layer in of_layers]
+    widths = [
+        H * (getattr(layer, "head_dim", None) or width // H) if H else 0
+        for H, layer in zip(heads, of_layers, strict=True)
+    ]
     state = getattr(config, "state_size", None) or 0
     return Architecture(
         non_embedding_params=non_embedding_params(model),
         active_params=active_params(model),
         total_params=total_params(model),
+        held_params=sum(parameter.numel() for parameter in model.parameters()),
         vocab_size=vocab_size,
         head_width=head_width,
         width=width,
         layers=layers,
         inner=max((max(p.shape) for p in _inside(model) if p.ndim == 2), default=0),
-        heads=heads,
-        attention_width=heads * (getattr(config, "head_dim", None) or width // heads) if heads else 0,
-        eager=bool(heads) and model.config._attn_implementation == "eager",
-        state=state * (getattr(config, "intermediate_size", None) or width),
+        heads=max(heads),
+        attention_width=sum(widths) / len(widths),
+        eager=any(heads) and model.config._attn_implementation == "eager",
+        state=state * (getattr(of_layers[0], "intermediate_size", None) or width),
         context=context_of(model),
     )
 
 
+def layers_of(config: Any) -> list[Any]:
+    """The configuration of each layer where they differ, else the one of all layers."""
+    return list(config.per_layer_config) if getattr(config, "is_heterogeneous", False) else [config]
+
+
+def beside_text(model: nn.Module) -> dict[str, list[nn.Parameter]]:
+    """The parameters of a multimodal model that no text passes, by the names of its towers and projectors.
+
+    Text passes the module whose configuration is the one of text, and the output head. Where text has no configuration
+    of its own, all but the towers that have one and what is around these.
+    """
+    config: Any = getattr(model, "config", None)
+    if config is None:
+        return {}
+    whole: Any = model
+    of_text = type(config.get_text_config(decoder=True))
+    is_nested = of_text is not type(config)
+    towers = {type(getattr(config, name, None)) for name in _OTHER_SENSES} - {type(None), type(config)}
+    if not is_nested and not towers:
+        return {}
+    body = next((part for part in model.modules() if type(getattr(part, "config", None)) is of_text), model)
+    text = {body if is_nested else whole.get_input_embeddings(), whole.get_output_embeddings()}
+    found: dict[str, list[nn.Parameter]] = {}
+    around = [] if body in text and body is model else [model]
+    for module in around:
+        for name, child in module.named_children():
+            inside = set(child.modules())
+            if child in text:
+                continue
+            if inside & text:
+                around.append(child)
+            elif is_nested or any(type(getattr(part, "config", None)) in towers for part in inside):
+                found.setdefault(name, []).extend(child.parameters())
+        if is_nested:
+            for name, parameter in module.named_parameters(recurse=False):
+                found.setdefault(name, []).append(parameter)
+    return {name: parameters for name, parameters in found.items() if parameters}
+
+
 def non_embedding_params(model: nn.Module) -> int:
-    """Count S, the size used by the laws: parameters without embeddings and output head.
+    """Count S, the size used by the laws: parameters that text passes, without embeddings and output head.
 
     Excludes the weights of every `nn.Embedding` (tokens and learned positions) and all parameters of the output head,
     tied or not. Counts everything else, once if shared, including opt-350m's project_in and project_out.
@@ -209,6 +294,8 @@ def active_params(model: nn.Module) -> int | None:
         if not type(layer).__name__.endswith("Experts") or own.startswith("shared"):
             continue
         weights = [parameter for parameter in layer.parameters() if id(parameter) in inside]
+        if not weights:
+            continue
         k = _experts_of_a_token(model, model.get_submodule(above))
         if k is None:
             return None
@@ -226,16 +313,22 @@ def _experts_of_a_token(model: Any, around: nn.Module) -> int | None:
 
 def _inside(model: nn.Module) -> list[nn.Parameter]:
     """The distinct parameters outside embeddings and output head."""
-    head: nn.Module | None = cast(Any, model).get_output_embeddings()
+    head: nn.Module | None = model.get_output_embeddings()  # type: ignore[operator]
     excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     if head is not None:
         excluded.update(id(parameter) for parameter in head.parameters())
-    return [parameter for parameter in model.parameters() if id(parameter) not in excluded]
+    return [parameter for parameter in _of_text(model) if id(parameter) not in excluded]
+
+
+def _of_text(model: nn.Module) -> list[nn.Parameter]:
+    """The distinct parameters that text passes."""
+    beside = {id(parameter) for parameters in beside_text(model).values() for parameter in parameters}
+    return [parameter for parameter in model.parameters() if id(parameter) not in beside]
 
 
 def total_params(model: nn.Module) -> int:
-    """Count all parameters, including embeddings and output head, each once if it is shared."""
-    return sum(parameter.numel() for parameter in model.parameters())
+    """Count all parameters that text passes, including embeddings and output head, each once if it is shared."""
+    return sum(parameter.numel() for parameter in _of_text(model))
 
 
 # Names of the longest input in transformers' configurations; `attribute_map` adds those of each architecture.
@@ -258,21 +351,18 @@ def context_of(model: Any) -> int | None:
     The smaller of the length in its configuration (for rotary positions, the training length) and the rows of its
     learned position embeddings.
     """
-    text = model.config.get_text_config(decoder=True)
+    text = layers_of(model.config.get_text_config(decoder=True))[0]
     named = (getattr(text, name, None) for name in _NAMES)
     lengths = [length for length in named if isinstance(length, int) and length > 0]  # -1 is none, for XLNet
-    tables = _position_tables(model, (type(model.config), type(text)))
+    of_text = {id(parameter) for parameter in _of_text(model)}
+    tables = [
+        module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding)
+        and id(module.weight) in of_text
+        and ("position" in (own := name.rpartition(".")[2]) or own == "wpe")
+    ]
     return min([*lengths[:1], *map(_n_positions, tables)], default=None)
-
-
-def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[nn.Embedding]:
-    """The tables of learned positions, without those of image or sound encoders, which have their own config."""
-    for name, child in module.named_children():
-        if isinstance(child, nn.Embedding):
-            if "position" in name or name == "wpe":
-                yield child
-        elif isinstance(getattr(child, "config", None), (NoneType, *configs)):
-            yield from _position_tables(child, configs)
 
 
 def _n_positions(table: nn.Embedding) -> int:

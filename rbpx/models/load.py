@@ -23,7 +23,7 @@ from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.files.digest import digest
 from rbpx.models import adapter as adapters
-from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
+from rbpx.models.architecture import active_params, beside_text, context_of, non_embedding_params, total_params
 from rbpx.models.description import Model
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import adapter_files, hash_adapter, hash_model, weight_files
@@ -193,7 +193,8 @@ def load_model(
             )
         tokenizer = load_tokenizer(folder, name)
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
-        lengths = lengths_of(model, context_of(model), is_shared=group is not None)
+        with _text_alone(model, name):
+            lengths = lengths_of(model, context_of(model), is_shared=group is not None)
         head = open_head(model, group)
         if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
             what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"
@@ -217,6 +218,22 @@ def load_model(
         )
         loaded.check_files(replaced=True)
         return loaded
+
+
+@contextmanager
+def _text_alone(model: nn.Module, name: str) -> Iterator[None]:
+    """Say what it means where the first text fails in a multimodal model."""
+    try:
+        yield
+    except RbpxError:
+        raise
+    except Exception as problem:  # each wants its images in its own way
+        if is_out_of_memory(problem) or not beside_text(model):
+            raise
+        raise RbpxError(
+            f"{name} is a multimodal model whose text part does not stand alone ({first_line(problem)}); measure a "
+            "language model"
+        ) from None
 
 
 @contextmanager

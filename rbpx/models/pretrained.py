@@ -2,23 +2,30 @@
 
 import logging
 import re
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Final
 
 import torch
+from safetensors import safe_open
 
 from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.errors import RbpxError, first_line
+from rbpx.models.architecture import auto_class, beside_text, build, read_config
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.gguf import pretrained, take_rest, weights_options
 from rbpx.models.tensor_parallel import TensorGroup, load_split
 
-_LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
+# Tensors that older versions of an architecture saved, and that a model computes for itself.
+_COMPUTED: Final = re.compile(r"rotary_emb\.inv_freq$|(^|\.)(attn|attention)\.(masked_)?bias$|(^|\.)version$")
+_OF_QUANTISED: Final = re.compile(r"scale|zeros|absmax|quant|qweight|g_idx|packed|SCB")
+_OF_ADAPTER: Final = re.compile(r"\blora_[A-Z]")
+_FLOATS: Final = ("F16", "BF16", "F32", "F64")  # what safetensors calls the types that need no scale
 
 
 def load_weights(
@@ -29,7 +36,9 @@ def load_weights(
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
 ) -> Any:
-    """The causal language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
+    """The language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
+
+    A multimodal model is loaded whole where transformers has no class for its text alone.
 
     Args:
         folder: of the model.
@@ -42,7 +51,6 @@ def load_weights(
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
     """
-    from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
@@ -51,6 +59,8 @@ def load_weights(
     if split is not None and (is_file or (isinstance(split, Split) and not safe)):  # accelerate loses tied weights
         raise RbpxError(f"{name} has no safetensors, so it is measured on one device; drop device=split or parallel=")
     try:
+        of_file = weights_options(folder, name) if is_file else {}
+        config = read_config(folder, name)
         options = {
             "dtype": dtype,
             "use_safetensors": safe,
@@ -63,17 +73,15 @@ def load_weights(
             "adapter_kwargs": {"subfolder": "(none)"},
         }
         if isinstance(split, TensorGroup):
-            model, report = load_split(folder, split, **options)
+            model, report = load_split(folder, config, split, **options)
         else:
-            if is_file:
-                options |= weights_options(folder, name)
-            elif split is not None:
+            if split is not None:
                 options |= _device_map(split)
             elif device.type != "cpu":
                 options["device_map"] = {"": device}  # each tensor goes there directly from its file
             holder, file = pretrained(folder)
             with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
-                model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options)
+                model, report = auto_class(config).from_pretrained(holder, **file, **of_file, **options)
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
@@ -87,21 +95,123 @@ def load_weights(
                 f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
             ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
-    unexpected = sorted(report["unexpected_keys"])
-    also = f", and its file has {unexpected[0]}" if unexpected else ""
-    for what, keys in (  # transformers would fill the first two kinds with random numbers
-        ("of other shapes than config.json says", [key for key, *_ in report["mismatched_keys"]]),
-        ("too few", report["missing_keys"]),
-        ("of layers that config.json lacks", filter(_LAYER_WEIGHT.search, unexpected)),
-    ):
-        if named := sorted(keys):
-            raise RbpxError(
-                f"{name} has {len(named)} weights {what}, the first is {named[0]}{also}; check config.json, "
-                "and whether the download is complete"
-            )
+    _check_names(model, config, report, name)
+    if not is_file and getattr(model, "hf_quantizer", None) is None:
+        _check_numbers(model, files, report["unexpected_keys"], name)
     if is_file:
         take_rest(model, folder, name)
     return model
+
+
+def _check_names(model: Any, config: Any, report: Any, name: str) -> None:
+    """Check that the files have every tensor that the model reads text with, and no others.
+
+    Raises:
+        RbpxError: one is missing, of another shape, or has no place in the model.
+    """
+    beside = {id(parameter) for parameters in beside_text(model).values() for parameter in parameters}
+    others = {key for key, parameter in model.named_parameters() if id(parameter) in beside}
+    missing = sorted(set(report["missing_keys"]) - others)
+    unexpected = _left_over(model, config, report["unexpected_keys"])
+    also = f", and its file has {unexpected[0]}" if unexpected else ""
+    if missing and (prefix := _prefix(unexpected, missing)):
+        raise RbpxError(f"{name} has weights whose names all begin with {prefix}: strip it from the names in its files")
+    for what, keys in (  # transformers would fill both with random numbers
+        ("of other shapes than config.json says", sorted({key for key, *_ in report["mismatched_keys"]} - others)),
+        ("too few", missing),
+    ):
+        if keys:
+            raise RbpxError(
+                f"{name} has {len(keys)} weights {what}, the first is {keys[0]}{also}; check config.json, "
+                "and whether the download is complete"
+            )
+    if unexpected:
+        raise RbpxError(
+            f"{name} has {len(unexpected)} tensors for which config.json has no place, the first is {unexpected[0]} "
+            f"({_meaning(model, unexpected[0])}); without them it would be another model: check config.json"
+        )
+
+
+def _left_over(model: Any, config: Any, unused: Collection[str]) -> list[str]:
+    """The tensors in a model's files that it did not take, though they may belong to its computation.
+
+    Without buffers that the model computes, scales that its quantiser knows, and towers and projectors of a multimodal
+    model. What transformers itself declares as unused is not in its report.
+    """
+    if not unused:
+        return []
+    from transformers import AutoModelForMultimodalLM as Multimodal
+
+    saved = model.state_dict().keys()
+    computed = [f".{key}" for key, _ in model.named_buffers() if key not in saved]
+    beside = beside_text(model)
+    if type(model.config) is not type(config) and type(config) in Multimodal._model_mapping:
+        beside = beside_text(build(config, Multimodal))  # the class for its text alone has no towers
+    quantised = getattr(model, "hf_quantizer", None) is not None
+    return sorted(
+        key
+        for key in unused
+        if not _COMPUTED.search(key)
+        and not any(buffer.endswith(f".{key}") for buffer in computed)
+        and not beside.keys() & set(key.split("."))
+        and not (quantised and _OF_QUANTISED.search(key))
+    )
+
+
+def _prefix(unexpected: Sequence[str], missing: Sequence[str]) -> str:
+    """What all names of a file have before those of the model; nothing if they differ by more."""
+    found = [key.removesuffix(name) for key in unexpected[:1] for name in missing if key.endswith(f".{name}")]
+    return next((prefix for prefix in found if all(key.startswith(prefix) for key in unexpected)), "")
+
+
+def _meaning(model: Any, key: str) -> str:
+    """What a tensor says for which the model has no place."""
+    paths = [f".{path}" for path, _ in model.named_modules()]
+    above, _, own = key.rpartition(".")
+    if _OF_ADAPTER.search(key):
+        return "a part of an adapter that is not merged"
+    if _OF_QUANTISED.search(key):
+        return "the file is quantised, and config.json has no quantization_config"
+    for number in re.finditer(r"\.\d+(?=\.)", key):
+        if not any(path.endswith(f".{key[: number.end()]}") for path in paths):
+            return "a layer more than config.json says"
+    if own == "bias" and any(path.endswith(f".{above}") for path in paths):
+        return "a bias in the file that config.json switches off"
+    return "a part that this architecture has not"
+
+
+def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], name: str) -> None:
+    """Check that no integers or 8-bit numbers are read into weights: without their scales these are others.
+
+    Raises:
+        RbpxError: a file has a matrix of them that is none in the model.
+    """
+    tensors = {**model.state_dict(), **dict(model.named_buffers())}
+    known = [*unused, *(key for key, tensor in tensors.items() if not tensor.is_floating_point())]
+    ignored = model._keys_to_ignore_on_load_unexpected or ()
+    for key, kind in _matrices_of_others(files):
+        if not any(f".{ours}".endswith(f".{key}") or f".{key}".endswith(f".{ours}") for ours in known) and not any(
+            re.search(pattern, key) for pattern in ignored
+        ):
+            raise RbpxError(
+                f"{name} has integers or 8-bit numbers for weights, the first is {key} ({kind}), and config.json has "
+                "no quantization_config that says how to read them; measure the model before it was quantised"
+            )
+
+
+def _matrices_of_others(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Names and types of the matrices in weight files that are not of `_FLOATS`."""
+    for path in files:
+        if path.suffix == ".safetensors":
+            with safe_open(path, framework="pt") as file:
+                for key in file.keys():
+                    tensor = file.get_slice(key)
+                    if tensor.get_dtype() not in _FLOATS and len(tensor.get_shape()) > 1:
+                        yield key, tensor.get_dtype()
+            continue
+        for key, tensor in torch.load(path, map_location="meta", weights_only=True).items():
+            if tensor.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64) and tensor.ndim > 1:
+                yield key, str(tensor.dtype).removeprefix("torch.")
 
 
 def _device_map(split: Split) -> dict[str, Any]:

@@ -5,6 +5,7 @@ All its uses of transformers and torch's device mesh are here, because both inte
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 
 from rbpx.errors import RbpxError
+from rbpx.models.architecture import auto_class, layers_of
 from rbpx.ranks.split_vocabulary import VocabularyPart
 
 T = TypeVar("T")
@@ -101,23 +103,22 @@ def tensor_group(size: int, device: torch.device) -> TensorGroup:
     return TensorGroup(init_device_mesh(device.type, shape, mesh_dim_names=_MESH), device)
 
 
-def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
+def load_split(folder: Path, config: Any, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
     """This process's part of the model of a folder, and the loading report of transformers about its weights.
 
     Args:
         folder: of the model.
+        config: its configuration.
         group: the processes that share it.
         options: of transformers' `from_pretrained`.
 
     Raises:
         RbpxError: there is no plan for its architecture, or its heads cannot be divided.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.distributed import DistributedConfig
     from transformers.distributed.utils import TransformersDeviceMesh
 
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    plain: Any = AutoModelForCausalLM._model_mapping[type(config)]
+    plain: Any = auto_class(config)._model_mapping[type(config)]
     text = config.get_text_config(decoder=True)
     _check_heads(text, group.size)
     plan = dict(_OPT_PLAN) if config.model_type == "opt" else {}
@@ -148,8 +149,8 @@ def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, A
 
 
 def _check_heads(config: Any, size: int) -> None:
-    for name in _HEADS:
-        heads = getattr(config, name, None)
+    for name, layer in product(_HEADS, layers_of(config)):
+        heads = getattr(layer, name, None)
         if heads is not None and heads % size:
             raise RbpxError(
                 f"{name}={heads} of {config.model_type} cannot be divided among {size} processes; "

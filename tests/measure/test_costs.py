@@ -74,6 +74,7 @@ def test_a_load_sums_windows_and_their_squares() -> None:
 
 SHAPE = Architecture(
     non_embedding_params=800 * 2**20, active_params=800 * 2**20, total_params=1000 * 2**20,
+    held_params=1000 * 2**20,
     vocab_size=50_000, head_width=1024,
     width=1024, layers=24, inner=4096, heads=16, attention_width=1024, eager=False, state=0,
     context=2048,

@@ -1,5 +1,5 @@
-"""Tiny forms of the causal language models of transformers: a model type in, a configuration of some ten thousand
-parameters out.
+"""Tiny forms of the language models of transformers: a model type in, a configuration of some ten thousand parameters
+out; of multimodal ones, with tiny towers.
 """
 
 from typing import Any
@@ -78,3 +78,31 @@ def tiny_config(model_type: str, **changes: Any) -> Any:
         small["layer_types"] = (layer_types * 2)[:2]
     small |= OWN.get(model_type, {}) | changes
     return kind(**{parts[0]: small} if parts else small)
+
+
+_ROTATED = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [1, 1, 2]}}
+_OF_TEXT = ("vocab_size", "vocab_size_per_layer_input", "pad_token_id", "bos_token_id", "eos_token_id")
+_OF_TOWERS = {
+    **{key: value for key, value in SMALL.items() if key not in _OF_TEXT},
+    **dict.fromkeys(("out_hidden_size", "text_hidden_size", "vision_output_dim", "projection_dim"), 32),
+    **{"encoder_ffn_dim": 64, "depth": 2, "num_key_value_heads": 4, "num_mel_bins": 16},
+    **{"image_size": 28, "patch_size": 14},
+}
+
+
+def tiny_multimodal(model_type: str) -> Any:
+    """A small configuration of a multimodal model: as `tiny_config`, and its towers small where these build so."""
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    whole = tiny_config(model_type, **(_ROTATED if model_type.startswith(("glm", "qwen", "paddle")) else {}))
+    text = whole.get_text_config(decoder=True)
+    parts = {name: part for name in type(whole).sub_configs if (part := getattr(whole, name, None)) is not None}
+    small = {
+        name: part.to_dict() if part is text else {key: _OF_TOWERS[key] for key in part.to_dict().keys() & _OF_TOWERS}
+        for name, part in parts.items()
+    }
+    try:
+        return CONFIG_MAPPING[model_type](**small)
+    except (StrictDataclassError, TypeError, ValueError):  # one value of a tower has to fit another
+        return whole
