@@ -150,9 +150,11 @@ def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
     Raises:
         RbpxError: it asks for attention code that transformers would fetch from a hub.
     """
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from transformers import AutoConfig
+    from transformers.utils.logging import set_verbosity_error
 
+    if "TRANSFORMERS_VERBOSITY" not in os.environ:
+        set_verbosity_error()  # its reports say that tensors "can be ignored" which are refused here
     if isinstance(source, Path):
         folder, file = pretrained(source)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **file)

@@ -5,7 +5,6 @@ logits.
 """
 
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -160,7 +159,6 @@ def load_model(
             raise RbpxError(
                 f"model.adapter={adapter} is put into a model on one device; drop device=split or parallel="
             )
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     silence()
     with _in_memory(name):
         folder, commit = fetch(name, revision, pickled)

@@ -127,8 +127,8 @@ def _check_names(model: Any, config: Any, report: Any, name: str) -> None:
             )
     if unexpected:
         raise RbpxError(
-            f"{name} has {len(unexpected)} tensors for which config.json has no place, the first is {unexpected[0]} "
-            f"({_meaning(model, unexpected[0])}); without them it would be another model: check config.json"
+            f"{name}: {len(unexpected)} of the tensors in its files have no place in config.json, the first is "
+            f"{unexpected[0]} ({_meaning(model, unexpected[0])}); without them it is another model: check config.json"
         )
 
 

@@ -13,8 +13,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
+from rbpx.models.architecture import read_architecture
 from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
+from rbpx.models.load import load_model
 from rbpx.models.tokenizer import hash_tokenizer
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.composed import here
@@ -180,6 +182,98 @@ def test_weights_that_were_cut_short_are_refused(keep: int, folder: Path) -> Non
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     assert "cannot be loaded" in refusal(folder)
+
+
+# A tensor that the model of config.json has no place for -> what it means.
+LEFT_OVER = {
+    "transformer.h.1.attn.c_attn.weight_scale": "the file is quantised, and config.json has no quantization_config",
+    "transformer.h.0.attn.c_attn.weight_scale_inv": "the file is quantised",
+    "transformer.h.0.attn.c_attn.lora_A.weight": "a part of an adapter that is not merged",
+    "transformer.h.0.attn.sinks": "a part that this architecture has not",
+    "transformer.h.2.mlp.c_fc.bias": "a layer more than config.json says",
+    "h.2.ln_1.weight": "a layer more than config.json says",
+    "lm_head.bias": "a bias in the file that config.json switches off",
+    "extra.weight": "a part that this architecture has not",
+}
+
+
+@pytest.mark.parametrize("key", LEFT_OVER)
+def test_a_tensor_without_a_place_in_the_model_is_named_with_its_meaning(key: str, folder: Path) -> None:
+    edit_weights(folder, lambda weights: weights.update({key: torch.ones(1)}))
+    line = refusal(folder)
+    assert f"1 of the tensors in its files have no place in config.json, the first is {key} ({LEFT_OVER[key]}" in line
+
+
+def test_biases_that_a_configuration_switches_off_are_named(tmp_path: Path) -> None:
+    """With them it is another model; the file of a Llama with attention_bias."""
+    from transformers import AutoModelForCausalLM, LlamaConfig
+
+    shape = {"vocab_size": VOCAB_ROWS, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    config = LlamaConfig(**shape, num_attention_heads=4, max_position_embeddings=CONTEXT, attention_bias=True)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    load(tmp_path)
+    edit_config(tmp_path, attention_bias=False)
+    line = refusal(tmp_path)
+    assert "8 of the tensors in its files have no place in config.json" in line
+    assert "layers.0.self_attn.k_proj.bias (a bias in the file that config.json switches off)" in line
+
+
+@pytest.mark.parametrize(
+    ("arch", "key"),
+    [
+        ("gpt2", "h.0.attn.bias"),
+        ("gpt2", "transformer.h.1.attn.masked_bias"),
+        ("gpt_neox", "gpt_neox.layers.0.attention.bias"),
+        ("gpt_neox", "gpt_neox.layers.1.attention.masked_bias"),
+        ("gpt_neox", "gpt_neox.layers.1.attention.rotary_emb.inv_freq"),
+        ("qwen2", "model.layers.1.self_attn.rotary_emb.inv_freq"),
+        ("opt", "model.decoder.version"),
+    ],
+)
+def test_what_older_versions_saved_and_a_model_computes_is_left_aside(
+    arch: str, key: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(tiny_checkpoint(arch), tmp_path / "model"))
+    edit_weights(folder, lambda weights: weights.update({key: torch.ones(1, 1, 4, 4)}))
+    load(folder)
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_integers_and_8_bit_numbers_are_not_read_for_weights(dtype: torch.dtype, pickled: bool, folder: Path) -> None:
+    key = "transformer.h.1.mlp.c_fc.weight"
+    edit_weights(folder, lambda weights: weights.update({key: (weights[key] * 50).to(dtype)}))
+    if pickled:
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        (folder / "model.safetensors").unlink()
+    with pytest.raises(RbpxError, match=rf"integers or 8-bit numbers for weights, the first is {key} ") as caught:
+        load_model(str(folder), None, "float32", torch.device("cpu"), pickled=pickled)
+    assert "no quantization_config" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["org/attention", "org/attention@v1:forward", "paged|org/attention"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_attention_code_of_a_hub_is_never_looked_for(
+    name: str, nested: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.integrations import hub_kernels
+
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("a loader of kernels was reached")
+
+    monkeypatch.setattr(hub_kernels, "load_and_register_attn_kernel", never)
+    monkeypatch.setattr(hub_kernels, "is_kernels_available", never)
+    asked: Any = {"": name} if nested else name
+    edit_config(folder, attn_implementation=asked)
+    assert f"asks for attn_implementation={name}, which is code from a hub, and rbpx runs none" in refusal(folder)
+    assert read_architecture(folder) is None
+
+
+@pytest.mark.parametrize("name", ["eager", "sdpa"])
+def test_attention_of_torch_may_be_asked_for(name: str, folder: Path) -> None:
+    edit_config(folder, attn_implementation=name)
+    assert load(folder).model.config._attn_implementation == name
 
 
 CONFIGS = {"broken": b"{", "empty": b"", "not utf-8": b'{"model_type": "\xff"}'}
