@@ -27,3 +27,11 @@ def check_size(model_type: str) -> None:
     )
     beside = 0 if head.weight is whole.get_input_embeddings().weight else sum(p.numel() for p in head.parameters())
     assert (non_embedding_params(model), total_params(model)) == (S, S + sum(embeddings.values()) + beside)
+
+
+def wrappers() -> list[str]:
+    """The multimodal architectures of transformers whose text has a configuration of its own."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES
+
+    return [name for name in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES if "text_config" in CONFIG_MAPPING[name].sub_configs]
