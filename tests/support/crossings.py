@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.laws.power.law import PowerLaw
-from rbpx.questions.emergence.laws import crossing, fit_joint, fit_windows, windows_law
+from rbpx.questions.emergence.laws import crossing, fit_windows
 from rbpx.questions.emergence.windows import window_share
 from rbpx.status import Status
 
@@ -20,11 +19,6 @@ def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarra
     return np.exp(-C * np.array(LENGTHS) * S[:, None] ** -alpha * np.exp(noise_MN))
 
 
-def crossing_of(fit: PowerLaw, share: float) -> dict[str, Any]:
-    """Where the law of one window length reaches a share."""
-    return crossing(windows_law(fit, 10), 10, share)
-
-
 def documents(rng: np.random.Generator, alpha: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """Windows of hits and all windows of 80 documents at each size, of an ease that is the same at every size."""
     tokens_D, ease_D = rng.integers(150, 512, size=80), rng.normal(0, 0.3, size=80)
@@ -34,23 +28,21 @@ def documents(rng: np.random.Generator, alpha: float) -> list[tuple[np.ndarray, 
     return [(rng.binomial(total_DN, p_DN), total_DN) for p_DN in p_MDN]
 
 
-def over_noise(sd: float, n_draws: int) -> tuple[list[bool], list[bool], int]:
-    """Whether the intervals of the law of one length and of the joint law hold the truth, and how many have no end.
+def over_noise(sd: float, n_draws: int) -> tuple[list[bool], int]:
+    """Whether the intervals of the law of one length hold the truth, and how many have no end.
 
     Half of the noise is of the size, shared by all lengths, half of the point. A fit with alpha <= 0 crosses nowhere
     and is left out: its interval would be all sizes, which misses nothing.
     """
     C, alpha, N, share, rng = 0.4 * 1e6**0.2, 0.2, 10, 0.5, np.random.default_rng(7)
     ln_S = math.log(C * N / -math.log(share)) / alpha
-    singles, joints = [], []
+    found = []
     for _ in range(n_draws):
         noise_MN = rng.normal(0, sd / 2**0.5, (6, 1)) + rng.normal(0, sd / 2**0.5, (6, 5))
         p_MN = law(C, alpha, noise_MN)
-        singles.append(crossing_of(fit_windows(S, p_MN[:, 2]), share))
-        joints.append(crossing(fit_joint(S, LENGTHS, p_MN), N, share))
-    singles, joints = ([each for each in of if each["status"] is not Status.never_crosses] for of in (singles, joints))
-    unbounded = sum(each["hi"] is None for each in singles)
-    return [_holds(each, ln_S) for each in singles], [_holds(each, ln_S) for each in joints], unbounded
+        found.append(crossing(fit_windows(S, p_MN[:, 2]), share))
+    found = [each for each in found if each["status"] is not Status.never_crosses]
+    return [_holds(each, ln_S) for each in found], sum(each["hi"] is None for each in found)
 
 
 def over_documents(n_draws: int, n_truth: int) -> tuple[list[bool], list[bool]]:
@@ -61,15 +53,15 @@ def over_documents(n_draws: int, n_truth: int) -> tuple[list[bool], list[bool]]:
     alpha, share, rng = 0.2, 0.5, np.random.default_rng(8)
     many = [documents(np.random.default_rng(seed), alpha) for seed in range(n_truth)]
     pooled_M2N = sum(np.array([[of.sum(axis=0) for of in run] for run in runs]) for runs in many)
-    truth = crossing_of(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share)["ln_S"]
+    truth = crossing(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share)["ln_S"]
     assert truth is not None
     covered, without = [], []
     for seed in range(n_draws):
         runs, weights_BD = documents(rng, alpha), document_weights(80, 100, seed)
         p_BM = np.stack([window_share(*windows, weights_BD)[:, 1] for windows in runs], axis=1)
         p_M = np.stack([window_share(*windows)[1] for windows in runs])
-        covered.append(_holds(crossing_of(fit_windows(S, p_M, p_BM), share), truth))
-        without.append(_holds(crossing_of(fit_windows(S, p_M), share), truth))
+        covered.append(_holds(crossing(fit_windows(S, p_M, p_BM), share), truth))
+        without.append(_holds(crossing(fit_windows(S, p_M), share), truth))
     return covered, without
 
 

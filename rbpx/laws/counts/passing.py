@@ -2,15 +2,14 @@
 
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
 p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r): beta-binomial hits with correlation r within the sequence.
-At r = 0, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure. Several constants, such as
-one for each window length, may stand in the place of C N.
+At r = 0, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
 
 Counts of a cell that varies more than independent sequences are divided by the ratio of the variances, a
 quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439). Models scatter about the law with variance tau^2 in mu,
 estimated by moments from the excess variance of the sizes' scores: DerSimonian and Laird, Controlled Clinical Trials 7
 (1986), 177; Student's t for few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
 
-Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
+Shapes: C cells, each one size and one N; P parameters, ln C_ref, alpha and, where it is fitted, r; B sets
 of counts, or bootstrap replicates; M sizes.
 """
 
@@ -21,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
+from rbpx.laws.intervals.estimate import few_documents, half_width
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, diagonal, minimise
 
@@ -40,7 +39,6 @@ class PassCounts:
         N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
         trials_BC: all sequences; a cell without any has no effect.
         r_BC: known correlation of the hits of a sequence (0: independent); None where it is fitted.
-        constant_C: index of the constant of each cell; None where all have the same.
     """
 
     x_C: Floats
@@ -48,7 +46,6 @@ class PassCounts:
     passed_BC: Floats
     trials_BC: Floats
     r_BC: Floats | None
-    constant_C: NDArray[np.intp] | None = None
 
     def of(self, sets_B: NDArray[Any]) -> "PassCounts":
         """Selects some of the sets of counts."""
@@ -57,9 +54,8 @@ class PassCounts:
 
     @property
     def design_CP(self) -> Floats:
-        """Derivatives of mu by each constant and alpha."""
-        of_C = np.zeros(len(self.x_C), dtype=np.intp) if self.constant_C is None else self.constant_C
-        return np.column_stack([np.eye(int(of_C.max()) + 1)[of_C], -self.x_C])
+        """Derivatives of mu by ln C_ref and alpha."""
+        return np.column_stack([np.ones(len(self.x_C)), -self.x_C])
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,19 +146,14 @@ def slopes(theta_BP: Floats, tally: PassCounts) -> Slopes:
 def separated(tally: PassCounts) -> NDArray[np.bool_]:
     """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size.
 
-    A law that is ever steeper, or ever higher, then fits ever better or no worse. With several constants it has to
-    hold, in one direction, for the cells of each, or all cells of one constant pass or fail.
+    A law that is ever steeper, or ever higher, then fits ever better or no worse.
     """
-    rising_B, falling_B, runaway_B = np.array([[True], [True], [False]]).repeat(len(tally.passed_BC), axis=1)
-    for of_C in tally.design_CP.T[:-1] > 0:
-        passed_BC, x_C = tally.passed_BC[:, of_C], tally.x_C[of_C]
-        counts = passed_BC > 0, tally.trials_BC[:, of_C] > passed_BC
-        (first, last), (first_failed, last_failed) = (
-            (np.where(has_BC, x_C, np.inf).min(axis=1), np.where(has_BC, x_C, -np.inf).max(axis=1)) for has_BC in counts
-        )
-        rising_B, falling_B = rising_B & (first >= last_failed), falling_B & (first_failed >= last)
-        runaway_B = runaway_B | np.isinf(first) | np.isinf(first_failed)
-    return np.asarray(rising_B | falling_B | runaway_B)
+    counts = tally.passed_BC > 0, tally.trials_BC > tally.passed_BC
+    (first, last), (first_failed, last_failed) = (
+        (np.where(has_BC, tally.x_C, np.inf).min(axis=1), np.where(has_BC, tally.x_C, -np.inf).max(axis=1))
+        for has_BC in counts
+    )
+    return np.asarray((first >= last_failed) | (first_failed >= last) | np.isinf(first) | np.isinf(first_failed))
 
 
 def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximum:
@@ -243,17 +234,6 @@ class Scatter:
         """Returns the variance of a linear function of the parameters, over sequences (or documents) and models."""
         models = 0.0 if self.variance is None else self.variance * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.sequences_PP @ gradient_P) + models
-
-    def region_PP(self) -> Floats:
-        """Returns a matrix whose quadratic form in a gradient is at least the squared `half_width`, for `fieller`."""
-        t_D = document_t(self.n_effective)
-        if self.variance is None:
-            return t_D**2 * self.sequences_PP
-        t = student_t(self.dof)
-        values, vectors = np.linalg.eigh(self.sequences_PP - self.apart_PP)
-        shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        of_apart = max(t**2 * min(self.ratio, 1.0), Z**2)
-        return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + t_D**2 * shared_PP)
 
 
 def model_scatter(

@@ -4,43 +4,33 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
 from rbpx.laws.intervals.estimate import Recipe, by_name, estimate
-from rbpx.laws.names import MLE, Method
+from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.prediction import Crossing, find_crossings
-from rbpx.laws.prediction.verdict import trend_warnings
-from rbpx.questions.emergence.laws import (
-    WindowsLaw,
-    average_crossing,
-    crossing,
-    fit_joint,
-    fit_windows,
-    outside,
-    windows_law,
-)
-from rbpx.questions.emergence.pooled import fit_pooled
+from rbpx.laws.prediction.prediction import find_crossings
+from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
+from rbpx.questions.emergence.laws import average_crossing, crossing, fit_joint, fit_windows, outside
 from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
 from rbpx.runs.documents import text_ranks
-from rbpx.runs.fits import record_of
+from rbpx.runs.fits import document_doubts, record_of
 from rbpx.runs.group import Group
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
-SHARES: Final = (0.1, 0.5, 0.9)
 LAGS: Final = (1, 10, 100)
-POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
+FEWEST: Final = 30  # windows of hits, to be spoken of
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +45,29 @@ class Emergence:
             number of independent tokens that vary as much, and the correlation of two hits at each of `LAGS`, NaN where
             no two tokens are so far apart.
         fits: the law of each window length.
-        laws: their rows, then the law with one exponent and a constant for each length (pooled), and that with constant
-            C N, as if tokens were independent (joint). Each has the sizes at which it reaches `SHARES`, by window
-            length; outside the sizes averaged over forms, except for the joint law.
+        laws: their rows, each with the size at which RBP_k^N is one half by the law of RBP_k, outside the sizes
+            averaged over forms; then that of the joint law with constant C N, as if tokens were independent. It `bends`
+            where the windows that are spoken of are told apart from independent tokens, or where the interval of the
+            alpha of one length leaves out its own.
     """
 
     k: int
     windows: list[list[Record]]
     fits: list[PowerLaw]
     laws: list[Record]
+
+    @property
+    def spoken_of(self) -> Record | None:
+        """Windows of the largest model: the second length of several tokens with enough hits, or else the first."""
+        several = [row for row in self.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
+        carried = [row for row in several if row["n_windows"] is None or row["p"] * row["n_windows"] >= FEWEST]
+        return carried[:2][-1] if carried else None
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether the interval of these windows leaves out independent tokens."""
+        row = self.spoken_of
+        return row is not None and leaves_out(estimate_in(row, "p").ends, row["p_independent"])
 
 
 def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
@@ -72,15 +76,18 @@ def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
         yield from _imported(group, request)
         return
     lengths, k_grid = request.n.listed(DEFAULT_N), request.k.grid(group.vocab_size, DEFAULT_K)
+    counted_n = sorted({1, *lengths})  # RBP_k is p at N = 1
+    asked = slice(counted_n.index(lengths[0]), None)
     weights_BD = group.weights(request)[: 0 if group.n_resampled == 1 else None]
     tokens = (text_ranks(connection, run.run_id, group.ties) for run in group.runs)
-    counted = [[_counted(group.n_documents, *of_run, k, lengths) for k in k_grid] for of_run in tokens]
+    counted = [[_counted(group.n_documents, *of_run, k, counted_n) for k in k_grid] for of_run in tokens]
     for k, of_k in zip(k_grid, zip(*counted, strict=True), strict=True):
         windows, predicted = zip(*of_k, strict=True)
         p_MN = np.array([window_share(hit_DN, total_DN) for hit_DN, total_DN in windows])
         p_BMN = np.stack([window_share(hit_DN, total_DN, weights_BD) for hit_DN, total_DN in windows], axis=1)
-        total_MN = np.array([total_DN.sum(axis=0) for _, total_DN in windows])
-        yield _emergence(group, k, lengths, p_MN, predicted, total_MN, p_BMN)
+        total_MN = np.array([total_DN.sum(axis=0) for _, total_DN in windows])[:, asked]
+        of_rbp, of_asked = (p_MN[:, 0], p_BMN[..., 0]), (p_MN[:, asked], p_BMN[..., asked])
+        yield _emergence(group, k, lengths, of_rbp, of_asked, [rows[asked] for rows in predicted], total_MN)
 
 
 def _counted(
@@ -101,47 +108,23 @@ def _imported(group: Group, request: Request) -> Iterator[Emergence]:
     for k in observed_k if not request.k.by_number else [k for k in request.k.listed() if k in observed_k]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
         lengths = [n for n in request.n.listed(observed) if n in observed]
-        p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
-        alone = [[{"p_independent": run.observed.get((k, 1), np.nan) ** n} for n in lengths] for run in group.runs]
-        yield _emergence(group, k, lengths, p_MN, alone)
+        rbp_M, *p_NM = (np.array([run.observed.get((k, n), np.nan) for run in group.runs]) for n in (1, *lengths))
+        alone = [[{"p_independent": rbp**n} for n in lengths] for rbp in rbp_M.tolist()]
+        yield _emergence(group, k, lengths, (rbp_M, None), (np.stack(p_NM, axis=1), None), alone)
 
 
 def _emergence(
     group: Group,
     k: int,
     lengths: Sequence[int],
-    p_MN: Floats,
+    of_rbp: tuple[Floats, Floats | None],
+    of_windows: tuple[Floats, Floats | None],
     predicted: Sequence[Sequence[Record]],
     windows_MN: Floats | None = None,
-    p_BMN: Floats | None = None,
 ) -> Emergence:
+    """The rows at one k, from RBP_k [M] and the shares of windows [M, N], each with its replicates."""
     S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.n_effective
-
-    @cache
-    def reached(at: int) -> list[Crossing] | None:
-        return find_crossings(S, neg_ln(p_MN[:, at]), [-np.log(level) for level in SHARES])
-
-    def crossings(law: WindowsLaw, at: int, extrapolates: bool = True) -> list[Record]:
-        found = [crossing(law, lengths[at], level) for level in SHARES]
-        far = [extrapolates and outside(each["ln_S"], law.fit.S) > 0 for each in found]
-        over = reached(at) if any(far) else None
-        each_of = zip(found, far, over or (), strict=False)
-        return [average_crossing(each, law, of) if is_far else each for each, is_far, of in each_of] or found
-
-    fits, laws = list[PowerLaw](), list[Record]()
-    for at, n in enumerate(lengths):
-        fit = fit_windows(S, p_MN[:, at], None if p_BMN is None else p_BMN[:, :, at], effective)
-        law = _doubted(group, windows_law(fit, n))
-        fits.append(replace(fit, status=law.fit.status))
-        laws.append(_row(group, k, "law", n, law, crossings(law, at)))
-    pooled = _doubted(group, fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, effective))
-    joint, departs = fit_joint(S, lengths, p_MN, p_BMN, effective), pooled.params.get("bent")
-    departs = departs or pooled.params.get("dependent")
-    joint = _doubted(group, joint, [Status.bends] if departs else [])
-    by_pooled, by_joint = (
-        {str(n): crossings(law, at, law is pooled) for at, n in enumerate(lengths)} for law in (pooled, joint)
-    )
-    laws += [_row(group, k, POOLED, None, pooled, by_pooled), _row(group, k, JOINT, None, joint, by_joint)]
+    p_MN, p_BMN = of_windows
     windows = [[dict[str, Any]() for _ in lengths] for _ in group.runs]
     for m, run in enumerate(group.runs):
         for at, n in enumerate(lengths):
@@ -150,26 +133,43 @@ def _emergence(
             n_windows = None if windows_MN is None else int(windows_MN[m, at])
             of_run = {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k}
             windows[m][at] = {**of_run, **p, "n_windows": n_windows, **predicted[m][at]}
-    return Emergence(k, windows, fits, laws)
+    fits, laws = list[PowerLaw](), list[Record]()
+    halves = _halves(S, lengths, of_rbp[0], _doubted(group, fit_windows(S, *of_rbp, effective)))
+    for at, (n, half) in enumerate(zip(lengths, halves, strict=True)):
+        p_BM = None if p_BMN is None else p_BMN[..., at]
+        fits.append(_doubted(group, fit_windows(S, p_MN[:, at], p_BM, effective)))
+        laws.append(_row(group, k, "law", n, fits[-1], fits[-1].record() | {"half": half}))
+    found, joint = Emergence(k, windows, fits, laws), fit_joint(S, lengths, p_MN, p_BMN, effective)
+    departs = found.are_apart or any(leaves_out(fit.alpha.ends, joint.fit.alpha.value) for fit in fits)
+    fit = _doubted(group, joint.fit, [Status.bends] if departs else [])
+    laws.append(_row(group, k, JOINT, None, fit, joint.params))
+    return found
 
 
-def _doubted(group: Group, law: WindowsLaw, more: Sequence[Status] = ()) -> WindowsLaw:
-    alpha, reasons = law.fit.alpha, [law.fit.status, *law.reasons]
-    if alpha.value is not None:
-        reasons += [*more, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
-        reasons += [Status.one_document] if group.n_resampled == 1 else []
-        if group.documents is not None and alpha.ends is not None and law.text_variance is not None:
-            narrow = group.documents.leave_too_narrow((alpha.ends[1] - alpha.ends[0]) / 2, law.text_variance)
-            reasons += [Status.dependent_documents] if narrow else []
-    status = first_of(reasons)
-    return replace(law, fit=replace(law.fit, status=status), reasons=in_order(reasons))
+def leaves_out(ends: tuple[float, float] | None, value: float | None) -> bool:
+    """Whether an interval is known and excludes a number."""
+    return ends is not None and value is not None and not ends[0] <= value <= ends[1]
 
 
-def _row(group: Group, k: int, kind: str, n: int | None, law: WindowsLaw, crossings: Any) -> Record:
-    params = law.params | {"reasons": [reason.value for reason in law.reasons], "n": n, "crossings": crossings}
-    method, of = (MLE, "pooled") if kind == POOLED else (Method.ols, n)
-    return {
-        "kind": kind,
-        "n": n,
-        **record_of(group, "emergence", law.fit, group.run_ids, method, k=k, n=of, params=params),
-    }
+def _halves(S: Floats, lengths: Sequence[int], rbp_M: Floats, fit: PowerLaw) -> list[Record]:
+    """Where RBP_k^N is one half, by the law of RBP_k; outside the sizes over forms."""
+    found = [crossing(fit, 0.5 ** (1 / n)) for n in lengths]
+    far = [outside(each["ln_S"], fit.S) > 0 for each in found]
+    over = find_crossings(S, neg_ln(rbp_M), [np.log(2) / n for n in lengths]) if any(far) else None
+    each_of = zip(found, far, over or (), strict=False)
+    return [average_crossing(each, fit, of) if is_far else each for each, is_far, of in each_of] or found
+
+
+def _doubted(group: Group, fit: PowerLaw, more: Sequence[Status] = ()) -> PowerLaw:
+    alpha = fit.alpha
+    if alpha.value is None:
+        return with_reasons(fit, [fit.status])
+    one = [Status.one_document] if group.n_resampled == 1 else []
+    trend = trend_warnings(alpha.value, alpha.lo, alpha.hi)
+    return with_reasons(fit, [fit.status, *more, *trend, *one, *document_doubts(group, fit)])
+
+
+def _row(group: Group, k: int, kind: str, n: int | None, fit: PowerLaw, params: Record) -> Record:
+    params = params | {"reasons": [reason.value for reason in fit.reasons or ()], "n": n}
+    more: Record = {"k": k, "n": n, "params": params}
+    return {"kind": kind, "n": n, **record_of(group, "emergence", fit, group.run_ids, Method.ols, **more)}

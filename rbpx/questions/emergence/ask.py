@@ -14,9 +14,10 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
-from rbpx.display.vocabulary import rough, short
-from rbpx.laws.intervals.estimate import Estimate, by_name
-from rbpx.questions.emergence.analysis import JOINT, POOLED, SHARES, Emergence, windows_of
+from rbpx.display.vocabulary import decimals, rough, short
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.prediction.verdict import FAR
+from rbpx.questions.emergence.analysis import FEWEST, JOINT, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -25,8 +26,7 @@ from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-_FEWEST: Final = 30  # windows of hits, for a sentence
-_NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
+_NAMES: Final = {JOINT: "C·N"}
 
 
 def _windows(row: Record) -> Cell:
@@ -34,16 +34,17 @@ def _windows(row: Record) -> Cell:
     return Cell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
 
 
-def _size(at: Record) -> Estimate:
-    """Where a law reaches a level."""
-    return Estimate(at.get("S"), at.get("lo"), at.get("hi"))
+def _half(row: Record) -> Estimate:
+    """Where RBP_k^N is one half, unless that is too far outside the sizes."""
+    at = row["params"].get("half")
+    return NO_ESTIMATE if at is None or at["is_beyond"] else Estimate(at["S"], at["lo"], at["hi"])
 
 
 WINDOWS: Final = Column[Record](
     "windows",
     ("k", "n"),
     _windows,
-    "tokens in a row whose ranks are all at most k; pooled: one α, a constant for each N",
+    "tokens in a row whose ranks are all at most k; C·N: one law of all N, as if tokens were independent",
 )
 LAWS: Final = View[Record](
     "laws",
@@ -58,24 +59,19 @@ LAWS: Final = View[Record](
     decimal("R² of p", "r2_p", digits=3, spare=9),
     backtest(spare=6),
     points_of(spare=7),
-    with_ends("{x} at p = 0.5", "{x}_at_0.5", lambda row: _size(row.get("half") or {}), rough, spare=4),
-    state(),
-)
-LEVELS: Final = View[Record](
-    "levels",
-    WINDOWS,
-    decimal("p", "share", digits=1),
     with_ends(
-        "{x}", "{x}_at_share", lambda row: _size(row), rough, "within the sizes by the law, over forms outside them"
+        "{x} at 0.5", "{x}_at_0.5", _half, rough,
+        f"where RBP_k^N is one half, by the law of RBP_k, over forms outside the sizes; – beyond {FAR:g} times these",
+        4,
     ),
     state(),
-)
+)  # fmt: skip
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Counts or reads the windows at each k, and fits their laws."""
     found = [*windows_of(connection, group, request)]
-    says = [_sentence(group.runs[-1].size, of) for of in sorted(found, key=lambda of: not _carried(of))]
+    says = [_sentence(group.runs[-1].size, of) for of in sorted(found, key=lambda of: of.spoken_of is None)]
     return Result(
         [group],
         [row for of in found for row in (*chain(*of.windows), *of.laws)],
@@ -88,53 +84,38 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
     about = (group.title, group.axis)
-    laws, levels = list[Record](), list[Record]()
+    laws = list[Record]()
     for of in found:
         for row, least, most in zip(of.laws, of.windows[0], of.windows[-1], strict=False):
             n = most["n_windows"]
             shares = {"p_smallest": least["p"], "p_independent": most["p_independent"]}
             shares |= by_name(p_largest=estimate_in(most, "p"))
             shares["n_right"] = None if n is None or most["p"] is None else round(most["p"] * n)
-            reached = row["params"]["crossings"]
-            laws.append({**row, **shares, "half": reached[SHARES.index(0.5)]})
-            levels += [
-                {"kind": "law", "k": of.k, "n": row["n"], **at, "reasons": [at["status"], *far]}
-                for at in reached
-                for far in [[Status.beyond] if at["is_beyond"] else []]
-                if {at["S"], at["lo"], at["hi"]} != {None}
-            ]
+            laws.append(row | shares)
         laws += of.laws[len(of.fits) :]
     if len(found) == 1:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
     title = "Laws of windows of N tokens in a row"
     yield LAWS.table(title, laws, *about, brief=lambda row: (row["n"] or 1) > 1 and row["alpha"] is not None)
-    if len(found) == 1:
-        yield LEVELS.table("Where p reaches a level", levels, *about, brief=False)
-
-
-def _carried(of: Emergence) -> list[Record]:
-    """Windows of several tokens of the largest model with enough hits for a sentence, or imported ones."""
-    several = [row for row in of.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
-    return [row for row in several if row["n_windows"] is None or row["p"] * row["n_windows"] >= _FEWEST]
 
 
 def _sentence(size: str, of: Emergence) -> str:
-    says = f"At k = {of.k:,}, {size} gets no window of several tokens right {_FEWEST} times"
-    for row in _carried(of)[:2][-1:]:
+    row, joint = of.spoken_of, of.laws[len(of.fits)]
+    says = f"At k = {of.k:,}, {size} gets no window of several tokens right {FEWEST} times"
+    if row is not None:
         p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
         over = "no interval" if ends is None else f"95 %: {ends[0]:.3g} to {ends[1]:.3g}"
         share = f"a share of {p:.3g} of windows ({over})"
         share = share if n is None else f"{round(p * n):,} of {n:,} windows (a share of {p:.3g}, {over})"
-        apart = ", which these windows do not tell apart" if ends is not None and ends[0] <= alone <= ends[1] else ""
+        apart = "" if ends is None or of.are_apart else ", which these windows do not tell apart"
         says = (
             f"At k = {of.k:,}, {size} gets {row['n']} tokens in a row right in {share}, {short(p / alone)} times the "
             f"{alone:.3g} of independent tokens{apart}"
         )
-    pooled = of.laws[len(of.fits)]
-    if pooled["alpha"] is None:
+    if joint["alpha"] is None:
         return f"{says}."
-    alpha, status = interval_of(estimate_in(pooled, "alpha")), Status(pooled["status"]).label
-    return f"{says}; α, one for all N, is {alpha}: {status}."
+    alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"]).label
+    return f"{says}; α of C·N·S^−α is {alpha}, R² {decimals(2)(joint['r2'])}: {status}."
 
 
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))

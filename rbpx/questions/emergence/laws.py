@@ -1,4 +1,4 @@
-"""Laws in size of the share of windows of hits, one for each length N or one for all, and the sizes that reach a share.
+"""Laws in size of the share of windows of hits, one for each length N or one for all, and where one reaches a share.
 
 If hits were independent with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha).
 Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7; intervals of sizes by Fieller, Biometrika 1940.
@@ -6,15 +6,15 @@ Shapes: M sizes, N window lengths, B bootstrap replicates of the documents.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fieller, from_half_width, student_t
 from rbpx.laws.numeric import Floats, neg_ln
-from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import COMBINED, Crossing
 from rbpx.laws.prediction.verdict import FAR
@@ -25,52 +25,16 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
 
 
 @dataclass(frozen=True, eq=False)
-class WindowsLaw:
-    """A law -ln p_N = C_N S^(-alpha) of one window length, or of several.
+class JointLaw:
+    """The law -ln p_N = C N S^(-alpha) of all window lengths: its numbers, and the further keys of its record."""
 
-    Attributes:
-        fit: its numbers.
-        params: further keys of its record.
-        reasons: all its statuses; empty before they are determined.
-        S_ref: the size to which the constants refer.
-        ln_C_N: of each window length that has a constant.
-        region_N22: of (ln C_N, alpha), the matrix whose quadratic form in a gradient is the squared half width of the
-            95 % interval; empty without intervals.
-        text_variance: of alpha, over documents; None where unknown.
-    """
-
-    fit: LawFit
+    fit: PowerLaw
     params: dict[str, Any]
-    reasons: Sequence[Status] = ()
-    S_ref: float = 1.0
-    ln_C_N: Mapping[int, float] = field(default_factory=dict)
-    region_N22: Mapping[int, Floats] = field(default_factory=dict)
-    text_variance: float | None = None
 
 
 def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_effective: float | None = None) -> PowerLaw:
     """Fits -ln p_N = C_N * S^(-alpha_N) at one window length N, like figure 7 of the paper; C_N includes N."""
     return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_effective))
-
-
-def windows_law(fit: PowerLaw, n: int) -> WindowsLaw:
-    """Returns the law of one window length."""
-    return _with_constants(WindowsLaw(fit, fit.record()), fit, {n: 0.0})
-
-
-def _with_constants(law: WindowsLaw, fit: PowerLaw, more_N: Mapping[int, float]) -> WindowsLaw:
-    """Adds to a law what a crossing needs; `more_N` is ln C_N minus the constant of the fit."""
-    theta_P, about = fit.theta_P, fit.uncertainty
-    if theta_P is None:
-        return law
-    law = replace(law, S_ref=fit.S_ref, ln_C_N={N: float(theta_P[0]) + more for N, more in more_N.items()})
-    if about is None:
-        return law
-    # the covariance, times the square of the greater of the t that its two parts would take
-    t = max(student_t(about.dof), document_t(about.n_effective) if about.knows_text else 0.0)
-    region_22 = t**2 * (about.scatter**2 * about.spread_PP + about.text_PP)
-    text_variance = float(about.text_PP[1, 1]) if about.knows_text else None
-    return replace(law, region_N22=dict.fromkeys(more_N, region_22), text_variance=text_variance)
 
 
 def fit_joint(
@@ -79,12 +43,12 @@ def fit_joint(
     p_MN: Floats,
     p_BMN: Floats | None = None,
     n_effective: float | None = None,
-) -> WindowsLaw:
+) -> JointLaw:
     """Fits -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, with equal weights.
 
     The windows of one size are of one model on the same tokens, so the sizes are the units that scatter: the line is
     that of their means of ln(-ln p) - ln N, weighted by their numbers of points. R2 is of ln(-ln p) and r2_p of p, both
-    of the points. Neither shows the effect of leaving out shares of 0, which the pooled law keeps.
+    of the points. Neither shows the effect of leaving out shares of 0.
 
     Args:
         S: sizes, shape [M].
@@ -111,11 +75,11 @@ def fit_joint(
     status = fit.status or Status.ok
     if status is Status.too_few_sizes and len(set(S.tolist())) > 2:
         status = Status.not_positive
-    params: dict[str, Any] = {"S": S.tolist(), "lengths": list(lengths), "p": listed(p_MN), "interval": fit.interval}
+    params: dict[str, Any] = {"S": S.tolist(), "lengths": list(lengths), "p": _listed(p_MN), "interval": fit.interval}
     params |= {"equation": EQUATION, "source": SOURCE, "n_left_out": int((~used_MN).sum()), "n_sizes": len(y_M)}
-    numbers = LawFit(n_points=int(used_MN.sum()), status=status, S=S.tolist())
+    fit = replace(fit, aic=None, bic=None, n_points=int(used_MN.sum()), status=status)
     if fit.regression is None:
-        return WindowsLaw(numbers, params)
+        return JointLaw(fit, params)
     (ln_C_ref, alpha), ln_S_ref, about = fit.regression.theta_P.tolist(), math.log(fit.S_ref), fit.uncertainty
     ln_C = ln_C_ref + alpha * ln_S_ref
     of_alpha, of_ln_C = (
@@ -128,12 +92,11 @@ def fit_joint(
         1 - float(((of_MN - law_MN)[used_MN] ** 2).sum() / (len(of_MN[used_MN]) * of_MN[used_MN].var()))
         for of_MN, law_MN in ((ln_y_MN, ln_law_MN), (p_MN, np.exp(-np.exp(ln_law_MN))))
     )
-    numbers = replace(numbers, C=C, alpha=replace(of_alpha, stderr=fit.alpha.stderr), r2=Estimate(r2))
-    law = WindowsLaw(numbers, params | {"C_lo": C.lo, "C_hi": C.hi, "r2_p": r2_p})
-    return _with_constants(law, fit, {N: math.log(N) for N in lengths})
+    fit = replace(fit, C=C, alpha=replace(of_alpha, stderr=fit.alpha.stderr), r2=Estimate(r2))
+    return JointLaw(fit, params | {"C_lo": C.lo, "C_hi": C.hi, "r2_p": r2_p})
 
 
-def listed(values_MN: Floats) -> list[list[float | None]]:
+def _listed(values_MN: Floats) -> list[list[float | None]]:
     """Returns values by size and length for JSON, None for those that are not finite."""
     return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
 
@@ -143,8 +106,8 @@ def _ln_neg_ln(p: Floats) -> Floats:
         return np.asarray(np.log(neg_ln(p)))
 
 
-def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
-    """Returns the size at which a law reaches a share at one window length, S = (C_N / -ln share)^(1 / alpha).
+def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
+    """Returns the size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
 
     The interval has the sizes at which the share lies within the interval of the law. Where that set falls in two,
     alpha may be negative; the part with positive alpha, which reaches the share from below, is kept. An end is None
@@ -152,27 +115,29 @@ def crossing(law: WindowsLaw, n: int, share: float) -> dict[str, Any]:
     status is that of the law, or `beyond` where S is more than 10 times outside the measured sizes, since the interval
     assumes that the law holds there; is_beyond says so whatever the status.
     """
-    alpha, status = law.fit.alpha, first_of([law.fit.status])
-    if alpha.value is None or alpha.stderr is None or n not in law.ln_C_N:
+    alpha, status, theta_P, about = fit.alpha, first_of([fit.status]), fit.theta_P, fit.uncertainty
+    if alpha.value is None or alpha.stderr is None or theta_P is None:
         return _at(share, Estimate(), status if alpha.stderr is None else Status.not_positive)
     if alpha.value <= 0:
         return _at(share, Estimate(), Status.never_crosses)
-    ln_S_ref, height = math.log(law.S_ref), law.ln_C_N[n] - math.log(-math.log(share))
-    lo, hi = fieller(height, alpha.value, law.region_N22[n]) if n in law.region_N22 else (None, None)
+    ln_S_ref, height, lo, hi = math.log(fit.S_ref), float(theta_P[0]) - math.log(-math.log(share)), None, None
+    if about is not None:
+        # the covariance, times the square of the greater of the t that its two parts would take
+        t = max(student_t(about.dof), document_t(about.n_effective) if about.knows_text else 0.0)
+        lo, hi = fieller(height, alpha.value, t**2 * (about.scatter**2 * about.spread_PP + about.text_PP))
     ln_S = Estimate(height / alpha.value, lo, hi).through(lambda each: ln_S_ref + each)
-    return _at(share, ln_S, status, outside(ln_S.value, law.fit.S) > math.log(FAR))
+    return _at(share, ln_S, status, outside(ln_S.value, fit.S) > math.log(FAR))
 
 
-def average_crossing(at: dict[str, Any], law: WindowsLaw, reached: Crossing) -> dict[str, Any]:
+def average_crossing(at: dict[str, Any], fit: PowerLaw, reached: Crossing) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
     Within the sizes all forms that fit reach a share at about the same size; in an extrapolation the form decides. ln_S
-    may
-    be None with a known end: no searched size reaches the share with a probability above one half.
+    may be None with a known end: no searched size reaches the share with a probability above one half.
     """
-    is_beyond = reached.ln_S is None or outside(reached.ln_S, law.fit.S) > math.log(FAR)
+    is_beyond = reached.ln_S is None or outside(reached.ln_S, fit.S) > math.log(FAR)
     ln_S = Estimate(reached.ln_S, reached.ln_lo, reached.ln_hi)
-    return _at(at["share"], ln_S, first_of([law.fit.status]), is_beyond) | {"method": COMBINED, "law": at}
+    return _at(at["share"], ln_S, first_of([fit.status]), is_beyond) | {"method": COMBINED, "law": at}
 
 
 def outside(ln_S: float | None, S: Sequence[float]) -> float:
