@@ -178,7 +178,6 @@ LAWS: Final = {
     "joint_law": "-ln RBP_k = C k^-kappa S^-alpha at all k and sizes; kappa and its rivals in params",
     "emergence": "-ln p_{N,k} = C N S^-alpha, N tokens in a row (arXiv 2510.20387, eqs. 6 to 8)",
     "gap": "L_A / L_B = G (S / S_ref)^delta, alpha = -delta (arXiv 2510.24626)",
-    "pooled": "y = C_f S^-alpha, or E + C_f S^-alpha, of several families f; y is params.loss, constants in params",
     "lognormal_mu": "exp(mu) of the fitted lognormal = C S^-alpha",
     "lognormal_sigma": "exp(sigma) of the fitted lognormal = C S^-alpha",
     "derived_rbp": "-ln RBP_k that a fitted distribution of the ranks derives = C S^-alpha",

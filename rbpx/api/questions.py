@@ -95,7 +95,7 @@ def _refusal(verb: str) -> Callable[..., None]:
 
 Questions.measure.__doc__ = f"{Questions.measure.__doc__}\nArgs:\n{explained(MEASURING)}\n"
 Questions.measure.__signature__ = signature(MEASURING)  # type: ignore[attr-defined]
-for _verb in REMOVED:
+for _verb in (name for name in REMOVED if name.isidentifier()):
     setattr(Questions, _verb, _refusal(_verb))
 for _verb in analyses():
     setattr(Questions, _verb, _method(_verb))

@@ -129,6 +129,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
         elif takes_words(verb):
             words.append(word)
         else:
+            refuse_removed(f"{verb} FILE")
             raise RbpxError(f"{word!r} is not a key=value; {_word_advice(word)}")
     overrides += [f"{name}={quoted(getattr(typed, name))}" for name in _OURS if getattr(typed, name) is not None]
     overrides += [f"{name}=true" for name in ("details", "dry_run") if getattr(typed, name)]

@@ -23,11 +23,12 @@ REMOVED: Final[Mapping[str, str]] = {
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
     "experts": "fit size_by='[active,total]'",
     "improve": "learning",
-    "pooled": "exponents",
+    "exponents FILE": "import FILE, with columns family, dataset, S, k, rbp and cross_entropy_nats, and then exponents",
+    "pooled": "exponents, for each family by itself",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }
-"""Removed verbs, and what to type instead."""
+"""Removed verbs and files that verbs took, and what to type instead."""
 _HERE = Path(__file__).resolve().parent
 _ORDER: Final = (
     *("fit", "regimes", "exponents", "klaw", "items", "attempts", "predict", "surface", "downstream", "decide"),
@@ -111,13 +112,13 @@ def analysis(name: str) -> Analysis:
 
 
 def refuse_removed(name: str) -> None:
-    """Refuses a removed verb.
+    """Refuses a removed verb, or VERB FILE.
 
     Raises:
         RbpxError: it is one of `REMOVED`.
     """
     if name in REMOVED:
-        raise RbpxError(f"{name} is no verb any more; in its place: {REMOVED[name]}")
+        raise RbpxError(f"{name} is not asked any more; in its place: {REMOVED[name]}")
 
 
 def summary_and_help(described: ModuleType) -> tuple[str, str]:

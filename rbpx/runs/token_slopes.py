@@ -13,13 +13,6 @@ from rbpx.runs.tokens import Tokens
 from rbpx.store.store import Record
 
 
-def improving(tokens: Tokens) -> tuple[list[int], int]:
-    """The token ids whose slope has an interval below 0, and how many ids occur."""
-    rows = by_token(tokens, 1)
-    named = [row for row in rows if row["slope_half"] is not None]
-    return [row["token_id"] for row in named if row["slope"] + row["slope_half"] < 0], len(rows)
-
-
 def by_token(tokens: Tokens, k: int) -> list[Record]:
     """The numbers of each token id for `learning`; None where there is none.
 

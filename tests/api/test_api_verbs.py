@@ -86,7 +86,7 @@ def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_p
         opened.export("runs", tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize("verb", REMOVED)
+@pytest.mark.parametrize("verb", [name for name in REMOVED if name.isidentifier()])
 def test_a_question_that_is_gone_says_what_to_ask_in_its_place(verb: str, store: Path) -> None:
-    with refused(f"{verb} is no verb any more", REMOVED[verb]):
+    with refused(f"{verb} is not asked any more", REMOVED[verb]):
         getattr(rbpx.open(store), verb)(k=10)

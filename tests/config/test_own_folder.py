@@ -64,10 +64,10 @@ def test_a_study_of_ones_own_chooses_files_of_ones_own(own: Path) -> None:
 
 
 def test_a_study_is_recorded_into_its_own_file_from_a_file_beside_it(own: Path, cwd: Path, tmp_path: Path) -> None:
-    ours = EXPERIMENTS / "published_exponents.yaml"
+    ours = EXPERIMENTS / "published_one_law.yaml"
     path = Path(shutil.copy(ours, own / "experiment" / "theirs.yaml"))
     (own / "experiment" / "published").mkdir()
-    numbers = own / "experiment" / "published" / "paper_table2_size_law.csv"
+    numbers = own / "experiment" / "published" / "gpt2_wikipedia_rbp.csv"
     shutil.copy(EXPERIMENTS / "published" / numbers.name, numbers)
     before = ours.read_text()
     head, table = (part for part in before.split("# ---- findings"))

@@ -1,4 +1,4 @@
-"""Curvature and runs of residuals: against numpy polynomials, textbook t, and brute-force draws."""
+"""Curvature of residuals: against numpy polynomials, textbook t, and brute-force draws."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.lack_of_fit import curvature, line_residuals, runs_p
+from rbpx.laws.intervals.lack_of_fit import curvature
 
 LN_S = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
 
@@ -40,11 +40,10 @@ def test_too_few_sizes_have_no_interval_and_then_no_curvature() -> None:
     assert curvature(LN_S[[0, 0, 1, 1]], [1.0, 1.1, 0.8, 0.7]).value is None  # two sizes, each twice
 
 
-def test_an_exact_power_law_has_no_curvature_and_no_runs() -> None:
+def test_an_exact_power_law_has_no_curvature() -> None:
     for alpha in (0.013, 0.1, 0.31):
         ln_y = math.log(7) - alpha * LN_S
         assert curvature(LN_S, ln_y).ends == (0.0, 0.0)
-        assert runs_p(LN_S, ln_y) is None
 
 
 def test_the_interval_of_the_curvature_holds_the_truth_95_times_of_100() -> None:
@@ -55,25 +54,3 @@ def test_the_interval_of_the_curvature_holds_the_truth_95_times_of_100() -> None
         assert found.hi is not None
         held += found.lo <= 0.004 <= found.hi
     assert 0.92 <= held / 400 <= 0.99
-
-
-def test_the_probability_of_runs_is_that_of_drawn_residuals() -> None:
-    """Counted among 20,000 draws of white noise at the same sizes, for a smooth, a usual and an alternating one."""
-    rng, x = np.random.default_rng(5), LN_S - LN_S.mean()
-    drawn = rng.normal(size=(20_000, 7))
-    J = np.column_stack([np.ones(7), x])
-    residual = drawn - drawn @ np.linalg.pinv(J).T @ J.T
-    ratio = (np.diff(residual, axis=1) ** 2).sum(axis=1) / (residual**2).sum(axis=1)
-    for ln_y in (0.01 * x**2 - x, bent(rng), 0.01 * (-1.0) ** np.arange(7) - x):
-        left = np.asarray(line_residuals(LN_S, ln_y))
-        own = (np.diff(left) ** 2).sum() / (left**2).sum()
-        assert runs_p(LN_S, ln_y) == pytest.approx((ratio <= own).mean(), abs=0.012)
-
-
-def test_runs_need_six_sizes_and_sort_them() -> None:
-    ln_y = bent(np.random.default_rng(6), q=0.02)
-    assert runs_p(LN_S[:5], ln_y[:5]) is None
-    assert runs_p(LN_S[::-1], ln_y[::-1]) == pytest.approx(runs_p(LN_S, ln_y), rel=1e-9)
-    found = runs_p(LN_S, ln_y)
-    assert found is not None
-    assert found < 0.02

@@ -31,7 +31,6 @@ NOW: Final[Mapping[str, tuple[str, ...]]] = {
     "design": ("surface", "decide"),
     "experts": ("fit size_by='[active,total]'",),
     "improve": ("learning",),
-    "pooled": ("exponents",),
     "tokenwise": ("outcomes",),
 }
 """The verb of a file -> what gives its rows now, in place of the verb; one that is not here is itself.

@@ -96,20 +96,20 @@ def fit_multiplier(
     points = stack_families(x, y, y_replicates, n_effective)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
-    return _compared(fit_series(points, 2, n_E))
+    return _compared(fit_series(points, n_E))
 
 
 def _with_given(points: FamilyPoints, E: Prior) -> tuple[Numbers, list[Numbers]]:
-    shared, dof = fit_series(points, 2, 1), len(points.x_M) - 5
+    shared, dof = fit_series(points, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))
     chosen = value_combinations({"E": E}, np.exp(points.ln_y_M), {"E": told})
-    found = [fit_series(points, 2, E=each.values["E"]) for each in chosen]
+    found = [fit_series(points, E=each.values["E"]) for each in chosen]
     weights, laws = (
         posterior_weights([law.squares for law in found], dof + 1, chosen),
         [_compared(law) for law in found],
     )
-    p = f_test_p(shared.squares, fit_series(points, 2, E=E.value).squares, dof)
+    p = f_test_p(shared.squares, fit_series(points, E=E.value).squares, dof)
     best, at = laws[int(np.argmax(weights))]
     if len(laws) == 1 or any(overall["alpha_base"] is None for overall, _ in laws):
         return best | {"p": p}, at

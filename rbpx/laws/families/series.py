@@ -1,11 +1,10 @@
-"""Fits laws of several series, y = E + C_f x^(-alpha), with exponent and E shared or one each.
+"""Fits laws of several series, y = E + C_f x^(-alpha_f), with E shared or one each.
 
 Shapes: F series, M points of all of them, P parameters: ln C at the reference of each series, exponents, offsets.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
-_STEEPEST: Final = 4.0  # a larger exponent is a step between two sizes, not a power law
 _END: Final = StoppingRule(step=1e-10, most_steps=1000)
 
 
@@ -26,22 +24,19 @@ class SeriesLaw:
 
     Attributes:
         theta_P: ln C of each series, exponents, offsets.
-        n_alpha: number of exponents: 1, or one for each series.
         n_E: number of offsets: none, 1, or one for each series.
         E: the fixed offset of all series, where none is a parameter.
     """
 
     points: FamilyPoints
     theta_P: Floats
-    n_alpha: int = 1
     n_E: int = 0
     E: float = 0.0
-    converged: bool = True
 
     def places(self, of: Any) -> tuple[Any, Any, Any]:
         """Returns the indices in theta of ln C, alpha and E of one or many series."""
-        first = self.points.n_families
-        return of, first + of * (self.n_alpha > 1), first + self.n_alpha + of * (self.n_E > 1)
+        n = self.points.n_families
+        return of, n + of, 2 * n + of * (self.n_E > 1)
 
     def constants(self, of: Any) -> tuple[Any, Any, Any]:
         """Returns ln C at the reference, alpha and E of one or many series."""
@@ -77,42 +72,26 @@ class SeriesLaw:
             J_MP[np.arange(len(x_M)), at] = column_M
         return J_MP
 
-    @property
-    def own_MQ(self) -> Floats:
-        """The derivatives with an exponent for each series."""
-        n = self.points.n_families
-        constants_F, alpha, E = np.split(self.theta_P, [n, n + self.n_alpha])
-        own_Q = np.concatenate([constants_F, np.broadcast_to(alpha, n), E])
-        return replace(self, theta_P=own_Q, n_alpha=n).jacobian_MP
-
 
 def fit_series(
     points: FamilyPoints,
-    n_alpha: int = 1,
     n_E: int = 0,
     E: float = 0.0,
-    kept: Mapping[int, float] | None = None,
-    start: SeriesLaw | None = None,
 ) -> SeriesLaw:
     """Fits the law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
 
-    E is at most the smallest y, unless parameters are held. `n_alpha`, `n_E` and `E` (below every y) are as in
-    `SeriesLaw`; `kept` holds parameters fixed, by index; `start` is a nearby law.
+    E is at most the smallest y. `n_E` and `E` (below every y) are as in `SeriesLaw`.
     """
-    line = _through(points, n_alpha, n_E, E)
+    line = _through(points, n_E, E)
     if not n_E and E == 0:
         return line
     smallest = float(np.exp(points.ln_y_M.min()))
-    shares = () if not n_E else _SHARES_OF_OFFSET if start is None else (0.1,)
-    starts = [_through(points, n_alpha, n_E, share * smallest) for share in shares] or [line]
-    start_PB = np.array([each.theta_P for each in ([] if start is None else [start]) + starts]).T
+    starts = [_through(points, n_E, share * smallest) for share in _SHARES_OF_OFFSET[: None if n_E else 0]]
+    start_PB = np.array([each.theta_P for each in starts or [line]]).T
     lower_P = np.array([-np.inf] * (len(start_PB) - n_E) + [0.0] * n_E)
     upper_P = np.full(len(start_PB), np.inf)
-    if kept is None:
-        of_each = [points.family_M == f for f in range(n_E)] if n_E > 1 else [np.s_[:]]
-        upper_P[len(start_PB) - n_E :] = [np.exp(points.ln_y_M[of].min()) for of in of_each][:n_E]
-    for at, value in (kept or {}).items():
-        lower_P[at] = upper_P[at] = value
+    of_each = [points.family_M == f for f in range(n_E)] if n_E > 1 else [np.s_[:]]
+    upper_P[len(start_PB) - n_E :] = [np.exp(points.ln_y_M[of].min()) for of in of_each][:n_E]
 
     def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         laws = [replace(line, theta_P=theta_P) for theta_P in theta_PB.T]
@@ -120,34 +99,14 @@ def fit_series(
         return squares(residual_MB, np.stack([law.jacobian_MP.T for law in laws], axis=-1))
 
     found = minimise(objective, start_PB, lower_P, upper_P, _END)
-    return replace(line, theta_P=found.theta_PB[:, found.best], converged=bool(found.converged_B[found.best]))
+    return replace(line, theta_P=found.theta_PB[:, found.best])
 
 
-def _through(points: FamilyPoints, n_alpha: int, n_E: int, E: float) -> SeriesLaw:
+def _through(points: FamilyPoints, n_E: int, E: float) -> SeriesLaw:
     """Fits ln(y - E) in closed form."""
     of_family, x_M1 = points.of_family_MF, points.x_M[:, None]
-    J_MP = np.hstack([of_family, -x_M1 * (of_family if n_alpha > 1 else 1)])
-    theta_P = np.linalg.lstsq(J_MP, np.log(np.exp(points.ln_y_M) - E))[0]
-    return SeriesLaw(points, np.append(theta_P, [E] * n_E), n_alpha, n_E, E)
-
-
-def profile_ends(best: SeriesLaw, at: int, step: float, limit: float) -> tuple[float | None, float | None]:
-    """Finds where the best law with the parameter `at` (the exponent or the one offset) held passes a sum of squares.
-
-    Returns both ends, None where the sum stays below `limit`; E ends at 0. `step` is a first guess of the distance.
-    """
-    points, law, is_E = best.points, best, at == len(best.theta_P) - 1
-
-    @cache  # each search starts at the last law, so repeating one may end elsewhere
-    def over(value: float) -> float:
-        nonlocal law
-        law = fit_series(points, 1, 1, kept={at: value}, start=law)
-        return float(law.squares**0.5 - limit**0.5)
-
-    centre = float(best.theta_P[at])
-    lowest, highest = (0.0, float(np.exp(points.ln_y_M.max()))) if is_E else (-_STEEPEST, _STEEPEST)
-    down, up = crossing(over, centre, -step, lowest), crossing(over, centre, step, highest)
-    return 0.0 if is_E and down is None else down, up
+    theta_P = np.linalg.lstsq(np.hstack([of_family, -x_M1 * of_family]), np.log(np.exp(points.ln_y_M) - E))[0]
+    return SeriesLaw(points, np.append(theta_P, [E] * n_E), n_E, E)
 
 
 def crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:

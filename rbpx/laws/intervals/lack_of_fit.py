@@ -1,8 +1,7 @@
-"""Tests a law against its own points: curvature, runs of residuals with one sign, and repeated trainings of a size.
+"""Tests a law against its own points: curvature, and repeated trainings of a size.
 
-A wrong form has curved residuals, and neighbouring sizes err to the same side; both are tested for the line of ln y on
-ln S. Trainings of one size differ by pure error; what they have in common beyond the law, with each family's constant
-and exponent removed, is lack of fit.
+A wrong form has curved residuals, which is tested for the line of ln y on ln S. Trainings of one size differ by pure
+error; what they have in common beyond the law, with each family's constant and exponent removed, is lack of fit.
 
 Shapes: N sizes, F families, M points of all families, B bootstrap replicates of the documents, P and Q columns,
 G sizes.
@@ -92,10 +91,7 @@ def stack_families(
     return replace(points, family_M=family_M, n_effective=n_effective)
 
 
-_FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are common
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: smaller residuals are rounding
-_STEP: Final = 0.1
-_LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
 def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
@@ -128,35 +124,6 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     return coefficient(np.column_stack([np.ones(len(x_N)), x_N, x_N**2]), np.zeros(len(x_N)) if straight else y_N, 2)
 
 
-def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:
-    """Returns the probability of residuals at least as smooth as those about the line, if sizes scatter independently.
-
-    The statistic is von Neumann's ratio of the residuals e in order of S, d = sum (e_i+1 - e_i)^2 / sum e_i^2; small
-    where neighbouring sizes err to the same side. p = Pr(d <= observed) is exact under normal scatter: e = M eps, so p
-    is the probability that the quadratic form eps' M (D - d I) M eps is at most 0, by Imhof's integral. One-sided:
-    residuals that alternate have p near 1. None for fewer than 6 sizes, or where the points lie on the line to within
-    rounding.
-
-    Source:
-        J. Durbin and G. S. Watson, Testing for Serial Correlation in Least Squares Regression I, Biometrika 37 (1950);
-        J. P. Imhof, Computing the Distribution of Quadratic Forms in Normal Variables, Biometrika 48 (1961), eq. 3.2.
-    """
-    order_N = np.argsort(np.asarray(ln_S_N, np.float64), kind="stable")
-    x_N, y_N = _centred(ln_S_N)[order_N], np.asarray(ln_y_N, np.float64)[order_N]
-    n = len(x_N)
-    if n < _FEWEST_FOR_RUNS:
-        return None
-    residual_N = line_residuals(x_N, y_N)
-    if is_rounding(residual_N, y_N):
-        return None
-    ratio = float((np.diff(residual_N) ** 2).sum() / (residual_N @ residual_N))
-    difference = np.diff(np.eye(n), axis=0)
-    line_NP = np.linalg.qr(np.column_stack([np.ones(n), x_N]))[0]
-    rest_NN = np.eye(n) - line_NP @ line_NP.T
-    form_NN = rest_NN @ (difference.T @ difference - ratio * np.eye(n)) @ rest_NN
-    return _probability_at_most_0(np.linalg.eigvalsh(form_NN))
-
-
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
     """Returns residuals of the least-squares line of ln y on ln S, in the order of the arguments; at least 2 sizes."""
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
@@ -172,23 +139,6 @@ def is_rounding(residual_N: Floats, ln_y_N: Floats) -> bool:
 def _centred(ln_S_N: ArrayLike) -> Floats:
     ln_S = np.asarray(ln_S_N, np.float64)
     return np.asarray(ln_S - ln_S.mean())
-
-
-def _probability_at_most_0(weight_M: Floats) -> float:
-    """Pr(sum of weight_m z_m^2 <= 0) for independent standard normal z.
-
-    Imhof: 1/2 - 1/pi int_0^inf sin(theta(u)) / (u rho(u)) du. With u = e^s the integrand is analytic in a strip about
-    the real line and decays exponentially on both sides, so the trapezoidal sum converges exponentially.
-    """
-    scaled_M = weight_M / np.abs(weight_M).max()
-    product_UM = np.exp(_LOG_FREQUENCY)[:, None] * scaled_M
-    theta_U = np.arctan(product_UM).sum(axis=1) / 2
-    ln_rho_U = np.log1p(product_UM**2).sum(axis=1) / 4
-    integral = float((np.sin(theta_U) * np.exp(-ln_rho_U)).sum()) * _STEP
-    return min(max(0.5 - integral / np.pi, 0.0), 1.0)
-
-
-_FEWEST_SHARED: Final = 4  # sizes; three residuals about a line are always proportional
 
 
 @dataclass(frozen=True)
@@ -222,54 +172,6 @@ def lack_of_fit_test(points: FamilyPoints, own_MQ: Floats, residual_M: Floats) -
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.
     """
     return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_size_MG]), residual_M)
-
-
-def exponents_test(points: FamilyPoints, shared_MP: Floats, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Tests whether the exponents of the families differ.
-
-    Families are compared at the sizes that they share, so that an effect that a size has on all is neither difference
-    nor error (exact for any correlation). Where they share too few, residuals count as independent.
-    """
-    sizes_MG = points.of_size_MG[:, points.of_size_MG.sum(axis=0) > 1]
-    wanted = _rank(own_MQ) - _rank(shared_MP)
-    small_MP, large_MQ = (np.column_stack([J, sizes_MG]) for J in (shared_MP, own_MQ))
-    paired = _nested(points, small_MP, large_MQ, residual_M)
-    if paired is not None and paired.dof == wanted:
-        return paired
-    return _nested(points, shared_MP, own_MQ, residual_M)
-
-
-def correlations(points: FamilyPoints, residual_M: Floats) -> list[list[float | None]]:
-    """Returns correlations of the residuals of each two families over shared sizes; None for fewer than 4 of them.
-
-    Models of one size and family are averaged. Residuals are about 0 already: sum r s / sqrt(sum r^2 sum s^2).
-    """
-    n_FG = points.of_family_MF.T @ points.of_size_MG
-    with np.errstate(invalid="ignore"):  # a family without a size
-        mean_FG = (points.of_family_MF * residual_M[:, None]).T @ points.of_size_MG / n_FG
-    return [[_correlation(one_G, other_G) for other_G in mean_FG] for one_G in mean_FG]
-
-
-def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | None, float | None]:
-    """Returns the mean correlation rho of pairs, and the independent families they are worth, F / (1 + (F - 1) rho).
-
-    A mean below 0 counts as 0. Both None where no pair has a correlation.
-    """
-    n = len(matrix_FF)
-    pairs = [value for f in range(n) for value in matrix_FF[f][:f] if value is not None]
-    if not pairs:
-        return None, None
-    mean = float(np.mean(pairs))
-    return mean, n / (1 + (n - 1) * max(mean, 0.0))
-
-
-def _correlation(one_G: Floats, other_G: Floats) -> float | None:
-    shared_G = np.isfinite(one_G + other_G)
-    if shared_G.sum() < _FEWEST_SHARED:
-        return None
-    a, b = one_G[shared_G], other_G[shared_G]
-    length = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(np.clip(a @ b / length, -1, 1)) if length > 0 else None
 
 
 def _nested(points: FamilyPoints, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:

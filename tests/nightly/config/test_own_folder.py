@@ -32,8 +32,6 @@ resamples: {RESAMPLES.partition("=")[2]}
 analyses: [fit]
 """
 
-PUBLISHED = "published_exponents"  # ours, of a file beside it
-
 
 def relative(path: Path, folder: Path) -> str:
     return os.path.relpath(path, folder)
@@ -74,22 +72,6 @@ def test_a_study_is_recorded_into_its_own_file(own: Path, measured: Measured, cw
     assert table(path.read_text()) == [["law", "k", "n_points"], ["rbp", "10", str(len(measured.family.folders))]]
     assert sorted(EXPERIMENTS.iterdir()) == ours
     assert cell_records(measured.store) == before, "the models and the text are those that were measured"
-
-
-def test_a_study_of_a_file_beside_it_is_answered_anew_when_that_changes(own: Path, cwd: Path, tmp_path: Path) -> None:
-    shutil.copy(EXPERIMENTS / f"{PUBLISHED}.yaml", own / "experiment" / "theirs.yaml")
-    (own / "experiment" / "published").mkdir()
-    numbers = own / "experiment" / "published" / "paper_table2_size_law.csv"
-    shutil.copy(EXPERIMENTS / "published" / numbers.name, numbers)
-    words = ("run", "--config-dir", own, "--store", tmp_path / "store", "--format", "json")
-    theirs = here(*words, "experiment=theirs", cwd=cwd, check=0).stdout
-    assert theirs == here(*words, f"experiment={PUBLISHED}", cwd=cwd, check=0).stdout
-    lines = numbers.read_text().splitlines(keepends=True)
-    numbers.write_text("".join(line for line in lines if ",opt," not in line))
-    kept = json.loads(here(*words, "experiment=theirs", cwd=cwd, check=0).stdout)
-    assert len(kept) < len(json.loads(theirs))
-    numbers.unlink()
-    refused(here(*words, "experiment=theirs", cwd=cwd), str(numbers))
 
 
 def test_an_answer_is_computed_anew_when_a_study_changes(own: Path, measured: Measured, cwd: Path) -> None:
