@@ -269,7 +269,9 @@ def beside_text(model: nn.Module) -> dict[str, list[nn.Parameter]]:
         if is_nested:
             for name, parameter in module.named_parameters(recurse=False):
                 found.setdefault(name, []).append(parameter)
-    return {name: parameters for name, parameters in found.items() if parameters}
+    shared = {id(parameter) for part in text if part is not None for parameter in part.parameters()}
+    found = {name: [each for each in own if id(each) not in shared] for name, own in found.items()}
+    return {name: own for name, own in found.items() if own}
 
 
 def non_embedding_params(model: nn.Module) -> int:

@@ -96,7 +96,7 @@ def load_weights(
             ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
     _check_names(model, config, report, name)
-    if not is_file and getattr(model, "hf_quantizer", None) is None:
+    if not is_file and not _says_quantised(config):
         _check_numbers(model, files, report["unexpected_keys"], name)
     if is_file:
         take_rest(model, folder, name)
@@ -147,7 +147,7 @@ def _left_over(model: Any, config: Any, unused: Collection[str]) -> list[str]:
     beside = beside_text(model)
     if type(model.config) is not type(config) and type(config) in Multimodal._model_mapping:
         beside = beside_text(build(config, Multimodal))  # the class for its text alone has no towers
-    quantised = getattr(model, "hf_quantizer", None) is not None
+    quantised = _says_quantised(config)
     return sorted(
         key
         for key in unused
@@ -156,6 +156,11 @@ def _left_over(model: Any, config: Any, unused: Collection[str]) -> list[str]:
         and not beside.keys() & set(key.split("."))
         and not (quantised and _OF_QUANTISED.search(key))
     )
+
+
+def _says_quantised(config: Any) -> bool:
+    parts = (config, config.get_text_config(decoder=True))
+    return any(getattr(part, "quantization_config", None) is not None for part in parts)
 
 
 def _prefix(unexpected: Sequence[str], missing: Sequence[str]) -> str:

@@ -252,6 +252,29 @@ def test_integers_and_8_bit_numbers_are_not_read_for_weights(dtype: torch.dtype,
     assert "no quantization_config" in str(caught.value)
 
 
+def test_numbers_of_8_bits_are_read_as_their_quantization_config_says(tmp_path: Path) -> None:
+    """Blocks of float8 times their scales, which is what transformers makes of them without a GPU."""
+    from transformers import AutoModelForCausalLM, LlamaConfig
+
+    shape = {"vocab_size": VOCAB_ROWS, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    model = AutoModelForCausalLM.from_config(LlamaConfig(**shape, num_attention_heads=4, initializer_range=0.2))
+    model.save_pretrained(tmp_path)
+    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    key = "model.layers.0.mlp.up_proj.weight"
+    coarse = (model.get_parameter(key).detach() * 100).to(torch.float8_e4m3fn)
+
+    def quantise(weights: dict[str, torch.Tensor]) -> None:
+        for name in [name for name in weights if name.endswith("_proj.weight")]:
+            weights[name] = (weights[name] * 100).to(torch.float8_e4m3fn)
+            weights[f"{name}_scale_inv"] = torch.full((1, 1), 0.01)
+
+    edit_weights(tmp_path, quantise)
+    with pytest.raises(RbpxError, match="the file is quantised"):
+        load(tmp_path)
+    edit_config(tmp_path, quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128]})
+    torch.testing.assert_close(load(tmp_path).model.get_parameter(key).detach(), coarse.float() * 0.01)
+
+
 @pytest.mark.parametrize("name", ["org/attention", "org/attention@v1:forward", "paged|org/attention"])
 @pytest.mark.parametrize("nested", [False, True])
 def test_attention_code_of_a_hub_is_never_looked_for(
