@@ -10,7 +10,7 @@ from rbpx.cli.argv import parse
 from rbpx.cli.signals import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
 from rbpx.cores import is_main_process, share_cores
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.files.escapes import visible_line
+from rbpx.files.escapes import out, say
 from rbpx.spelling import speaking_shell
 from rbpx.version import __version__
 
@@ -36,9 +36,7 @@ def main(argv: list[str]) -> int:
         if is_main_process():
             by = f" by {number.name}" if number != signal.SIGINT else ""
             notes = "".join(f"; {note}" for note in getattr(stop, "__notes__", ()))
-            print(
-                f"rbpx: stopped{by}; what was finished is kept, and the same command continues{notes}", file=sys.stderr
-            )
+            say(f"rbpx: stopped{by}; what was finished is kept, and the same command continues{notes}")
         return 128 + number
 
 
@@ -73,7 +71,7 @@ def _status(argv: list[str]) -> int:
 
 
 def _say(line: str, status: int) -> int:
-    print(f"rbpx: {visible_line(line)}", file=sys.stderr)
+    say(f"rbpx: {line}")
     return status
 
 
@@ -93,12 +91,12 @@ def _close_output() -> None:
 def _do(argv: list[str]) -> int:
     line = parse(argv)
     if line.version:
-        print(f"rbpx {__version__}")
+        print(f"rbpx {__version__}", file=out())
         return 0
     if line.help is not None:
         from rbpx.cli.help import help_text
 
-        print(help_text(line.help, [] if line.own is None else [line.own]))
+        print(help_text(line.help, [] if line.own is None else [line.own]), file=out())
         return 0
     from rbpx.cli.messages import messages_on_stderr
 

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.cores import is_main_process
 from rbpx.errors import RbpxError
 from rbpx.files.cells import write_for_spreadsheets
-from rbpx.files.escapes import visible_line
+from rbpx.files.escapes import say
 from rbpx.questions.registry import analyses, analysis
 
 if TYPE_CHECKING:
@@ -64,10 +63,10 @@ def _ended(measured: "Sequence[Measured]") -> int:
     """Reports what was not measured."""
     failures = [failure for grid in measured for failure in grid.failures]
     errors = [(grid.error, grid.status) for grid in measured if grid.error is not None]
-    told = [f"{visible_line(each.cell)} failed: {visible_line(each.error)}" for each in failures]
-    for line in dict.fromkeys([*told, *(visible_line(error) for error, _ in errors)]):
+    told = [f"{each.cell} failed: {each.error}" for each in failures]
+    for line in dict.fromkeys([*told, *(error for error, _ in errors)]):
         if is_main_process():
-            print(f"rbpx: {line}", file=sys.stderr)
+            say(f"rbpx: {line}")
     if not errors and not failures:
         return 0
     is_wrong = all(each.request_is_wrong for each in failures) and all(status == 2 for _, status in errors)

@@ -6,7 +6,6 @@ Each job is a process of its own; progress and outcome are read from the store t
 import logging
 import os
 import shutil
-import sys
 import threading
 import uuid
 import warnings
@@ -21,6 +20,7 @@ from rbpx.config.compose import launch
 from rbpx.config.texts import quoted
 from rbpx.cores import share_among_jobs
 from rbpx.errors import RbpxError, number_of, reason
+from rbpx.files.escapes import say
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Store
 
@@ -122,7 +122,7 @@ def _job(n_jobs: int, parent: int, request: "Request") -> None:
         if os.getpid() == parent:  # a launcher without other processes
             raise
         leave_no_heartbeat()
-        print(f"rbpx: job {number}/{n_jobs} was stopped by {stop}; the same command continues", file=sys.stderr)
+        say(f"rbpx: job {number}/{n_jobs} was stopped by {stop}; the same command continues")
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """Writes messages of Python's logging to stderr as `rbpx: LINE`."""
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rbpx.cores import is_main_process
-from rbpx.files.escapes import visible_line
+from rbpx.files.escapes import say
 from rbpx.store.messages import LOGGER, MessageHandler, attached
 
 
@@ -19,7 +18,7 @@ class _Stderr(MessageHandler):
 
 def _print(line: str) -> None:
     if is_main_process():
-        print(f"rbpx: {visible_line(line)}", file=sys.stderr)
+        say(f"rbpx: {line}")
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from functools import partial
 from threading import Lock
 from types import TracebackType
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -21,6 +20,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from rbpx.display.screen import Screen
 from rbpx.display.vocabulary import in_bytes
 from rbpx.display.vocabulary import time as spent
 from rbpx.files.escapes import visible_line
@@ -36,7 +36,7 @@ class GridProgress:
 
         In a sweep with a process for each job, `number` is the job's, out of `n_jobs`.
         """
-        self._console = Console(stderr=True, quiet=quiet)
+        self._console = Screen(stderr=True, quiet=quiet)
         self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
@@ -118,7 +118,7 @@ class GridProgress:
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
     """Announces that texts are loading; returns a function to call with the amount done, the total and the unit."""
-    console = Console(stderr=True, quiet=quiet)
+    console = Screen(stderr=True, quiet=quiet)
     began = printed = time.monotonic()
     console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
 
@@ -165,7 +165,7 @@ def counted(title: str, total: float, of_bytes: bool = False) -> Iterator[Advanc
         advance_whole, share = whole
         yield lambda n: advance_whole(share * n / total)
         return
-    console, began, done, turn = Console(stderr=True), time.monotonic(), 0.0, Lock()
+    console, began, done, turn = Screen(stderr=True), time.monotonic(), 0.0, Lock()
     printed, amounts = began, (DownloadColumn(), TransferSpeedColumn()) if of_bytes else (MofNCompleteColumn(),)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), *amounts, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:

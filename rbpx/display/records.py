@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -17,7 +16,7 @@ from rbpx.display.terminal import console, head_of, row_of, total
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
-from rbpx.files.escapes import visible_line
+from rbpx.files.escapes import say, visible_line
 from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json, write_parquet
 from rbpx.spelling import typed
 
@@ -77,10 +76,10 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
     if rows:
         screen.print(Text("\n").join(lines), soft_wrap=True)
     else:
-        print("no rows", file=sys.stderr)
+        say("no rows")
     if rows and (n_rows is None or n_rows > len(rows)):
         counted = "more rows than these" if n_rows is None else number_of(n_rows, "row")
-        print(f"{counted}, the first {len(rows)} shown; {typed(format='csv')} prints all", file=sys.stderr)
+        say(f"{counted}, the first {len(rows)} shown; {typed(format='csv')} prints all")
 
 
 def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:

@@ -5,17 +5,18 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Final
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from rbpx.display.screen import Screen
 from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
-from rbpx.files.escapes import visible, visible_line, write_as_ascii_where_needed
+from rbpx.files.escapes import visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
 _BETWEEN: Final = 2  # characters
@@ -58,18 +59,6 @@ def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], y
 def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[Text]:
     """Renders the headings of a table, and the rule below them."""
     return [Text(""), row_of(headings, widths, right), Text(" " + "─" * (total(widths) - 1))]
-
-
-class Screen(Console):
-    """A console that shows control and invisible characters as escapes, so that no text can control the terminal."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Renders a text with its control and invisible characters escaped."""
-        return super().render_str(visible(text), **options)
-
-    def on_broken_pipe(self) -> None:
-        """Lets `| head` close the pipe without a failure; rich would exit with 1."""
-        raise BrokenPipeError
 
 
 def console() -> Console:
@@ -156,11 +145,11 @@ def print_under(
 ) -> None:
     """Prints sentences and meanings of columns, the remedy of each status, and notes, a line each."""
     for text in dict.fromkeys(map(plain_signs, texts)):
-        screen.print(escape(text), soft_wrap=True)
+        screen.print(escape(visible_line(text)), soft_wrap=True)
     for text in remedies(statuses):
         screen.print(text, soft_wrap=True)
     for text in dict.fromkeys(notes):
-        screen.print(text, markup=False, soft_wrap=True)
+        screen.print(visible_line(text), markup=False, soft_wrap=True)
 
 
 def _styled(piece: Piece) -> list[tuple[str, str]]:

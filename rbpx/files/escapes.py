@@ -1,9 +1,12 @@
-"""Makes a text safe to print: control characters and invisible ones become escapes."""
+"""Makes a text safe to print: control characters and invisible ones become escapes.
+
+What a command prints passes `say`, `out` or a `Screen` of `rbpx.display.screen`.
+"""
 
 import codecs
 import sys
 from io import TextIOWrapper
-from typing import Final
+from typing import Any, Final, TextIO, cast
 
 AS_ASCII: Final = "rbpx_ascii"  # error handler for encodings without our signs
 _KEPT = {"\n", "\t"}
@@ -14,6 +17,28 @@ def write_as_ascii_where_needed() -> None:
     """Let standard output replace our signs by characters that its encoding has."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors=AS_ASCII)
+
+
+def say(line: str) -> None:
+    """Print a line on standard error."""
+    print(visible_line(line), file=sys.stderr)  # noqa: T201
+
+
+def out() -> TextIO:
+    """Standard output; a terminal shows escape sequences of a text instead of obeying them, a file gets them."""
+    write_as_ascii_where_needed()
+    return cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
+
+
+class _Shown:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def visible(text: str) -> str:

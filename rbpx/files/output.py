@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.cells import csv_cell
 from rbpx.files.entries import atomic_write
-from rbpx.files.escapes import visible, write_as_ascii_where_needed
+from rbpx.files.escapes import out
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
@@ -64,25 +64,11 @@ def output_file(output: str) -> Iterator[Path]:
 def opened(output: str | None) -> Iterator[TextIO]:
     """A text file, or stdout if `output` is None; a terminal receives no control characters."""
     if output is None:
-        write_as_ascii_where_needed()
-        yield cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
+        yield out()
         sys.stdout.flush()  # raises here if stdout cannot be written
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file
-
-
-class _Shown:
-    """A terminal that shows escape sequences of a text instead of obeying them."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        return self._stream.write(visible(text))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 def plain(value: Any) -> Any:

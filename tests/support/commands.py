@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TextIO
 
 Answer = subprocess.CompletedProcess[str]
 
@@ -33,11 +34,16 @@ def start(
 
 
 def here(
-    *args: object, cwd: Path, env: Mapping[str, str] | None = None, check: int | None = None, writes: bool = False
+    *args: object,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    check: int | None = None,
+    writes: bool = False,
+    terminal: TextIO | None = None,
 ) -> Answer:
     """As `rbpx`, without a new process: torch is imported once for all commands of a test session.
 
-    One that `writes` may leave files in its working directory.
+    One that `writes` may leave files in its working directory. Both streams go to a `terminal` where there is one.
     """
     from rbpx.__main__ import main
 
@@ -47,7 +53,7 @@ def here(
         environment = command_environment(env)
         os.environ.clear()
         os.environ.update(environment)
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        with contextlib.redirect_stdout(terminal or stdout), contextlib.redirect_stderr(terminal or stderr):
             try:
                 status = main(words)
             except SystemExit as left:

@@ -15,6 +15,7 @@ from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import Cell, Column, View, text, written
 from rbpx.display.vocabulary import UNKNOWN, rough, short, spoken, time
 from rbpx.errors import RbpxError, number_of
+from rbpx.files.escapes import out, say, visible_line
 from rbpx.measure.notes import unscored
 from rbpx.measure.plan.memory import free_memory
 from rbpx.measure.plan.plan import Planned
@@ -134,7 +135,8 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
     loads = divide(requests, n_shards)
     command = f"{line.retyped('measure', _OF_PLAN.__contains__)} shard="
     for number in range(1, n_shards + 1):
-        print(f"{command}{number}/{n_shards}")
+        job = f"{command}{number}/{n_shards}"
+        print(visible_line(job) if sys.stdout.isatty() else job, file=out())
     n_most, cost = max(len(load.places) for load in loads), max(load.cost for load in loads)
     for told in (
         f"{number_of(n_shards, 'shard')} of {number_of(n_cells, 'cell')}, at most {number_of(n_most, 'cell')} and "
@@ -143,4 +145,4 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
         f"Kubernetes, completions: {n_shards}, completionMode: Indexed: "
         f"{command}$((JOB_COMPLETION_INDEX + 1))/{n_shards}",
     ):
-        print(told, file=sys.stderr)
+        say(told)

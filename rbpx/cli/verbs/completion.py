@@ -19,6 +19,7 @@ from rbpx.config.model.family import ModelConfig
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
+from rbpx.files.escapes import out
 
 SHELLS: Final = ("bash", "zsh")
 _GROUPS: Final[dict[str, Any]] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
@@ -95,4 +96,4 @@ def perform(asked: Asked) -> None:
     """Prints the script."""
     if len(asked.words) != 1:
         raise RbpxError(f"completion takes one shell, got {len(asked.words)}: rbpx completion bash")
-    print(script(asked.words[0], [] if asked.line.own is None else [asked.line.own]))
+    print(script(asked.words[0], [] if asked.line.own is None else [asked.line.own]), file=out())

@@ -19,7 +19,6 @@ FILE` brings the samples that lm-evaluation-harness logs of a task (--log_sample
 columns='{accuracy: acc_norm}'; filter=strict-match of several filters) and bits per byte.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +30,7 @@ from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, ends, text, whole
 from rbpx.display.vocabulary import short, spoken
 from rbpx.errors import RbpxError, number_of
+from rbpx.files.escapes import say
 from rbpx.spelling import typed
 from rbpx.ties import Ties
 
@@ -95,7 +95,7 @@ def perform(asked: Asked) -> None:
     if request.dry_run:
         if imported is not None:
             _preview(imported, request, path)
-        print("nothing was written; drop --dry-run to import it", file=sys.stderr)
+        say("nothing was written; drop --dry-run to import it")
     else:
         write_views(store)
 
@@ -106,7 +106,7 @@ def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Impor
     imported = import_file(store, path, request, request.dry_run)
     _report(imported, store, request, str(path), request.dry_run)
     for line in () if request.dry_run else _recognised(imported, request):
-        print(line, file=sys.stderr)
+        say(line)
     return imported
 
 
@@ -129,7 +129,7 @@ def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Im
     told += [f"{scored.bits_per_byte:.4f} bits per byte"] if scored.bits_per_byte is not None else []
     _report(imported, store, request, str(path), request.dry_run)
     items = f"of {number_of(scored.n_items, 'item')}: {', '.join(told)}"
-    print(f"{items}; such samples have no ranks, so no tokens were imported", file=sys.stderr)
+    say(f"{items}; such samples have no ranks, so no tokens were imported")
     return imported
 
 
@@ -189,7 +189,7 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
     for line in lines:
-        print(line, file=sys.stderr)
+        say(line)
 
 
 def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]:
@@ -228,4 +228,4 @@ def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None
 
 
 def _say(brought: str, dry_run: bool) -> None:
-    print(f"{'would import' if dry_run else 'imported'} {brought}", file=sys.stderr)
+    say(f"{'would import' if dry_run else 'imported'} {brought}")

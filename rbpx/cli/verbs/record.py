@@ -5,13 +5,13 @@ the end of the study's file in place of earlier findings. --output FILE writes e
 nothing. A study of your own is experiment/NAME.yaml in the folder of --config-dir; those of rbpx are in experiments/.
 """
 
-import sys
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.cli.verbs import run
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
+from rbpx.files.escapes import say
 
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
@@ -52,5 +52,5 @@ def perform(asked: Asked) -> "list[Measured]":
     if is_main_process() and not any(grid.error or grid.failures for grid in grids):
         limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
         written = write_findings(request.study, rows, source, request.output, line.changes_of_study, limits)
-        print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
+        say(f"findings of {request.study.name} written to {written}")
     return grids

@@ -4,13 +4,13 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 """
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.display.section import interval
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
+from rbpx.files.escapes import out, say
 from rbpx.spelling import typed
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def perform(asked: Asked) -> None:
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
     fits = [with_status_label(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     for fit in fits:
-        print(_said_of_fit(fit), file=sys.stderr)
+        say(_said_of_fit(fit))
     records += fits
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
         raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={store.name}; see {typed('status')}")
-    print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
+    print(json.dumps(records[0] if len(records) == 1 else records, indent=2), file=out())
 
 
 def _said_of_fit(fit: "Record") -> str:

@@ -8,13 +8,13 @@ were stopped. `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm S
 and `rm DATASET` forget failures, such as those of a mistyped name.
 """
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
+from rbpx.files.escapes import say
 from rbpx.spelling import typed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def perform(asked: Asked) -> None:
             return
         case ("gc",):
             store.prepare()
-            print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
+            say(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone")
         case "rm", name:
             store.prepare()
             _remove(store, name)
@@ -88,7 +88,7 @@ def _forget_failures(store: "Store", name: str) -> bool:
     for key in named:
         store.drop_record("failures", key)
     if named:
-        print(f"forgot {number_of(len(named), 'failure')} of {name}", file=sys.stderr)
+        say(f"forgot {number_of(len(named), 'failure')} of {name}")
     return bool(named)
 
 
@@ -136,7 +136,8 @@ def _verify(store: "Store", format: Format) -> None:
         print_under(console(), (), (), [*faults, *lines])
     else:
         print_records([asdict(one) for one in result.faults], format)
-        print(*lines, sep="\n", file=sys.stderr)
+        for line in lines:
+            say(line)
     if result.faults:
         raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={store.name}")
 
@@ -161,12 +162,12 @@ def _copy(action: str, place: str, name: str) -> None:
             merged = merge(Store(target), other, lambda: advance(1))
             write_views(Store(target))
     for line in merged.skipped:
-        print(f"kept out: {line}", file=sys.stderr)
+        say(f"kept out: {line}")
     came, there = (
         ", ".join(number_of(n, kind.removesuffix("s"), kind) for kind, n in of.items() if n)
         for of in (merged.copied, merged.already_here)
     )
     already = f" (there already: {there})" if there else ""
-    print(f"copied from {other.name}: {came or 'nothing'}{already}", file=sys.stderr)
+    say(f"copied from {other.name}: {came or 'nothing'}{already}")
     if merged.skipped:
         raise MeasureError(f"kept out of {target}: {number_of(len(merged.skipped), 'thing')} of {source}")
