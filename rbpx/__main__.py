@@ -9,7 +9,7 @@ import traceback
 from rbpx.cli.argv import parse
 from rbpx.cli.signals import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
 from rbpx.cores import is_main_process, share_cores
-from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.errors import MeasureError, RbpxError, first_line, raise_stop_behind
 from rbpx.files.escapes import out, say
 from rbpx.spelling import speaking_shell
 from rbpx.version import __version__
@@ -42,7 +42,11 @@ def main(argv: list[str]) -> int:
 
 def _status(argv: list[str]) -> int:
     try:
-        status = _do(argv)
+        try:
+            status = _do(argv)
+        except Exception as problem:
+            raise_stop_behind(problem)
+            raise
         sys.stdout.flush()  # an error of writing appears here
         return status
     except RbpxError as problem:

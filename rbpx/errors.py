@@ -44,6 +44,15 @@ class NotHereError(MeasureError):
         return f"{self.what}; fetch it where there is a network: {command}"
 
 
+def raise_stop_behind(problem: BaseException) -> None:
+    """Raises the stop (Ctrl-C, a signal) that interrupted a library, if that then ended in an error of its own."""
+    behind: BaseException | None = problem
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    if behind is not None:
+        raise behind from None
+
+
 class UnexpectedError(MeasureError):
     """An error that rbpx did not raise itself: of a model's code or a library, or a bug in rbpx.
 

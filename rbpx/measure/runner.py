@@ -22,7 +22,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.data.windows import Window
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError, raise_stop_behind
 from rbpx.measure.grid import Grid, open_grid
 from rbpx.measure.notes import log_notes, log_unscored
 from rbpx.measure.results import Failure, Measured, not_measured, note_failure, pace, told
@@ -287,6 +287,7 @@ def _measure(
     except BrokenPipeError:  # the reader closed the pipe
         raise
     except Exception as raised:
+        raise_stop_behind(raised)
         problem = raised if isinstance(raised, RbpxError) else UnexpectedError.of(raised, "measuring it failed")
         shared = processes.tensor is not None and isinstance(problem, UnexpectedError)
         if shared or (problem is not raised and processes.world_size > 1):
