@@ -1,7 +1,8 @@
-"""The study `arms`: measured models in, points out; points in, what each contestant predicts of the largest size out.
+"""The study `arms`: points of measured models in, what each contestant predicts of the largest size out.
 
-    python experiments/arms.py points STORE > experiments/arms.csv
     python experiments/arms.py judge experiments/arms.csv
+
+The points were taken by rbpx 0.4.0, the last version that measures losses at other temperatures.
 
 A contestant is a feature f > 0 that falls as models get better. Step 1, on the judged arm and text: ln f is a line in
 ln S over all sizes but the largest, and gives f there. Step 2, on the arm and text that are learned from, over the same
@@ -15,7 +16,7 @@ or trained with a vocabulary of 1,024.
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -29,14 +30,7 @@ from scipy.stats import t as students_t
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.errors import RbpxError
 from rbpx.laws.numeric import line
-from rbpx.laws.temperature import loss_at, minimum
-from rbpx.runs.points.items import item_answers
-from rbpx.runs.points.tempered import loss_curves
-from rbpx.store.sql import ask, connect
-from rbpx.store.store import Store
-from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
 PLAIN: Final = "plain"
@@ -55,56 +49,9 @@ TARGETS: Final = {  # success -> the k at which its tokens count as right
 }
 CHANCE: Final = {"python_identifiers": 1 / 3, "python_keywords": 1 / 3, "python_brackets": 1 / 2}
 _LEAST_SIZES: Final = 3  # of a line
-_VOCABULARY: Final = 4096  # of the ladder
 
 Curve = Callable[[float], float]
 Floats = NDArray[np.float64]
-
-
-def points(store: str) -> Iterator[list[Any]]:
-    """A row, as `COLUMNS`, for each run and quantity; the arm is the training's variant and what is altered of a model.
-
-    Raises:
-        RbpxError: a run has no losses at other temperatures yet.
-    """
-    with connect(Store(store), with_fits=False) as connection:
-        columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed"
-        columns += ", n_documents + n_skipped, cross_entropy_nats"
-        columns += ", cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"
-        runs = connection.sql(f"SELECT {columns} FROM runs ORDER BY ALL").fetchall()
-        for run_id, variant, dtype, vocab_size, text, size, S, seed, n_documents, cross_entropy, bits in runs:
-            names = [_arm(variant, dtype, vocab_size), text, size.removesuffix(f"-seed{seed}"), S, seed]
-            windows = ask(connection, "window_shares", run_ids=[run_id], ties="pessimistic", k=[1, 10], n=[1, 2, 5, 10])
-            shares = {(row["k"], row["n"]): row["p"] for row in windows.to_pylist()}
-            curves = loss_curves(connection, run_id, n_documents)
-            if curves is None:
-                raise RbpxError(
-                    f"run {run_id} has no losses at other temperatures; type python -m rbpx temperature first"
-                )
-            loss_13J = curves.replicates(np.ones((1, n_documents)))
-            (beta,), (at_best,) = minimum(loss_13J, curves.beta_J)
-            values = {
-                "CE": cross_entropy,
-                "bits per byte": bits,
-                "CE at T*": float(at_best),
-                f"CE at {SHARPENED}": float(loss_at(1 / SHARPENED, loss_13J[0], curves.beta_J)),
-                "T*": 1 / float(beta),
-                "RBP_1": shares[1, 1],
-                "RBP_10": shares[10, 1],
-            }
-            if text in CHANCE:
-                answers = item_answers(connection, run_id, Ties.pessimistic)
-                values["accuracy"] = float(answers.right_I.mean())
-            else:
-                values |= {f"exact match of {n}": shares[1, n] for n in (2, 5, 10)}
-                values |= {f"exact match of {n} at 10": shares[10, n] for n in (5, 10)}
-            yield from ([*names, quantity, value] for quantity, value in values.items())
-
-
-def _arm(variant: str | None, dtype: str, vocab_size: int) -> str:
-    """What a model was trained for, and what is altered of it."""
-    altered = [dtype] * (dtype != "float32") + [f"vocabulary {vocab_size:,}"] * (vocab_size != _VOCABULARY)
-    return ", ".join([variant or PLAIN, *altered])
 
 
 def power(x: Floats, y: Floats) -> Curve:
@@ -310,10 +257,8 @@ def calibration(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(words: list[str]) -> None:
-    """Points of a store, or the judgement of such points, to stdout."""
+    """The judgement of points, to stdout."""
     match words:
-        case ["points", store]:
-            pd.DataFrame(points(store), columns=COLUMNS).to_csv(sys.stdout, index=False)
         case ["judge", path]:
             table = pd.read_csv(path)
             judged = judge(table)
@@ -324,8 +269,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except RbpxError as problem:
-        print(f"arms: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
+    main(sys.argv[1:])

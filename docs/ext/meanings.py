@@ -14,7 +14,6 @@ RELATIONS: Final = {
     "and ties are null where it is a loss, an accuracy or the attempts at an item alone. Numbers that a sweep varies "
     "stand in further columns, `vary_lr` and the like, of type double, where any import has them; they are part of "
     "what identifies a row. `rbp_at(k, ties)` is a relation of the same columns at any k.",
-    "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
     "best": "One row for each scored token of a run that was measured with `best=5`.",
     "fits": "One row for each fitted law.",
     "rank_fits": "One row for each distribution fitted to the ranks of a run.",
@@ -38,7 +37,6 @@ COLUMNS: Final = {
     "axis": "what a law of one variable is in: S, D (tokens), C (FLOPs) or step; C and alpha are in it; null in older "
     "rows, which are in S",
     "backtest_error": "(predicted - measured) / measured for the largest size, predicted from the others; a share",
-    "beta": "inverse temperature 1/T that the logits are multiplied by; 1 is the model as it is",
     "beyond": "the factor by which it lies outside what was fitted; 1 within",
     "bic": "Schwarz's criterion, comparable between methods on the same points",
     "bits_per_byte": "loss over the bytes of the text, bits per byte; of measured runs over the bytes that were scored",
@@ -162,7 +160,6 @@ COLUMNS: Final = {
 LAWS: Final = {
     "rbp": "-ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5); from outcomes by maximum likelihood where method is mle",
     "cross_entropy": "cross-entropy = C S^-alpha, nats per token",
-    "cross_entropy_at_temperature": "cross-entropy at the temperature that the text prefers, as a law in S",
     "lognormal_rbp1": "-ln of the share of rank 1 that a lognormal of the others derives = C S^-alpha (appendix D)",
     "lognormal_cross_entropy": "entropy of that lognormal, nats = C S^-alpha (appendix D)",
     "error_entropy": "H(P) of the ranks, nats = C S^-alpha (arXiv 2510.04067)",

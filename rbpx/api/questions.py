@@ -40,7 +40,6 @@ class Questions:
                 _raise_first([measured for _, measured in again])
                 results = [result for found, _ in again for result in found]
             else:
-                _raise_first([] if asked.measure is None else [asked.measure(request) for request, _ in grids])
                 with processes_for([verb], grids[0][0]):
                     results = answer(verb, grids)
         return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))

@@ -18,7 +18,7 @@ _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant
 
 
 def perform(asked: Asked) -> "list[Measured]":
-    """Measures what the question needs, asks the store about all jobs as one, and prints the answer."""
+    """Asks the store about all jobs as one, or scores runs again, and prints the answer."""
     from rbpx.cores import is_main_process
     from rbpx.measure.results import Measured
 
@@ -30,13 +30,12 @@ def perform(asked: Asked) -> "list[Measured]":
         _tell(verb, [_of_file(line, request) for request in requests], requests[0])
         return []
     again = [] if of_verb.remeasure is None else [of_verb.remeasure(request) for request in requests]
-    measured = [] if of_verb.measure is None else [of_verb.measure(request) for request in requests]
     if is_main_process():
         if described.measures:
             _tell(verb, [result for results, _ in again for result in results], requests[0])
         else:
             _ask(verb, requests)
-    became = [*(each for _, each in again), *measured]
+    became = [each for _, each in again]
     return [Measured(request, each.run_ids, each.failures) for request, each in zip(requests, became, strict=False)]
 
 

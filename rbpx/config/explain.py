@@ -12,6 +12,9 @@ from rbpx.config.options import did_you_mean
 from rbpx.config.request import KEYS, Asking
 from rbpx.spelling import help_of, typed
 
+_GONE: Final = {
+    "T": "imported counts of samples at that temperature, columns item, n_samples and n_correct",
+}  # removed keys, and what answers now
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
 
 
@@ -57,6 +60,8 @@ def unknown_key(key: str, asking: Asking) -> str:
     kind = KEYS[group].kind if group in KEYS else None
     inside = next((each for each in (*get_args(kind), kind) if inner and is_dataclass(each)), None)
     known = list(asking.names) if inside is None else [f"{group}.{each.name}" for each in fields(inside)]
+    if key in _GONE and key not in known:
+        return f"{asking.verb} has no key {key} any more; in its place: {_GONE[key]}"
     hint = did_you_mean(key, known) or ("" if inner else f"its keys: {', '.join(known)}. ")
     other = "it is a key of other verbs; " if key in KEYS else ""
     return f"{asking.verb} has no key {key}; {other}{hint}see {help_of(asking.verb)}"

@@ -134,7 +134,7 @@ _LAWS = {
     "tail_beta": "a of beta",
     "tail_kumaraswamy": "a of Kumaraswamy",
 }
-_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
+_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"))
 
 
 @dataclass(frozen=True)

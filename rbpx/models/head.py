@@ -18,7 +18,6 @@ from rbpx.models.devices import input_device
 from rbpx.models.tensor_parallel import TensorGroup, part_of_head
 from rbpx.ranks.definition import Map, TokenRanks, begin_ranks, linear_float32
 from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
-from rbpx.ranks.tempered import Floats, temper_hidden
 
 _PROBE_LOGIT = 100.0  # largest logit of the probe, large enough for a soft cap to have an effect
 _ROUNDING = 1e-6  # relative error of a factor that was measured in float32
@@ -183,19 +182,6 @@ class Head:
 
         ranks = rank_tiles(hidden_ND, targets_N, *matrix, self.finish)
         return lambda: ranks
-
-    def temper(self, hidden_ND: Tensor, targets_N: Tensor) -> Floats:
-        """Losses of the targets at several temperatures, as in `rbpx.ranks.tempered`; errors as in `rank`."""
-        if self.logits is None:
-            raise ValueError("This model has to run whole, so its logits are tempered, not its hidden states")
-        if self.part is not None:
-            raise RbpxError("losses at other temperatures need the whole vocabulary in each process; drop parallel=")
-        matrix = self._matrix()
-        if matrix is None:
-            return temper_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
-        from rbpx.ranks.tempered_tiles import temper_tiles
-
-        return temper_tiles(hidden_ND, targets_N, *matrix, self.finish)
 
     def _matrix(self) -> tuple[Tensor, Tensor | None] | None:
         """The competing rows of the head's matrix and of its bias; None if it is not a plain matrix in CPU memory."""

@@ -23,7 +23,7 @@ __all__ = ["MeasuredRuns", "Question", "of_each"]
 
 @dataclass(frozen=True)
 class MeasuredRuns:
-    """The outcome of measuring for a question.
+    """The outcome of measuring again for a question.
 
     Attributes:
         run_ids: the runs that the question may use now.
@@ -44,7 +44,6 @@ class Question:
     Attributes:
         answer: answers about groups of runs: each by itself (`of_each`), or all compared.
         select: selects the groups of runs.
-        measure: measures runs that the store lacks, before the question is asked.
         remeasure: scores runs again instead of reading the store.
         of_file: answers from a file instead of the store.
         page: renders an HTML page of its own, instead of one like a report.
@@ -52,7 +51,6 @@ class Question:
 
     answer: Answers
     select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
-    measure: Callable[[Request], MeasuredRuns] | None = None
     remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
     page: Callable[[Sequence[Result]], str] | None = None

@@ -25,6 +25,7 @@ REMOVED: Final[Mapping[str, str]] = {
     "improve": "learning",
     "exponents FILE": "import FILE, with columns family, dataset, S, k, rbp and cross_entropy_nats, and then exponents",
     "pooled": "exponents, for each family by itself",
+    "temperature": "entropy (what cross-entropy consists of)",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }
@@ -32,7 +33,7 @@ REMOVED: Final[Mapping[str, str]] = {
 _HERE = Path(__file__).resolve().parent
 _ORDER: Final = (
     *("fit", "regimes", "exponents", "klaw", "items", "attempts", "predict", "surface", "downstream", "decide"),
-    *("forecasts", "trajectory", "emergence", "gaps", "ranks", "entropy", "temperature", "units", "compare", "view"),
+    *("forecasts", "trajectory", "emergence", "gaps", "ranks", "entropy", "units", "compare", "view"),
     *("multiplier", "learning", "outcomes", "audit"),
 )  # of the list of verbs and of a report; questions that are not here follow by name
 NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")

@@ -255,7 +255,7 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     apart += [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if (pins := _pins_of(more)) else []
     params = more.get("params") or {}
     apart += [name for name in ("frontier",) if params.get(name)]
-    apart += [{name: params[name]} for name in ("over", "weights", "T") if name in params]
+    apart += [{name: params[name]} for name in ("over", "weights") if name in params]
     values: Record = {
         **names,
         **fit.columns(),

@@ -69,7 +69,7 @@ class Merged:
     """The result of a merge.
 
     Attributes:
-        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples, temperatures, best,
+        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples, best,
             observations.
         already_here: kind -> how many this store had before.
         skipped: a line for each thing that was not copied, and why.

@@ -32,7 +32,6 @@ BY_FILE: Final = {"tokens": schema.ITEMS_TOKENS, "rank_counts": schema.RANK_COUN
 _ALONE: Final = {  # Parquet files outside the runs
     "vocab": schema.VOCAB,
     "imported": schema.OBSERVATIONS,
-    "temperatures": schema.TEMPERATURES,
     "best": schema.BEST,
 }
 BY_RECORD: Final = {

@@ -86,10 +86,6 @@ ITEMS_DOCUMENTS = columns_of(
     *DOCUMENTS,
     "item int32, choice int32, correct bool, n_characters int32, n_answer_bytes int32, category, domain, n_words int32",
 )
-TEMPERATURES = columns_of(
-    "run_id, doc_id int32, beta double, n_tokens int64, sum_loss_nats double, sum_slope_nats double, "
-    "sum_curvature_nats double",
-)
 BEST = columns_of("run_id, doc_id int32, position int32, token_ids int32s, logprobs floats")
 VOCAB = columns_of("tokenizer_hash, token_id int32, text")
 # Of the model, as far as it is known; null in runs of earlier versions.

@@ -3,7 +3,7 @@
 runs/RUN_ID/          manifest.json, tokens.parquet, rank_counts.parquet, documents.parquet, renamed into place together
 cells/KEY.json        which run answers which request
 fits/ rank_fits/ failures/ forecasts/               a JSON record a file
-vocab/ temperatures/ best/ imports/ samples/        a Parquet file each
+vocab/ best/ imports/ samples/                      a Parquet file each
 rbpx.duckdb           views over these files, for other clients (`relations.write_views`)
 
 Files that cannot be parsed are logged and skipped. Other folders, such as those of earlier versions, are not read.
@@ -46,7 +46,7 @@ Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
 RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 MANIFEST: Final = "manifest.json"  # of a run
-BESIDE: Final = ("temperatures", "best")  # sidecars of a run, measured on request, named after it
+BESIDE: Final = ("best",)  # sidecars of a run, measured on request, named after it
 NO_ROWS: Final = "_columns"  # an empty Parquet file, since a glob without files is an error
 RUNNING: Final = "running"  # heartbeats, and parts of runs in progress
 NEEDED: Final = {  # keys that readers of each kind of record need
@@ -217,7 +217,7 @@ class Store:
         return self._path(kind, run_id, ".parquet")
 
     def files(self, kind: str) -> list[Path]:
-        """The Parquet files of a folder outside the runs (vocab, temperatures, best, imports, samples), sorted."""
+        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted."""
         return self._files(kind, ".parquet")
 
     def has_vocab(self, tokenizer_hash: str) -> bool:

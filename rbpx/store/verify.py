@@ -42,7 +42,7 @@ class Fault:
     """A fault in a store.
 
     Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import`.
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `best`, `import`.
         name: of the run, the record or the file.
         fault: what is wrong.
         remedy: what to do.

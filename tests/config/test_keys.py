@@ -22,7 +22,6 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "source": (1e5,),
     "variant": (["a", 3],),
     "limit": (-5, 2**31),
-    "T": (0.0, -1.0),
     "seed": (-1, 2**63),
     "shard": ("3/2", True),
     "best": (3,),

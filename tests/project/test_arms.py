@@ -141,7 +141,7 @@ def test_the_judgement_of_a_file_is_printed_and_anything_else_is_explained(
     table.to_csv(tmp_path / "arms.csv", index=False)
     main(["judge", str(tmp_path / "arms.csv")])
     assert re.search(r"exact match of 5 +other arm, other text +chained +RBP +3 +0\.000", capsys.readouterr().out)
-    with pytest.raises(SystemExit, match="points STORE"):
+    with pytest.raises(SystemExit, match=r"arms\.py judge"):
         main(["judge"])
 
 

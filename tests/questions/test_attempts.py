@@ -388,8 +388,6 @@ def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> N
         assert row["exact_match"] == pytest.approx(np.mean(np.array(worst) <= 50))
     assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
     assert "Ranks and attempts" in asked.words
-    with refused('.temperature(family="mine"'):
-        ask(store, "attempts", T=0.8)
 
 
 def test_a_store_without_items_is_told_where_they_come_from(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ KEYS: dict[str, dict[str, Any]] = {
     "predict": {"S": [1e9], "family": ["drawn"]},
 }
 SMALL = Truth(S=(1_000, 10_000, 100_000))
-QUESTIONS = [name for name in names() if name != "temperature"]  # which needs models
+QUESTIONS = names()
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,20 @@ def test_two_halves_become_the_whole_and_the_other_is_not_touched(halves: tuple[
     assert faults(one) == []
 
 
+def test_a_folder_of_an_earlier_version_is_passed_over(halves: tuple[Path, Path], tmp_path: Path, cwd: Path) -> None:
+    """Losses at other temperatures, of rbpx 0.4.0: nothing reads, copies, checks or removes them."""
+    one, two = halves
+    old = two / "temperatures" / f"{run_of(two, 'm')}.parquet"
+    old.parent.mkdir()
+    old.write_text("no Parquet, and nobody minds", encoding="utf-8")
+    assert faults(two) == []
+    assert "temperatures" not in merged(one, two).copied
+    here("store", "push", tmp_path / "copy", "--store", two, cwd=cwd, check=0)
+    here("store", "gc", "--store", two, cwd=cwd, check=0)
+    assert old.is_file()
+    assert not [path for place in (one, tmp_path / "copy") for path in place.glob("temperatures*")]
+
+
 def test_merging_again_brings_nothing_and_changes_nothing(halves: tuple[Path, Path], cwd: Path) -> None:
     one, two = halves
     merged(one, two)

@@ -112,12 +112,6 @@ class TaskKeys:
     bounds: dict[str, tuple[float, float]] = key(
         None, "ends of these constants: {example}", _bounds, example={"b": [0.9, 1]}
     )
-    T: float = key(
-        1.0,
-        "temperature of the samples; any but 1 needs the question temperature first",
-        positive("a temperature"),
-        "1",
-    )
     # a number, or task -> number
     chance: Any = key(
         None, "success of guessing, where the task is not in conf/dataset: a number, or {example}", _chance, "C",

@@ -7,8 +7,8 @@ beside a tenfold rank; and how ranks bound pass@k. k= are numbers of attempts. A
 rest.
 
 Where p of the items reaches down to 0 as p^(a-1), the share that fails k attempts falls as k^-a (arXiv 2502.17578). p
-is the probability of the exact reference answer at temperature 1, a lower bound where several answers are right; T= is
-another temperature, once `temperature` has measured it. Or counts are imported: item, n_samples and n_correct.
+is the probability of the exact reference answer at temperature 1, a lower bound where several answers are right. Or
+counts are imported, of any temperature: item, n_samples and n_correct.
 """
 
 from rbpx.questions.registry import Analysis
@@ -23,7 +23,7 @@ ANALYSIS = Analysis(
     title="Attempts",
     draws=True,
     small=True,
-    keys=("k", "T", "ties", "resamples", "seed", "axis"),
+    keys=("k", "ties", "resamples", "seed", "axis"),
     lacking="attempts looks at items, and store={store} has none; measure some, as of dataset=python_identifiers, "
     "or import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
 )

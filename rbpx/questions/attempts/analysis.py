@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.errors import RbpxError
 from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import finite_or_none
-from rbpx.laws.temperature import loss_at
 from rbpx.questions.attempts.bounds import exact_matches, rank_bounds
 from rbpx.questions.attempts.discrete import discrete_tail
 from rbpx.questions.attempts.forecasts import FARTHER, LINE, WAYS, forecast
@@ -31,8 +29,6 @@ from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.points.items import Answers, answers_of
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.points.tempered import loss_curves
-from rbpx.spelling import typed
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -63,9 +59,9 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items, Answers | None]]()
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
-            ln_p_I = _ln_p(connection, group, run, answers, request)
+            ln_p_I = np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0
             known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I), answers))
-    elif request.T == 1:  # imported counts were sampled at a temperature of their own
+    else:
         for run, label in zip(group.runs, labels, strict=True):
             if run.attempts:
                 names = tuple(sorted(run.attempts))
@@ -74,23 +70,6 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
     every = {name: at for at, name in enumerate(sorted({name for _, _, items, _ in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
     return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
-
-
-def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers: Answers, request: Request) -> Floats:
-    T = request.T
-    if T == 1:
-        return np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0
-    curves = loss_curves(connection, run.run_id, group.n_documents)
-    if curves is None:
-        raise RbpxError(
-            f"T={T:g}: {group.title} was measured at temperature 1 alone, and a store holds no logits; measure "
-            f"again: {typed('temperature', family=run.family, dataset=run.dataset)}, or drop T="
-        )
-    least, most = 1 / float(curves.beta_J[-1]), 1 / float(curves.beta_J[0])
-    if not least <= T <= most:
-        raise RbpxError(f"T={T:g} is outside of what was measured, {least:g} to {most:g}; give one between, or drop T=")
-    of_I = curves.sums_D3J[answers.item_I]
-    return np.minimum(0.0, -loss_at(1 / T, of_I, curves.beta_J))
 
 
 def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Record]:
@@ -103,7 +82,7 @@ def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Reco
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None
     about = {**group.names(), **read.run.names(), "n_items": n_items}
-    about |= {"n_samples": counted and counted.most, "T": None if counted else request.T}
+    about |= {"n_samples": counted and counted.most}
     asked = request.k.listed((*DEFAULT_K, *([counted.most] if counted else [])))
     asked = grid_to(items.most) if request.k.is_log else asked
     measured = [k for k in asked if counted is None or k <= counted.most]

@@ -52,10 +52,10 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
     found = [*laws(group, read, of_runs)]
     for at, worth in exchanges(group, read):
-        about = (*group.names(), *read[at].run.names(), "n_items", "n_samples", "T")
+        about = (*group.names(), *read[at].run.names(), "n_items", "n_samples")
         of_runs[at].append({name: of_runs[at][0][name] for name in about} | worth)
     counted = [each.items for each in read if isinstance(each.items, Counted)]
-    fits = [fit_record(group, law, request.resamples, {} if request.T == 1 else {"T": request.T}) for law in found]
+    fits = [fit_record(group, law, request.resamples) for law in found]
     of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
     of_all += [{"kind": "law", **fit} for fit in fits]
     shown = [row | {"size": of.label, "x": of.run.x} for of, own in zip(read, of_runs, strict=True) for row in own]
@@ -152,9 +152,8 @@ def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[
     """
     axis, asked = group.axis.value, request.k.listed()
     ends = [row["k"] for row in rows if row["kind"] == "pass"]
-    at_T = "" if request.T == 1 else f" at temperature {request.T:g}"
     for kind, view, title, brief in (
-        ("pass", PASSES, f"Pass@k{at_T}", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
+        ("pass", PASSES, "Pass@k", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
         ("exponent", EXPONENTS, "Exponents in k", False),
         ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == "beta"),
         ("hidden", HIDDEN, "Forecasts with samples hidden", False),

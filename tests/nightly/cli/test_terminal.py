@@ -104,7 +104,6 @@ def test_an_output_that_was_closed_is_no_failure(store: Path, cwd: Path) -> None
 QUICKLY = {
     "learning": ("k=[2]", "least=2", "resamples=25"),
     "entropy": ("resamples=25",),
-    "temperature": ("resamples=25",),
 }
 SHORT = {"outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
 

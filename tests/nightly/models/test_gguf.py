@@ -35,11 +35,7 @@ def test_files_of_one_model_are_compared_audited_and_read_again_by_their_quantis
     assert (whole["b"], whole["change"] != 0) == ("mine/tiny:float32-Q4_0", True)
     audited = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=None)
     assert "3 of 3 runs were measured in float32" in audited.stderr  # the files are rounded, whatever reads them
-    # each file is found again among those of one size, by its weights
-    asked = ("temperature", "resamples=20", "--format", "json", "--store", store)
-    found = [row for row in json.loads(here(*asked, cwd=cwd, check=0).stdout) if row["kind"] == "run"]
     truth = {run_id: facts["cross_entropy_nats"] for run_id, facts in manifests(store).items()}
-    assert {row["run_id"]: row["cross_entropy_nats"] for row in found} == pytest.approx(truth, rel=1e-5)
     assert len({round(nats, 12) for nats in truth.values()}) == 3
 
 

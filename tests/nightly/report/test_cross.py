@@ -15,7 +15,7 @@ from tests.support.asked import WORDS, few
 from tests.support.commands import here
 from tests.support.once import answered_once, once_a_session
 
-MEASURING = [name for name, each in analyses().items() if each.measures or name == "temperature"]
+MEASURING = [name for name, each in analyses().items() if each.measures]
 CHOICES = {
     "axis": ("axis=S", "axis=D", "axis=C", "axis=step"),
     "ties": ("ties=optimistic", "ties=pessimistic", "ties=mid"),

@@ -14,7 +14,7 @@ from tests.support.commands import here
 from tests.support.reports import SIZES, store_of
 from tests.support.synthetic import Truth
 
-DRAWN = [name for name, each in analyses().items() if each.draws and not each.measures and name != "temperature"]
+DRAWN = [name for name, each in analyses().items() if each.draws and not each.measures]
 OVERLAPS = """
 [...document.querySelectorAll('svg text')].filter(each => each.getAttribute('opacity') !== '0')
     .map(each => [each.textContent, each.getBoundingClientRect()])
