@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from rbpx.questions.registry import analyses
 from rbpx.store.sql import connected_once
 from tests.support import synthetic
 from tests.support.asking import Rows, ask, imported
 from tests.support.synthetic import TrueSurface, write_surface
 
 SIZES, SEEDS, TOKENS = (10_000, 160_000), (0, 1), (1_000_000, 3_000_000, 9_000_000)
+ELSEWHERE = ("attempts", "gaps", "multiplier", "predict")  # look at items, two texts, two families, or no axis=D
+ALONG = [name for name, each in analyses().items() if "axis" in each.keys and name not in ELSEWHERE]
 
 
 def drawn(root: Path, sizes: tuple[int, ...], seeds: tuple[int, ...]) -> Path:
@@ -38,11 +41,13 @@ def test_rows_of_a_size_and_seed_are_those_of_it_alone(tmp_path: Path) -> None:
     """Two sizes and two seeds of each, and the second seed of the second size."""
     together, alone = drawn(tmp_path / "together", SIZES, SEEDS), drawn(tmp_path / "alone", SIZES[1:], SEEDS[1:])
     with connected_once():
-        for verb in ("fit", "klaw"):
-            rows = asked(together, verb, axis="D", k=[1, 3])
-            own = [row for row in rows if (row["size"], row["training_seed"]) == (str(SIZES[1]), SEEDS[1])]
-            assert own == asked(alone, verb, axis="D", k=[1, 3]), verb
-            assert len(rows) == len(SIZES) * len(SEEDS) * len(own) > 0, verb
+        for verb in ALONG:
+            keys = {} if verb == "entropy" else {"k": [1, 3]} | ({"n": [1, 2]} if verb == "emergence" else {})
+            rows, own = (asked(store, verb, axis="D", **keys) for store in (together, alone))
+            assert [row for row in rows if (row["size"], row["training_seed"]) == (str(SIZES[1]), SEEDS[1])] == own, (
+                verb
+            )
+            assert len(rows) > len(own) > 0, verb
 
 
 def test_variants_are_told_apart_in_questions_about_size_and_tokens(tmp_path: Path) -> None:

@@ -168,6 +168,25 @@ def _differing(old: Row, new: Row, verb: str) -> Iterator[str]:
             yield f"{key} was {value}, is {new[key]}"
 
 
+# --------------------------------------------------------------------------------------------------- intervals
+def outside(row: Row) -> list[str]:
+    """The numbers of a flat row outside their own intervals: X of X_lo and X_hi, or y or value of lo and hi.
+
+    The ends of a number may stand in `params` below it. None is an end that is not known, or open.
+    """
+    told = []
+    for key, lo in row.items():
+        if (of := re.fullmatch(r"(.*[._])?lo", key)) is not None:
+            stem = of[1] or ""
+            names = [f"{stem}value", f"{stem}y"] if stem[-1:] in ("", ".") else [stem[:-1]]
+            names += [name.removeprefix("params.") for name in names]
+            value, hi = next((row[name] for name in names if name in row), None), row.get(f"{stem}hi")
+            if all(isinstance(each, int | float) for each in (value, lo, hi)):
+                slack = 1e-9 * max(abs(value), abs(lo), abs(hi))  # type: ignore[arg-type]
+                told += [f"{key}: {value} is not in {lo} to {hi}"] * (not lo - slack <= value <= hi + slack)
+    return told
+
+
 # --------------------------------------------------------------------------------------------------- tolerances
 # By the name of a key; what has no rule of its own is CLOSE: closed forms, counts, and what a searched fit predicts.
 _CLOSE: Final = 1e-6  # relative

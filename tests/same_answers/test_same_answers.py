@@ -15,7 +15,7 @@ from rbpx.questions.registry import analyses, asking
 from rbpx.questions.render import plain_rows
 from rbpx.questions.result import Result
 from rbpx.store.schema import FITS
-from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences
+from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences, flat, outside
 from tests.support.asking import Asked
 from tests.support.once import once_a_session
 
@@ -39,6 +39,7 @@ def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
     rows, results = ask.found(stores)
     differing = differences(ask.expected(), rows, ask.verb)
     assert not differing, f"{len(differing)} differences:\n" + "\n".join(differing[:20])
+    assert [each for row in rows for each in outside(row)] == []
     plain = {key for result in results for row in plain_rows([result]) for key in row}
     assert sorted(set(KEYS[f"{ask.store} {ask.line}"]) - plain) == []
     assert {name: empty for result in results for name, empty in _empty(result).items()} == {}
@@ -67,6 +68,12 @@ def _empty(result: Result) -> dict[str, str]:
         for key in column.keys
         if key in known and table.rows and all(row.get(key) is None for row in table.records())
     }
+
+
+def test_a_number_outside_its_interval_is_found_at_any_depth() -> None:
+    at = [{"value": 0.1, "lo": 0.0, "hi": 0.2}, {"value": 0.3, "lo": 0.0, "hi": 0.2}]
+    row = {"alpha": 1.0, "alpha_lo": 0.5, "alpha_hi": None, "C": 3.0, "params": {"C_lo": 1.0, "C_hi": 2.0, "at": at}}
+    assert [each.partition(":")[0] for each in outside(flat(row))] == ["params.C_lo", "params.at[1].lo"]
 
 
 def test_columns_of_fits_keep_their_names() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.same_answers.answers import STORES, Ask, asks, differences
+from tests.same_answers.answers import STORES, Ask, asks, differences, outside
 from tests.support.once import once_a_session
 
 
@@ -20,3 +20,4 @@ def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
     rows, _ = ask.found(stores)
     differing = differences(ask.expected(), rows, ask.verb)
     assert not differing, f"{len(differing)} differences:\n" + "\n".join(differing[:20])
+    assert [each for row in rows for each in outside(row)] == []
