@@ -74,7 +74,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 test: $(TOOLS) ## all tests of a change, in some six minutes on two cores
 	$(PYTEST)
 
-nightly: $(TOOLS) ## what takes hours: coverage counted by the hundred, all architectures, small mistakes, half an hour of kills
+nightly: $(TOOLS) ## what takes hours: all architectures, small mistakes, half an hour of kills
 	$(PYTEST) tests/nightly
 	$(MAKE) census mutate soak
 

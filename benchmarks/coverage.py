@@ -29,6 +29,7 @@ from rbpx.laws.intervals.misfit import misfit
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.outliers import common_shift, outliers
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.gaps.pairs import pairs_of
@@ -36,9 +37,9 @@ from rbpx.questions.learning.improvements import improvements
 from rbpx.runs.select.sizes import select
 from rbpx.runs.tokens import tokens_of
 from rbpx.store.sql import connect
-from tests.support import attempts, coverage, crossings, drawn_answers, windows
+from tests.support import attempts, coverage, crossings, drawn_answers, repeats, windows
 from tests.support.audits import covered_shifts
-from tests.support.draws import inside, plausible
+from tests.support.draws import holds, inside, plausible
 from tests.support.intervals import of_laws
 from tests.support.surfaces import grid, law, ratios
 from tests.support.synthetic import Truth as OfStore
@@ -100,6 +101,17 @@ def of_clean_runs(n: int, draws: int) -> Held:
         runs = Runs.of(S, D, law(S, D) * np.exp(0.01 * np.random.default_rng([55, n, seed]).standard_normal(n)))
         held["none named"] += not outliers(runs)
         held["the largest not named (.98)"] += common_shift(runs) is None
+    return held
+
+
+def of_repeats(truth: str, draws: int) -> Held:
+    """R_D and R_N of trainings on repeated text, whether these determine them or not."""
+    held, true = Counter[str](), repeats.TRUTHS[truth]
+    for seed in range(draws):
+        fit = fit_surface(repeats.draw(true, repeats.grid(), seed), "data_constrained", n_replicates=100)
+        for name in ("R_D", "R_N"):
+            each = fit.constants[name]
+            held[name] += each.value is None or holds(each.lo, true[name], each.hi)
     return held
 
 
@@ -197,6 +209,8 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Held]]]:
     kinds = ("plain", "offset in step 1", "bent step 1", "lower end", "skewed step 2")
     for kind, n in product(kinds, (5, 8, 12)):
         yield f"success, {kind}, {n} models", lambda d, k=kind, n=n: {"a larger model": of.of_success(d, k, n)}
+    for truth in repeats.TRUTHS:
+        yield f"repeated text, {truth}", lambda d, truth=truth: of_repeats(truth, d)
     yield "best run of a budget", of.of_best_run
     yield "best run with serving", of.of_served_run
     yield "best of a sweep", lambda d: of.of_sweep(d)[0]

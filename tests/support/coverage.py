@@ -1,6 +1,6 @@
 """Points drawn from each law, and in how many of the draws its intervals hold the truth.
 
-Each function returns counts by the name of what is held; tests ask for few draws, studies of `make nightly` for many.
+Each function returns counts by the name of what is held; tests ask for few draws, benchmarks/coverage.py for many.
 """
 
 import math

@@ -1,7 +1,7 @@
 """How often intervals of questions hold the truth that their points were drawn from, and what those are drawn from.
 
 Gaps, laws in k, noise, outcomes, distributions of ranks, units. Each function draws so many times and counts; the daily
-tests ask for few draws, the nightly ones for hundreds.
+tests ask for few draws, benchmarks/coverage.py for hundreds.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""How often an interval holds the truth: what may come by chance, of a few draws by day and of hundreds by night."""
+"""How often an interval holds the truth: what may come by chance, of a few draws in tests and of hundreds in benchmarks."""
 
 from scipy.stats import binom
 
