@@ -51,12 +51,14 @@ def found(both: Path) -> Asked:
 # ---------------------------------------------------------------------------------------------------------- numbers
 
 
-def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Asked) -> None:
+@pytest.mark.parametrize(("ties", "share"), [("pessimistic", 1), ("mid", 0.5)])
+def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Asked, ties: str, share: float) -> None:
+    found = found if ties == "pessimistic" else audit(both, k=[1, 10], ties=ties)[0]
     assert {row["dtype"] for row in found.rows} == {"bfloat16"}
     crossed = 0
     for size in SIZES:
         pairs = pairs_by_hand(both, size)
-        ranks = [tuple(side[0] + side[1] + 1 for side in pair) for pair in pairs]
+        ranks = [tuple(side[0] + share * side[1] + 1 for side in pair) for pair in pairs]
         moves = [abs(again - stored) for stored, again in ranks if again != stored]
         row = of_run(found.rows, size, "cross_entropy")
         assert row["n_tokens"] == len(pairs)
@@ -80,6 +82,12 @@ def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Aske
             assert row["difference"] * len(ranks) == pytest.approx(row["n_gained"] - row["n_lost"], abs=1e-9)
             crossed += row["n_lost"] + row["n_gained"]
     assert crossed > 0
+
+
+def test_a_sample_holds_the_same_documents_at_every_size(both: Path) -> None:
+    rows = audit(both, limit=4, seed=1, k=1)[0].of_kind("run")
+    assert {row["n_documents"] for row in rows} == {4}
+    assert len({row["n_tokens"] for row in rows}) == 1
 
 
 def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Asked) -> None:
@@ -159,6 +167,30 @@ def test_other_tokens_another_text_and_a_model_that_is_gone_are_refused(own_stor
     assert "other tokens" in reasons["xs"]
     assert "is not what was measured (text_hash" in reasons["s"]
     assert str(own_store / "gone" / "m") in reasons["m"]
+
+
+def test_the_traceback_of_a_model_that_fails_again_is_kept_until_it_succeeds(
+    own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise KeyError("no such layer")
+
+    def kept() -> Rows:
+        with connect(Store(own_store)) as connection:
+            return list(connection.sql("SELECT size, error, traceback FROM failures").to_arrow_table().to_pylist())
+
+    words = ("audit", "resamples=20", "size=s", "limit=2", "dtype=float32", "--store", own_store)
+    with monkeypatch.context() as patch:
+        patch.setattr("rbpx.questions.audit.remeasure.measure_windows", failing)
+        said = here(*words, cwd=cwd, check=1).stderr
+    (line,) = [line for line in said.splitlines() if "no such layer" in line]
+    assert "mine s on file (float32)" in line
+    assert line.endswith("its traceback is in the store's relation failures")
+    (failure,) = kept()
+    assert (failure["size"], failure["error"]) == ("s", "audit failed: KeyError: 'no such layer'")
+    assert "in failing" in failure["traceback"]
+    here(*words, cwd=cwd, check=0)
+    assert kept() == []
 
 
 def test_float32_runs_are_left_out_until_they_are_asked_for_or_are_of_other_versions(own_store: Path) -> None:

@@ -73,6 +73,21 @@ def test_an_engine_that_is_wrong_is_refused_beyond_the_tolerance(measured: Measu
     assert "tolerance= times as much" in allowed.words
 
 
+def test_a_16_bit_engine_may_be_as_far_off_as_our_own_run_in_16_bits(
+    measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    family = measured.family
+    here("measure", *family.words("m"), "dtype=bfloat16", "--store", tmp_path / "ours", cwd=cwd, check=0)
+    (run,) = run_folders(tmp_path / "ours").values()
+    share, nats = differences(columns_of(run, "tokens"), runs_by_size(measured.store)["m"])
+    assert min(share, nats) > 1e-3
+    by_engine(family, tmp_path / "theirs", cwd, "bfloat16")
+    (row,) = [row for row in audit(tmp_path / "theirs", k=1)[0].rows if row.get("law") == "cross_entropy"]
+    assert row["is_same"] is True
+    assert row["allowed_nats"] == pytest.approx(2 * nats, rel=0.1)
+    assert row["allowed_share"] == pytest.approx(2 * share, rel=0.1)
+
+
 def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, tmp_path: Path) -> None:
     token = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
     file, store = tmp_path / "rows.jsonl", tmp_path / "store"

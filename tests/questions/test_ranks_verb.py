@@ -13,6 +13,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.render import tables
 from rbpx.store.sql import connected_once
+from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.drawn_answers import of_rank_distributions
 from tests.support.draws import fewest
@@ -79,6 +80,15 @@ def test_each_run_has_eight_distributions_and_the_criteria_are_those_of_its_like
         for r in over_all:
             lost = (best["loglik"] - r["loglik"]) / best["params"]["n_tokens"]
             assert r["params"]["nats_behind"] == pytest.approx(lost, abs=1e-9)
+
+
+def test_what_fit_keeps_of_distributions_takes_nothing_from_what_ranks_kept(said: Rows, drawn: Path) -> None:
+    ask(drawn, "fit", laws=["lognormal_rbp1"], resamples=10)
+    records = {(row["run_id"], row["distribution"]): row for row in Store(drawn).records("rank_fits")}
+    assert len(records) == len(of_kind(said, "distribution"))
+    assert all(
+        row["params"]["neg_ln_rbp_1"] is not None for (_, name), row in records.items() if name == "lognormal_paper"
+    )
 
 
 def test_the_verdict_is_said_first(ranks: Asked) -> None:

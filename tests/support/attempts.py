@@ -7,7 +7,6 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate
 from rbpx.questions.attempts.forecasts import forecast
-from rbpx.questions.attempts.goodness import goodness_p
 from rbpx.questions.attempts.mixing import Shape
 from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
 from rbpx.questions.attempts.tails import fit_tail
@@ -60,17 +59,3 @@ def of_forecasts(n_draws: int) -> int:
         truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast("beta", items, k)
         hits += found.ends is not None and found.ends[0] <= truth <= found.ends[1]
     return hits
-
-
-def goodness_of_the_truth(shape: Shape, n_draws: int) -> list[float]:
-    """The p of goodness of fit where the distribution that is fitted is the one that was drawn from."""
-    ps = []
-    for draw in range(n_draws):
-        rng = np.random.default_rng(draw)
-        y = rng.random(100)
-        p_I = rng.beta(0.4, 12.0, 100) if shape is Shape.beta else (1 - (1 - y) ** (1 / 5.0)) ** (1 / 0.4)
-        items = counted(rng.binomial(300, p_I).tolist(), 300)
-        p = goodness_p(fit_tail(shape, items), items, draw)
-        assert p is not None
-        ps.append(p)
-    return ps

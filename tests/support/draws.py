@@ -1,4 +1,4 @@
-"""How often an interval holds the truth: what may come by chance, of a few draws in tests and of hundreds in benchmarks."""
+"""How often an interval holds the truth: what may come by chance, of a few draws and of hundreds."""
 
 from scipy.stats import binom
 

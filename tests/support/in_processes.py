@@ -6,12 +6,11 @@ python -m tests.support.in_processes CASE FOLDER
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,6 @@ import joblib
 from rbpx.errors import RbpxError
 from rbpx.runs.processes import in_processes, several_processes
 from rbpx.store.messages import collected_messages
-from rbpx.store.sql import SqlLimits, shared
-from rbpx.store.store import Store
-from tests.support.synthetic import Truth, write_store
 
 MAIN, FOLDER = os.getpid(), Path(sys.argv[2]) if len(sys.argv) == 3 else Path()
 CALLS = [(at,) for at in range(40)]
@@ -56,21 +52,9 @@ def _written_down(at: int, folder: Path) -> Place:
     return _place(at)
 
 
-def _die_elsewhere(at: int, main: int) -> bytes:
-    if at == 11 and os.getpid() != main:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return bytes([at]) * 3_000_000
-
-
 def _inner(at: int) -> list[Place]:
     with several_processes(_ready):
         return in_processes(_place, [(at,), (at,)])
-
-
-def _connection(at: int, root: str) -> tuple[int, int]:
-    time.sleep(0.01)
-    with shared(Store(Path(root)), SqlLimits()) as connection:
-        return os.getpid(), id(connection)
 
 
 def _ready() -> None:
@@ -118,21 +102,6 @@ def several(n: int) -> dict[str, Any]:
     return found
 
 
-def killed(*backend: str) -> dict[str, Any]:
-    """One of two processes is killed, between results that no pipe has room for."""
-    found: dict[str, Any] = {"main": MAIN}
-    with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
-        in_processes(_place, CALLS[:2])
-        calls = [(at, MAIN) for at in range(40)]
-        found["messages"] = _messages(
-            lambda: found.update(results=[each[:1].hex() for each in in_processes(_die_elsewhere, calls)])
-        )
-        found["after"] = in_processes(_place, CALLS)
-    with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
-        found["next"] = in_processes(_place, CALLS)
-    return found
-
-
 def alone() -> dict[str, Any]:
     """Where this process computes by itself."""
     found: dict[str, Any] = {"main": MAIN, "outside": in_processes(_place, CALLS[:3])}
@@ -142,18 +111,6 @@ def alone() -> dict[str, Any]:
         found["asked for"] = in_processes(_place, CALLS[:3])
     with _threaded(), several_processes(_ready):
         found["threads, and few calls"] = in_processes(_place, CALLS[:3])
-    return found
-
-
-def threads() -> dict[str, Any]:
-    """In a process with threads, many calls; and a call of a fork that could not prepare itself."""
-    found: dict[str, Any] = {"main": MAIN}
-    with joblib.parallel_config(n_jobs=2):
-        with several_processes(_unready):
-            found["unready"] = in_processes(_place, CALLS)
-        with _threaded(), several_processes(_ready):
-            found["threaded"] = in_processes(_place, CALLS, are_many=True)
-            found["few afterwards"] = in_processes(_place, CALLS)
     return found
 
 
@@ -169,53 +126,11 @@ def refused() -> dict[str, Any]:
     return found
 
 
-def connections() -> dict[str, Any]:
-    """The process and the connection of each call, in two blocks."""
-    found = {}
-    for block in ("first", "second"):
-        with joblib.parallel_config(n_jobs=2), several_processes(_ready):
-            calls = [(at, str(FOLDER)) for at in range(20)]
-            found[block] = in_processes(_connection, calls) + in_processes(_connection, calls)
-    return found
-
-
-def dask() -> dict[str, Any]:
-    """A question to a store by a relative path, and where calls are made, here and by a cluster of two workers."""
-    from dask.distributed import Client, LocalCluster
-
-    import rbpx
-
-    os.chdir(FOLDER.parent)
-    found: dict[str, Any] = {"main": MAIN}
-    with ExitStack() as stack:
-        quiet = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
-        cluster = stack.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, **quiet))
-        client = stack.enter_context(Client(cluster))
-        found["workers"] = list(client.run(os.getpid).values())
-        client.run(os.chdir, "/")  # as on another machine
-        stack.enter_context(joblib.parallel_config("dask"))
-        with several_processes(_ready):
-            found["places"] = in_processes(_place, CALLS)
-        found["rows"] = rbpx.open(FOLDER.name).fit(resamples=25).records
-        with several_processes(_ready):
-            found["messages"] = _messages(lambda: in_processes(_place_and_log, CALLS))
-        write_store(FOLDER, Truth(scatter=0.02), 4, dataset="later")
-        found["later"] = rbpx.open(FOLDER.name).fit(resamples=25).records
-    found["alone"] = rbpx.open(FOLDER.name).fit(resamples=25).records
-    return found
-
-
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "1": lambda: several(1),
     "2": lambda: several(2),
-    "3": lambda: several(3),
-    "killed": killed,
-    "killed-loky": lambda: killed("loky"),
     "alone": alone,
-    "threads": threads,
     "refused": refused,
-    "connections": connections,
-    "dask": dask,
 }
 
 if __name__ == "__main__":

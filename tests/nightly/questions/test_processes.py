@@ -16,73 +16,18 @@ import pytest
 
 from tests.support.commands import command_environment, start
 from tests.support.places import PROJECT
-from tests.support.processes import ALL, Found, done, processes
 from tests.support.synthetic import Truth, write_store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-@pytest.fixture(scope="module", params=[1, 3])
-def several(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path, Found]:
-    folder = tmp_path_factory.mktemp("several")
-    return request.param, folder, done(str(request.param), folder)
-
-
-def test_as_many_processes_as_asked_for_share_the_calls(several: tuple[int, Path, Found]) -> None:
-    n, _, found = several
-    used = processes(found["places"])
-    assert len(used) == n
-    assert (found["main"] in used) is (n == 1)  # with more this one waits
-    assert processes(found["again"]) <= used
-    assert found["advanced"] == len(ALL)
-
-
-def test_the_first_error_is_raised_and_says_where_it_was(several: tuple[int, Path, Found]) -> None:
-    n, _, found = several
-    assert found["problem"] == "call 13"
-    assert ["in _fail_late" in note for note in found["notes"]] == [True] * (n > 1)
-
-
-@pytest.mark.parametrize("case", ["killed", "killed-loky"])
-def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(case: str, tmp_path: Path) -> None:
-    found = done(case, tmp_path)
-    assert found["results"] == [bytes([at]).hex() for at in ALL]
-    (line,) = found["messages"]
-    assert re.match(
-        r"a process was killed while computing, .*; \d+ tasks? of 40, .* are computed one after another", line
-    )
-    assert processes(found["after"]) == {found["main"]}
-    assert len(processes(found["next"]) - {found["main"]}) == 2
-
-
-def test_a_process_with_threads_is_not_forked_and_has_others_for_many_calls(tmp_path: Path) -> None:
-    found = done("threads", tmp_path)
-    forks, others = processes(found["unready"]), processes(found["threaded"])
-    assert len(forks - {found["main"]}) == len(others - {found["main"]}) == 2
-    assert not forks & others
-    assert processes(found["few afterwards"]) <= others
-
-
-def test_a_fork_connects_once(store: Path) -> None:
-    found = done("connections", store)
-    for block in ("first", "second"):
-        of_process: dict[int, set[int]] = {}
-        for process, connection in found[block]:
-            of_process.setdefault(process, set()).add(connection)
-        assert [len(connections) for connections in of_process.values()] == [1, 1]
-
-
-def test_a_cluster_of_dask_gives_the_same_answer(store: Path, tmp_path: Path) -> None:
-    found = done("dask", Path(shutil.copytree(store, tmp_path / "store")))
-    assert processes(found["places"]) == set(found["workers"])
-    assert [len({row["dataset"] for row in found[case]}) for case in ("rows", "later")] == [3, 4]
-    here, there = (
-        [{name: value for name, value in row.items() if name != "created_at"} for row in found[case]]
-        for case in ("alone", "later")
-    )
-    assert here == there
-    assert found["messages"] == [f"call {at}" for at in ALL]
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("processes") / "store"
+    for seed, dataset in enumerate(("first", "second", "third")):
+        write_store(root, Truth(scatter=0.02), seed, dataset=dataset)
+    return root
 
 
 def test_the_page_on_other_tools_shows_a_script_of_dask_that_runs(store: Path, tmp_path: Path) -> None:
@@ -94,17 +39,6 @@ def test_the_page_on_other_tools_shows_a_script_of_dask_that_runs(store: Path, t
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=command_environment(None))
     assert ended.returncode == 0, ended.stderr
     assert "laws pass every check" in ended.stdout
-
-
-# ----------------------------------------------------------------------------------------------------- commands
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("processes") / "store"
-    for seed, dataset in enumerate(("first", "second", "third")):
-        write_store(root, Truth(scatter=0.02), seed, dataset=dataset)
-    return root
 
 
 def rows(*words: str, store: Path, cores: set[int] | None = None) -> tuple[list[dict[str, Any]], str]:
@@ -128,14 +62,6 @@ def test_one_core_gives_the_same_answer(verb: str, store: Path) -> None:
     alone, beside = rows(verb, store=store, cores={one}), rows(verb, store=store)
     assert len({row["dataset"] for row in alone[0]}) == 3
     assert alone == beside
-
-
-def test_damage_is_told_once_by_all_processes_together(store: Path, tmp_path: Path) -> None:
-    damaged = Path(shutil.copytree(store, tmp_path / "store"))
-    run = min((damaged / "runs").glob("[!_]*"))
-    (run / "documents.parquet").write_bytes(b"changed")
-    told = rows("fit", "laws=[cross_entropy]", "resamples=25", store=damaged)[1]
-    assert told.count(f"run {run.name} ") == 1, told
 
 
 def computing(command: subprocess.Popen[str], used_s: float = 0.5) -> list[psutil.Process]:
