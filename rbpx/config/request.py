@@ -12,7 +12,7 @@ from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
 from rbpx.config.options import Bos, Device, Format, Outliers, Padding
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
-from rbpx.laws.names import Axis, Method, OnText, SizeBy
+from rbpx.laws.names import Axis, OnText, SizeBy
 from rbpx.ties import OFFICIAL
 
 __all__ = ["KEYS", "Asking", "Request"]
@@ -244,16 +244,6 @@ def _check_axis(request: Request) -> None:
             )
 
 
-def _check_sizes(request: Request) -> None:
-    """Refuses keys that a comparison of two sizes does not have."""
-    if isinstance(request.size_by, tuple):
-        given: dict[str, bool] = {"axis": request.axis is not Axis.S, "pin": bool(request.pins)}
-        given |= {"frontier": request.frontier, "over": request.over != 1}
-        given |= {"method": list(request.method) != [Method.ols]}
-        for name in (name for name, is_given in given.items() if is_given):
-            raise RbpxError(f"{name}= is of laws in one size, and size_by='[active,total]' compares two; drop it")
-
-
 def _check_serving(request: Request) -> None:
     if request.inference_within and not request.inference_tokens:
         raise RbpxError(
@@ -294,5 +284,4 @@ _CHECKS: Final = (
     _check_forecast,
     _check_shown,
     _check_axis,
-    _check_sizes,
 )

@@ -21,7 +21,7 @@ REMOVED: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
-    "experts": "fit size_by='[active,total]'",
+    "experts": "fit size_by=active, and fit size_by=total",
     "improve": "learning",
     "exponents FILE": "import FILE, with columns family, dataset, S, k, rbp and cross_entropy_nats, and then exponents",
     "pooled": "exponents, for each family by itself",

@@ -30,7 +30,7 @@ WORDS = {
     "--tokens-per-batch=64": "a key has no dashes: tokens_per_batch=VALUE",
     "choices k=10": "choices is not asked any more; in its place: audit limit=0",
     "closure dataset=pydoc": "closure is not asked any more; in its place: ranks",
-    "experts source=theirs": r"experts is not asked any more; in its place: fit size_by='\[active,total\]'",
+    "experts source=theirs": r"experts is not asked any more; in its place: fit size_by=active, and fit size_by=total",
     "pooled dataset=pydoc": "pooled is not asked any more; in its place: exponents, for each family by itself",
     "exponents slopes.csv": "exponents FILE is not asked any more; in its place: import FILE, with columns",
     "temperature dataset=pydoc": "temperature is not asked any more; in its place: entropy",

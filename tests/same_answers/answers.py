@@ -29,7 +29,6 @@ NOW: Final[Mapping[str, tuple[str, ...]]] = {
     "choices": ("audit limit=0",),
     "closure": ("ranks",),
     "design": ("surface", "decide"),
-    "experts": ("fit size_by='[active,total]'",),
     "improve": ("learning",),
     "tokenwise": ("outcomes",),
 }

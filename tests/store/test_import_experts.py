@@ -86,14 +86,11 @@ def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("fit", "size_by=[active,total]"), "size_by=[active,total] needs models with active_params below S, of five"),
-        (("fit", "size_by=[active,total]", "axis=D"), "axis= is of laws in one size"),
+        (("fit", "size_by=[active,total]"), "is not asked any more; in its place: size_by=active, then size_by=total"),
+        (("surface", "size_by=[total,active]"), "is not asked any more; in its place: size_by=active"),
         (("fit", "size_by=[active,all]"), "size_by=['active', 'all'] is unknown; "),
-        (("surface", "size_by=[active,total]"), "size_by= with both sizes is for fit, which compares them"),
     ],
 )
-def test_two_sizes_are_compared_by_fit_of_models_that_saw_as_many_tokens(
-    words: tuple[str, ...], says: str, store: Path, cwd: Path
-) -> None:
+def test_one_size_is_asked_at_a_time(words: tuple[str, ...], says: str, store: Path, cwd: Path) -> None:
     (line,) = here(*words, "--store", store, cwd=cwd, check=2).stderr.splitlines()
     assert says in line

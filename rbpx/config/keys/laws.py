@@ -124,21 +124,19 @@ def _axis(key: str, value: Any) -> Axis | OnText:
     )
 
 
-Both = tuple[SizeBy, SizeBy]
 """Active and all parameters, which are compared."""
 
 
-def _sizes(key: str, value: Any) -> SizeBy | Both:
+def _size(key: str, value: Any) -> SizeBy:
     names = [str(name) for name in as_list(value)]
     if sorted(names) == [SizeBy.active, SizeBy.total]:
-        return SizeBy.active, SizeBy.total
-    if len(names) == 1 and names[0] in tuple(SizeBy):
-        return SizeBy(names[0])
-    unknown = next((name for name in names if name not in tuple(SizeBy)), "")
-    hint = did_you_mean(unknown, tuple(SizeBy)) if unknown else ""
-    raise RbpxError(
-        f"{key}={value} is unknown; {hint}known: {', '.join(SizeBy)}, and in fit {typed(size_by=['active', 'total'])}"
-    )
+        raise RbpxError(
+            "size_by=[active,total] is not asked any more; in its place: size_by=active, then size_by=total, whose "
+            "backtests say which predicts larger models better"
+        )
+    if len(names) != 1 or names[0] not in tuple(SizeBy):
+        raise RbpxError(f"{key}={value} is unknown; {did_you_mean(names[0], tuple(SizeBy))}known: {', '.join(SizeBy)}")
+    return SizeBy(names[0])
 
 
 def _methods(key: str, value: Any) -> list[Method]:
@@ -228,13 +226,12 @@ class LawKeys:
         "drop or keep: whether laws in size and tokens leave out outliers, which are named",
         shown="drop",
     )
-    size_by: SizeBy | Both = key(
+    size_by: SizeBy = key(
         SizeBy.total.value,
-        "parameters that are S: active of a token, with_embeddings all; in fit {example} compares",
-        _sizes,
+        "parameters that are S: active of a token, with_embeddings all",
+        _size,
         "total",
         values=tuple(SizeBy),
-        example=["active", "total"],
     )
     checkpoints: Checkpoints = key(
         Checkpoints.all, "all, or last: of each training only its last checkpoint counts", shown="all"

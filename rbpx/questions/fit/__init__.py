@@ -15,10 +15,6 @@ families share one curve.
 In sweeps (several runs of one size and as many tokens) frontier=true takes the minimum of a quadratic in what they
 vary; over=10 fits the law of well-tuned runs, in which squares above it count a tenth. A column `weight` of an import
 weighs runs. The last two need method=ols and choose no form.
-
-For models with experts size_by='[active,total]' says which size predicts the largest two better: active parameters N,
-all parameters S, or both (arXiv 2202.01169). Models must have seen equally many tokens; choose one router with source=
-or variant=.
 """
 
 from rbpx.questions.registry import Analysis
@@ -32,7 +28,7 @@ ANALYSIS = Analysis(
         "python -m rbpx fit axis=C source=sweep frontier=true",
         "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",
         "python -m rbpx fit dataset=pydoc axis=cross_entropy@stdlib",
-        "python -m rbpx fit source=theirs laws='[cross_entropy]' size_by='[active,total]'",
+        "python -m rbpx fit source=theirs laws='[cross_entropy]' size_by=active",
     ),
     title="Scaling laws",
     sizes=3,

@@ -14,10 +14,9 @@ from rbpx.display.frontier import frontier_table
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
-from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
+from rbpx.laws.names import IMPORTED, Axis, Method, OnText
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit.analysis import GroupLaws, analyse, fit_rows, rank_fit_rows
-from rbpx.questions.fit.experts import check_routed, compare_size_laws
 from rbpx.questions.fit.figures import figures
 from rbpx.questions.fit.sentences import by_methods, describe_runs, sentences
 from rbpx.questions.question import of_each
@@ -25,8 +24,7 @@ from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import said_of_points
-from rbpx.runs.select.selections import Cells, in_size
-from rbpx.runs.select.sizes import select_alike
+from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record
 
 _MOST: Final = 8  # rows for the runs along one training
@@ -34,19 +32,8 @@ _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": 
 _FORM: Final = "whether the points call for an irreducible offset E"
 
 
-def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """Selects one run per size; with size_by=[active,total] all comparable runs of models with experts."""
-    if not isinstance(request.size_by, tuple):
-        return in_size(connection, request, cells, sizes=3, loss_to_loss=True)
-    groups = select_alike(connection, request.but(size_by=SizeBy.total), cells)
-    check_routed(groups, request)
-    return groups
-
-
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
-    if isinstance(request.size_by, tuple):
-        return compare_size_laws(connection, group, request)
     if isinstance(request.axis, OnText):
         from rbpx.questions.fit.losses import fit_loss_to_loss  # slow to import, and laws in size do not need it
 
@@ -136,4 +123,4 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
 
 
-QUESTION = of_each(answer, select=select)
+QUESTION = of_each(answer, select=partial(in_size, sizes=3, loss_to_loss=True))

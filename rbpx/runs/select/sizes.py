@@ -183,8 +183,6 @@ def select_runs(
         RbpxError: the request names a model that is not a family, or counts parameters that are unknown or
             inconsistent.
     """
-    if isinstance(request.size_by, tuple):
-        raise RbpxError("size_by= with both sizes is for fit, which compares them; give this verb one of them")
     runs = _selected(connection, request, cell_keys)
     unknown = [run for run in runs if run.total_params is None]
     if request.size_by is SizeBy.with_embeddings and unknown:
