@@ -13,7 +13,7 @@ INSTALL := $(PIP) install -qq --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery reference answers signatures tutorial test nightly device check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery reference answers signatures tutorial test nightly device check format types imports mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -74,9 +74,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 test: $(TOOLS) ## all tests of a change, in some six minutes on two cores
 	$(PYTEST)
 
-nightly: $(TOOLS) ## what takes hours: all architectures, small mistakes, half an hour of kills
+nightly: $(TOOLS) ## what no day has time for, in an hour on two cores: all architectures, kills, real weights, every shown command
 	$(PYTEST) tests/nightly
-	$(MAKE) census mutate soak
 
 # Nothing is installed where a Python is given: a machine with a GPU often has a torch of its own, and no network.
 device: $(if $(filter file,$(origin PYTHON)),$(TOOLS)) ## all that wants a GPU in nine minutes, as one table (PYTHON=python3: by that Python as it is)
@@ -97,12 +96,9 @@ types: $(TOOLS) ## what mypy says of the types
 imports: $(TOOLS) ## whether imports go the one way that pyproject.toml says
 	$(BIN)/lint-imports
 
-soak: $(TOOLS) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
-	$(BIN)/python -m tests.support.soak --rounds 60
-
-mutate: $(TOOLS) ## whether a test notices each of eighty small mistakes in store, kernels, laws and questions (SEED=0)
+mutate: $(TOOLS) ## whether a test notices each of eighty small mistakes in the code (SEED=0); before and after a deletion
 	$(BIN)/python -m tests.support.mutate --sample 80 --seed $(SEED)
 
 clean: ## remove caches and build outputs; .venv and the store stay
-	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis soak
+	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +

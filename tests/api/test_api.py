@@ -23,6 +23,7 @@ from tests.support.synthetic import Truth, write_store
 FEW = "resamples=60"
 CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("fit", {"laws": ["rbp"], "k": np.array([10]), "method": "weighted"}, ["laws=[rbp]", "k=[10]", "method=weighted"]),
+    ("gaps", {"slices": {"early": "position < 30"}, "k": (10,)}, ["slices={early: 'position < 30'}", "k=[10]"]),
 ]
 
 

@@ -1,7 +1,8 @@
-"""What is no question, from Python: measure and export; and an answer printed as the verb prints it."""
+"""What is no question, from Python: measure, report, export; and an answer printed as the verb prints it."""
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -69,6 +70,14 @@ def test_measuring_from_python_makes_the_cells_of_the_verb_and_prints_nothing(
     assert snapshot(tmp_path / "store") == before
     with pytest.raises(rbpx.RbpxError, match=r"nosuch\.jsonl is not a file"):
         opened.measure(**{**keys, "dataset.path": "nosuch.jsonl"})  # type: ignore[arg-type]
+    broken = Path(shutil.copytree(family.folders["xs"], tmp_path / "broken"))
+    (broken / "model.safetensors").write_bytes((broken / "model.safetensors").read_bytes()[:2000])
+    keys["model.id"] = [family.folders["xs"], broken]
+    answer = opened.measure(**keys)  # type: ignore[arg-type]
+    assert [row["state"] for row in answer.records] == ["done", "failed"]
+    assert "mine broken on file failed: " in str(answer)
+    with pytest.raises(rbpx.RbpxError, match="mine broken on file failed"):
+        opened.measure(**{**keys, "model.id": [broken]})  # type: ignore[arg-type]
     with pytest.raises(rbpx.RbpxError, match="measure has no key limti; did you mean limit"):
         opened.measure(limti=3)  # type: ignore[call-arg]
 
@@ -84,6 +93,19 @@ def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_p
     assert len(json.loads((tmp_path / "a.json").read_text())) == len(list(csv.reader((tmp_path / "a.csv").open()))) - 1
     with pytest.raises(rbpx.RbpxError, match="does not say its format"):
         opened.export("runs", tmp_path / "a.txt")
+
+
+def test_a_report_from_python_is_written_prints_nothing_and_overwrites_no_other_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "store").mkdir()
+    opened, notes = rbpx.open(tmp_path / "store", create=True), tmp_path / "mine.md"
+    own = opened.report(tmp_path / "own.md", k=1)
+    assert (own, capfd.readouterr().out) == (tmp_path / "own.md", "")
+    assert "This store holds no runs yet" in own.read_text()
+    notes.write_text("my own notes")
+    with pytest.raises(rbpx.RbpxError, match="exists and is not a report of rbpx"):
+        opened.report(notes)
 
 
 @pytest.mark.parametrize("verb", [name for name in REMOVED if name.isidentifier()])

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rbpx.cli.registry import names
@@ -16,13 +17,20 @@ from tests.support.places import CONF
 pytestmark = pytest.mark.skipif(BASH is None, reason="no bash here")
 
 
+def drawn(n_names: int) -> set[str]:
+    """Names of files made of what means something to a shell."""
+    parts = [*RUNS, *"$`'\"\\;&|*?[]{}~!#<>()=%^@:,+ \t\n", "a", "B7", "-", "_", ".", "ü"]
+    rng = np.random.default_rng(42)
+    return {"".join(rng.choice(parts, rng.integers(1, 6))) + "x" for _ in range(n_names)}
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of configuration with names that run something where a shell expands them."""
     folder = tmp_path_factory.mktemp("own")
     for group in ("model", "dataset", "protocol", "parallel", "experiment"):
         (folder / group).mkdir()
-        for name in ("kept-1.2_x", *RUNS):
+        for name in ("kept-1.2_x", *RUNS, *drawn(60)):
             (folder / group / f"{name}.yaml").write_text("{}\n")
     (folder / "experiment" / "\x1b]2;title\x07.yaml").write_text("{}\n")
     return folder
@@ -71,7 +79,7 @@ def test_files_are_offered_where_a_path_belongs(script: Path, tmp_path: Path) ->
 
 def test_a_name_that_would_run_something_is_left_out(script: Path, tmp_path: Path) -> None:
     for key in ("model", "dataset", "protocol", "parallel", "experiment"):
-        for begun in ("", "k", "$"):
+        for begun in ("", "k", "$", "`"):
             found = offered(script, "fit", key, "=", begun, cwd=tmp_path)
             assert ("kept-1.2_x" in found) == ("kept-1.2_x".startswith(begun))
             assert [word for word in found if not re.fullmatch(r"[\w.-]+", word)] == []
@@ -79,21 +87,24 @@ def test_a_name_that_would_run_something_is_left_out(script: Path, tmp_path: Pat
 
 
 def test_what_was_typed_is_not_expanded(script: Path, tmp_path: Path) -> None:
-    for typed in RUNS[:4]:
-        for words in ((typed,), ("fit", "--store", typed), ("fit", f"model={typed}")):
+    for typed in RUNS:
+        for words in ((typed,), ("fit", typed, "="), ("fit", "--store", typed), ("fit", f"model={typed}")):
             words = tuple(word.replace("'", "'\\''") for word in words)  # for the line that `offered` writes
             offered(script, *words, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_path_of_any_name_is_one_word_and_runs_nothing(script: Path, tmp_path: Path) -> None:
-    with terminal(script, tmp_path, ":") as keyboard:
+@pytest.mark.parametrize(
+    ("first", "before"), [(":", "--store "), ("enable -n compopt", "dataset.path=")], ids=["bash", "bash 3"]
+)
+def test_a_path_of_any_name_is_one_word_and_runs_nothing(first: str, before: str, script: Path, tmp_path: Path) -> None:
+    with terminal(script, tmp_path, first) as keyboard:
         for number, name in enumerate((RUNS[0], RUNS[2], "two words", "*", "!!", "a;touch RUN")):
             cwd = tmp_path / str(number)
             cwd.mkdir()
             (cwd / f"ho{name}").touch()
-            os.write(keyboard, f"cd {cwd}\nrbpx fit --store ho\t\n".encode())
-            assert typed_words(cwd) == ["fit", "--store", f"ho{name}"]
+            os.write(keyboard, f"cd {cwd}\nrbpx fit {before}ho\t\n".encode())
+            assert typed_words(cwd) == ["fit", *f"{before}ho{name}".split(" ", maxsplit=before.count(" "))]
             assert sorted(path.name for path in cwd.iterdir()) == sorted([f"ho{name}", "words"])
 
 

@@ -65,6 +65,8 @@ def test_a_place_that_will_not_do_and_no_study_are_refused_before_anything_is_re
     for words, says in (
         ([f"experiment={STUDY}", "ties=mid"], "name a file for these with --output FILE"),
         (["model=ladder"], "record needs a named study"),
+        ([f"experiment={STUDY}", "--output", "/no/such/folder/x.yaml"], "is in a folder that does not exist"),
+        ([f"experiment={STUDY}", "--output", "."], "is a folder"),
     ):
         answer = here("record", *words, "--store", tmp_path / "store", cwd=cwd, check=2)
         assert len(answer.stderr.strip().splitlines()) == 1

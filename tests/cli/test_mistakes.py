@@ -15,7 +15,8 @@ from rbpx.config.compose import compose
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.spelling import speaking_shell
-from tests.support.commands import here
+from tests.support.commands import rbpx as alone
+from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 WORDS = {
@@ -63,6 +64,10 @@ COMPOSED = {
     "fit ties=optimist": "optimist.*pessimistic, optimistic, mid",
     "measure parallel=null": "must be a string",
     "run experiment=rbp_figure3": "did you mean rbp_figure_3",
+    "plan Model=gpt2": "did you mean model",
+    "plan dataset=file dataset.path=/x/a,b.jsonl": r"a sweep -m dataset\.path=/x/a,b\.jsonl",
+    "plan dataset=file dataset.fields=text": r"dataset\.fields=text.*list",
+    "fit ~nosuch": "'nosuch' does not exist",
     "plan model.bos=add ~model": "model.bos=add is a key of model, and none is named; add model=NAME",
 }
 VALUES: dict[str, tuple[Mapping[str, Any], str]] = {
@@ -159,8 +164,10 @@ def told(*words: object, store: Path, cwd: Path) -> str:
     return answer.stderr
 
 
-def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd: Path) -> None:
-    """Words, Hydra, values, the shape of the answer, the store, its index."""
+def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd: Path, tmp_path: Path) -> None:
+    """Words, Hydra, values, the shape of the answer, the store, its index, the model, its text."""
+    (empty := tmp_path / "empty.jsonl").touch()
+    tiny = "model=hub model.id=rbpx:ladder/3k/8m dataset=file"
     for line, says in {
         "fitt": "did you mean 'fit'",
         "fit ties=nosuch": "nosuch.*pessimistic",
@@ -172,9 +179,22 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "sql": "one query",
         "store tidy": "tidy.*verify",
         "store rebuild": "store 'rebuild' is unknown; known: verify",
+        "export": "takes one relation.*observations",
+        "export runs tokens": "takes one relation.*got 2",
+        f"dataset=pydoc --store {empty}": "is a file.*folder",
+        "dataset=pydoc size=13z": "size=13z.*3k",
+        "model=hub dataset=pydoc": r"model\.id",
+        "model=hub model.id=12 dataset=pydoc": r"model\.id=12.*hub id",
+        f"model=hub model.id={empty} dataset=pydoc": r"empty\.jsonl.*folder",
+        "model=hub model.id=[a/b,a/c] dataset=pydoc": r"model\.family",
+        tiny: r"dataset\.path",
+        f"{tiny} dataset.path={empty}": r"empty\.jsonl.*no text",
     }.items():
         assert re.search(says, told(*line.split(), store=store, cwd=cwd)), line
     assert "no runs" in told("fit", store=cwd, cwd=cwd)
+    assert "no runs" in told("show", "x", store=cwd, cwd=cwd)
+    answer = alone("model=nosuch", cwd=cwd, env={"RBPX_STORE": str(store)}, check=2)
+    assert (answer.stdout, answer.stderr.count("\n")) == ("", 1), "in a process of its own"
 
 
 def test_a_question_that_memory_does_not_hold_is_one_line(

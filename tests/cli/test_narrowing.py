@@ -10,7 +10,7 @@ import pytest
 
 import rbpx
 from rbpx.store.store import now
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import run_folders
 from tests.support.synthetic import Truth, write_store
 
@@ -60,6 +60,14 @@ def test_a_notebook_names_it_too_and_a_revision_narrows_without_a_model(store: P
     assert [(row["dataset"], row["revision"]) for row in found] == [("drawn_text", "step2")]
 
 
+def test_a_file_of_ones_own_configuration_goes_before_the_store(store: Path, cwd: Path, tmp_path: Path) -> None:
+    (tmp_path / "own" / "dataset").mkdir(parents=True)
+    (tmp_path / "own" / "dataset" / "mytext.yaml").write_text("name: drawn_text\nkind: file\n")
+    words = ("--config-dir", tmp_path / "own", "dataset=mytext", "model.revision=step2", *ASKED, "--store", store)
+    (row,) = json.loads(here("fit", *words, cwd=cwd, check=0).stdout)
+    assert (row["dataset"], row["revision"]) == ("drawn_text", "step2")
+
+
 def test_a_family_that_only_the_store_knows_is_asked_with_all_of_its_revisions(store: Path, cwd: Path) -> None:
     asked = (*ASKED, "--store", store)
     rows = json.loads(here("fit", "model=drawn", "model.revision=all", *asked, cwd=cwd, check=0).stdout)
@@ -100,7 +108,7 @@ def status(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
 
 
 def names_in(row: dict[str, Any], column: str) -> set[str]:
-    value = row[column]
+    value = row.get(column, "measured" if column == "source" else None)
     return set(value) if isinstance(value, list) else {value}
 
 
@@ -113,8 +121,11 @@ def test_names_that_status_prints_narrow_it_to_that_whatever_a_shell_or_a_gramma
     listed = ",".join(f'"{name}"' for name in STRANGE)
     wanted = [row for row in rows if names_in(row, "dataset") & set(STRANGE)]
     assert status(store, cwd, "-m", f"dataset={listed}") == wanted
-    for name in ("a,b", "null"):
-        assert status(store, cwd, f'family="{name}"') == [row for row in rows if name in names_in(row, "family")], name
+    for key, name in (("family", "a,b"), ("family", "null"), ("size", "7"), ("source", "paper")):
+        wanted = [row for row in rows if name in names_in(row, key)]
+        assert status(store, cwd, f'{key}="{name}"') == wanted, name
+    assert {row["state"] for row in status(store, cwd, "protocol=paper")} == {"done", "failed"}
+    assert status(store, cwd, "protocol=rolling") == []
 
 
 def test_status_says_where_there_is_nothing_to_show(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -132,6 +143,7 @@ def test_a_grid_is_named_by_a_text_that_only_the_store_knows(store: Path, cwd: P
     model = ("model=hub", "model.id=[org/7,org/8]", "model.family=gtp2")
     rows = status(store, cwd, *model, "dataset=mistyped")
     assert [(row["size"], row["state"]) for row in rows] == [("7", "failed"), ("8", "missing")]
+    assert status(store, cwd, *model, "dataset=mistyped", "size=7", "shard=2/2") == [], "a part without cells"
 
 
 def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -141,3 +153,14 @@ def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(store: Path, c
         assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
     assert list((copy / "failures").glob("*.json")) == []
     assert len(run_folders(copy)) == 5
+
+
+def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(tmp_path: Path) -> None:
+    for family in ("drawn", "org/fam:v2@1"):
+        write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
+    opened = rbpx.open(tmp_path / "store")
+    assert opened.compare(a="org/fam:v2@1/1000", b="drawn/1000").records
+    with pytest.raises(rbpx.RbpxError, match=r"org/fam:v2@1/1000"):
+        opened.compare(a="org/fam:v2@1/nosuch", b="drawn/1000")
+    with pytest.raises(rbpx.RbpxError, match=r"families: drawn, org/fam:v2@1"):
+        opened.multiplier(base="drawn", variant="org/fam:v3")

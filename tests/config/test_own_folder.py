@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rbpx.cli.help import help_text
 from rbpx.errors import RbpxError
@@ -110,6 +111,18 @@ def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     assert of(own, "model=ladder").model.family == "mine"
     assert of(own, "experiment=demo").model.family == "mine"
     assert request_of("plan", ["model=ladder"]).model.family == "ladder", "the folder is forgotten at once"
+
+
+SLURM = "defaults: [submitit_slurm]\npartition: gpu\naccount: mine\nsetup: [module purge, module load cuda/12.1 gcc]\n"
+
+
+def test_a_launcher_of_ones_own_has_the_modules_that_it_loads(own: Path, cwd: Path) -> None:
+    (own / "hydra" / "launcher").mkdir(parents=True)
+    (own / "hydra" / "launcher" / "mine.yaml").write_text(SLURM)
+    words = ("measure", "model=ladder", "--config-dir", own, "hydra/launcher=mine", "--cfg", "hydra")
+    launcher = yaml.safe_load(here(*words, cwd=cwd, check=0).stdout)["hydra"]["launcher"]
+    assert launcher["_target_"].endswith("SlurmLauncher")
+    assert (launcher["partition"], launcher["setup"]) == ("gpu", ["module purge", "module load cuda/12.1 gcc"])
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing

@@ -70,6 +70,6 @@ def test_what_a_change_has_to_pass_is_what_ci_runs_and_the_night_has_the_rest(tm
     assert "pytest" in tests
     assert "nightly" not in tests
     assert "tests/nightly" in night
-    assert [word for word in ("census", "mutate", "soak") if word not in night] == []
+    assert [word for word in ("census", "mutate") if word in night] == [], "the census is a test of the night"
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
     assert re.findall(r"^(?:slow|durations|long|golden):", makefile, re.MULTILINE) == []

@@ -55,6 +55,18 @@ def test_openmp_is_told_before_torch_is_read() -> None:
 
 
 @two_cores
+def test_workers_of_joblib_divide_the_cores_that_slurm_gave_to_all_of_them() -> None:
+    code = (
+        "import os, joblib\nfrom rbpx.cores import share_among_jobs, share_cores\nshare_cores(); share_among_jobs()\n"
+        "print(*joblib.Parallel(2)(joblib.delayed(os.getenv)('OMP_NUM_THREADS') for _ in range(2)))"
+    )
+    kept = {name: value for name, value in os.environ.items() if name not in (*OURS, "LOKY_MAX_CPU_COUNT")}
+    environment = kept | {"PYTHONPATH": str(PROJECT), "SLURM_CPUS_PER_TASK": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "1"]
+
+
+@two_cores
 @pytest.mark.parametrize(("asked", "found"), [("1", 1), ("999", n_cores()), ("", n_cores()), ("many", n_cores())])
 def test_processes_count_the_cores_that_slurm_gives(asked: str, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", asked)

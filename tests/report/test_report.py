@@ -22,16 +22,18 @@ from rbpx.display.view import View, decimal, whole
 from rbpx.report.contents import Report, gather
 from rbpx.report.page import page as page_of
 from rbpx.report.pictures import Look
-from rbpx.report.texts import markdown
+from rbpx.report.texts import latex, markdown
+from rbpx.spelling import speaking_shell
 from rbpx.store.sql import connected_once
 from tests.support.asking import imported as other_people
 from tests.support.asking import request
 from tests.support.browser import Visit
 from tests.support.composed import here
-from tests.support.reports import SIZES, read, report, store_of, words_of
+from tests.support.reports import SIZES, read, store_of, words_of
 from tests.support.synthetic import Truth
 
-ASKED = ("k=[1,10,100]", "laws=[rbp,cross_entropy]", "n=[1,5]")
+ASKED = {"k": [1, 10, 100], "laws": ["rbp", "cross_entropy"], "n": [1, 5], "resamples": 40}
+NARROWED = "dataset=[code,prose] k=[1,10,100]"
 TRAINED = [(S, D, 1.7 + 400 * S**-0.34 + 400 * D**-0.28) for S in SIZES[1:] for D in (1e8, 1e9, 1e10)]
 
 
@@ -51,9 +53,18 @@ def store(place: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def text(store: Path, place: Path) -> str:
+def of_runs(store: Path) -> Report:
+    """The report of it, as the verb makes it."""
+    with connected_once(), speaking_shell():
+        return gather([(request(store, **ASKED), None)], NARROWED)
+
+
+@pytest.fixture(scope="module")
+def text(of_runs: Report, place: Path) -> str:
     """The page of it."""
-    return report(store, place.parent / "page.html", place, *ASKED)
+    with speaking_shell():
+        (place.parent / "page.html").write_text(text := page_of(of_runs))
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +128,14 @@ def test_the_backtest_of_the_summary_is_that_of_a_line_through_the_smaller_sizes
 
 def test_the_page_says_what_it_is_of_and_what_is_to_be_read_with_care(text: str, store: Path) -> None:
     said = words_of(text)
-    for words in ("Scaling laws of drawn on code and prose", "8 runs", "4,800 scored tokens", str(store), "UTC"):
+    for words in (
+        "Scaling laws of drawn on code and prose",
+        "8 runs",
+        "4,800 scored tokens",
+        str(store),
+        "UTC",
+        NARROWED,
+    ):
         assert words in said, words
     assert "To be read with care" in said
     run_ids = {row["run_id"] for row in read(text).tables["runs-table"]}
@@ -134,6 +152,24 @@ def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path) -> None:
         assert float(row["alpha"]) == pytest.approx(fit["alpha"], rel=1e-6)
         lo, hi = map(float, row["alpha_lo|alpha_hi"].split("|"))
         assert (lo, hi) == pytest.approx((fit["alpha_lo"], fit["alpha_hi"]), rel=1e-6)
+
+
+def test_latex_and_markdown_have_the_slopes_of_counted_shares_in_tables_that_are_whole(
+    of_runs: Report, store: Path
+) -> None:
+    tex, words = latex(of_runs), markdown(of_runs)
+    table = tex[tex.index(r"\label{tab:table2}") :].split(r"\end{table}")[0]
+    assert r"\multicolumn{2}{c}{drawn}" in table
+    slopes = [np.polyfit(np.log(SIZES[:4]), np.log(-np.log(counted(store, "prose", k))), 1)[0] for k in ASKED["k"]]
+    for k, slope in zip(ASKED["k"], slopes, strict=True):
+        (line,) = [line for line in words.splitlines() if line.startswith(f"| prose | k = {k} |")]
+        assert float(line.split("|")[4].replace("−", "-")) == pytest.approx(slope, abs=6e-4)
+        assert f"$-${-slope:.3f}" in table
+    for line in tex.splitlines():
+        bare = line.replace(r"\%", "").replace(r"\$", "").split("%")[0]
+        assert (bare.count("{"), bare.count("$") % 2) == (bare.count("}"), 0), line
+    for block in re.findall(r"(?:^\|.*\n)+", words, re.M):
+        assert len({row.replace(r"\|", "").count("|") for row in block.splitlines()}) == 1, block
 
 
 # ------------------------------------------------------------------------------------------------- its figures
@@ -245,7 +281,6 @@ def test_a_telling_document_of_each_text_stands_there_in_the_colours_of_its_rank
 
 
 def test_the_page_of_losses_says_the_exponents_that_they_were_made_with(imported: str) -> None:
-    """`make nightly` has more of imports: shares, texts, and losses beside measured runs."""
     assert read(imported).figures
     assert "toy on c4" in words_of(imported)
 
@@ -267,7 +302,7 @@ def test_figures_in_files_are_as_wide_as_asked_and_have_the_index_of_rbp_in_any_
 def test_a_page_of_measured_runs_is_drawn_without_a_complaint_or_a_request(
     browser: Any, text: str, place: Path
 ) -> None:
-    """On a phone; `make nightly` has each page at both widths."""
+    """On a phone."""
     visit = Visit(browser, place.parent / "page.html", 390)
     page = visit.all_drawn()
     plots = page.locator(".plot").count()
@@ -419,6 +454,8 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
 def test_a_wrong_request_is_one_line(store: Path, place: Path, tmp_path: Path) -> None:
     for words, says in (
         (["--output", f"{tmp_path}/nosuch/page.html"], "is in a folder that does not exist"),
+        (["--output", str(tmp_path)], "is a folder"),
+        (["group=drawn-on-cod"], "group=drawn-on-cod is none of 2 groups; did you mean drawn-on-code"),
         (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf, png"),
         (["dataset=pydoc"], r"dataset=pydoc is not in the store; it holds code, prose"),
     ):

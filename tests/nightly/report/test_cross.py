@@ -1,4 +1,4 @@
-"""Every question along every axis, under every tie rule and by every method: one answer in all formats."""
+"""Every question along every axis, under every tie rule, by every method: one answer in all formats, in 80 columns."""
 
 import csv
 import io
@@ -52,5 +52,7 @@ def test_all_formats_tell_one_answer(
     assert "Traceback" not in table.stderr
     for form, begins in (("md", "<!-- rbpx report"), ("tex", "% rbpx report"), ("html", "<!doctype html>")):
         assert told[form].stdout.lstrip().lower().startswith(begins)
+    cells = [line for line in table.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]  # which prose has not
+    assert max(map(len, cells), default=0) <= 80
     if word.startswith("axis=") and word != "axis=S" and name != "surface":
         assert OF_SIZE.findall(table.stdout) == []

@@ -1,17 +1,20 @@
-"""Pages of every kind of store, in a real browser: each figure is drawn, nothing complains, nothing is too wide."""
+"""Reports of every kind of store, in a real browser: each figure is drawn, nothing complains or is too wide."""
 
 from pathlib import Path
 from typing import Any, Final
 
+import altair
 import numpy as np
 import pytest
 
 from rbpx.report.contents import gather
 from rbpx.report.page import page
+from rbpx.report.texts import latex
 from rbpx.store.sql import connected_once
 from tests.support.asking import imported
 from tests.support.asking import request as asked
 from tests.support.browser import Visit
+from tests.support.reports import read
 
 S: Final = (3e7, 1e8, 3e8, 1e9, 3e9)
 D: Final = (2e9, 8e9, 3e10, 1e11)
@@ -28,60 +31,58 @@ def right(size: float, item: int) -> int:
     return round(50 * min(0.9, (item + 1) / 60 * (size / 3e9) ** 0.3))
 
 
-GRID: Final = ["S,D,dataset,loss_nats", *(f"{s},{d},c4,{loss(s, d)}" for s in S for d in D)]
-KINDS: Final[dict[str, tuple[list[str], dict[str, Any]]]] = {
-    "along S": (["S,dataset,loss_nats", *(f"{s},c4,{loss(s, 1e12)}" for s in S)], {}),
-    "along D": (["S,D,dataset,loss_nats", *(f"1e9,{d},c4,{loss(1e9, d)}" for d in D)], {}),
-    "in S and D": (GRID, {}),
-    "in S and D, axis=D": (GRID, {"axis": "D"}),
-    "in S and D, axis=C": (GRID, {"axis": "C"}),
+KINDS: Final[dict[str, tuple[str, list[str], dict[str, Any]]]] = {
+    "along D": ("S,D,loss_nats", [f"1e9,{d},{loss(1e9, d)}" for d in D], {}),
+    "in S and D, axis=C": ("S,D,loss_nats", [f"{s},{d},{loss(s, d)}" for s in S for d in D], {"axis": "C"}),
     "with variants": (
-        [
-            "S,D,dataset,variant,loss_nats",
-            *(f"{s},{d},val (page),{v},{loss(s, d, E)}" for v, E in (("ours", 1.7), ("b", 1.75)) for s in S for d in D),
-        ],
+        "S,D,variant,loss_nats",
+        [f"{s},{d},{v},{loss(s, d, E)}" for v, E in (("ours", 1.7), ("b", 1.75)) for s in S for d in D],
         {},
     ),
-    "a task": (["S,dataset,accuracy,n_tokens", *(f"{s},arc,{0.25 + 0.1 * at},1000" for at, s in enumerate(S))], {}),
+    "a task": ("S,accuracy,n_tokens", [f"{s},{0.25 + 0.1 * at},1000" for at, s in enumerate(S)], {}),
+    "shares": (
+        "S,k,ties,rbp",
+        [f"{s},{k},mid,{np.exp(-3 * s**-0.1 * k**-0.3)}" for s in S for k in (1, 3, 10)],
+        {"ties": "mid"},
+    ),
     "attempts": (
-        [
-            "S,dataset,item,n_samples,n_correct",
-            *(f"{s},math,q{item},50,{right(s, item)}" for s in S for item in range(30)),
-        ],
+        "S,item,n_samples,n_correct",
+        [f"{s},q{item},50,{right(s, item)}" for s in S for item in range(30)],
         {},
     ),
-    "one size": (["S,dataset,loss_nats", "1e9,c4,2.5"], {}),
+    "one size": ("S,loss_nats", ["1e9,2.5"], {}),
     "13 groups": (
-        [
-            "S,family,dataset,loss_nats",
-            *(f"{s},fam{at},c4,{loss(s, 1e12, 1.7 + at / 50)}" for at in range(13) for s in S),
-        ],
+        "S,family,loss_nats",
+        [f"{s},fam{at},{loss(s, 1e12, 1.7 + at / 50)}" for at in range(13) for s in S],
         {},
     ),
 }
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def of_kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A page, and how many rows were imported."""
-    lines, keys = KINDS[request.param]
-    place = tmp_path_factory.mktemp("kind")
-    store = imported(place / "store", "\n".join(lines))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_is_drawn_by_its_schema_nothing_is_too_wide_and_texts_are_whole(
+    kind: str, browser: Any, tmp_path: Path
+) -> None:
+    head, rows, keys = KINDS[kind]
+    table = "\n".join([f"dataset,{head}", *(f"<b>&d (page),{row}" for row in rows)])
     with connected_once():
-        report = gather([(asked(store, resamples=40, **keys), None)])
+        report = gather([(asked(imported(tmp_path / "store", table), resamples=40, **keys), None)])
     assert report.n_runs == len(report.runs.rows)
-    (place / "page.html").write_text(page(report))
-    return place / "page.html", len(lines) - 1
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_every_figure_is_drawn_and_nothing_complains(width: int, browser: Any, of_kind: tuple[Path, int]) -> None:
-    visit = Visit(browser, of_kind[0], width)
+    (tmp_path / "page.html").write_text(text := page(report))
+    assert "<b>&d" not in text
+    for figure in read(text).figures.values():
+        altair.LayerChart.from_dict(figure.spec, validate=True)
+    for line in latex(report).splitlines():
+        bare = line.replace(r"\%", "").replace(r"\$", "").split("%")[0]
+        assert (bare.count("{"), bare.count("$") % 2) == (bare.count("}"), 0), line
+    visit = Visit(browser, tmp_path / "page.html", 390)
     shown = visit.all_drawn()
     assert visit.wide_tables() == []
     places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
     assert shown.evaluate(f"{places}.map(each => each.dataset.of)") == []
-    assert shown.evaluate("document.documentElement.scrollWidth") == width
+    for width in (390, 1280):
+        shown.set_viewport_size({"width": width, "height": 900})
+        assert shown.evaluate("document.documentElement.scrollWidth") == width
     outside = "!each.closest('svg, .scroll, pre, .hidden') && getComputedStyle(each).overflowX !== 'visible'"
     cut = f"filter(each => {outside} && each.scrollWidth > each.clientWidth + 1)"
     assert shown.evaluate(f"[...document.querySelectorAll('main *, header *')].{cut}.length") == 0
