@@ -17,7 +17,7 @@ defaults:
   - override /dataset: letters
   - override /hydra/launcher: mine
 
-study: {{question: Does it fall?, grid: my models, published: nothing, result: FROM found}}
+study: {{question: whether it falls, grid: my models, published: nothing, result: FROM found}}
 k: 10
 laws: [rbp]
 resamples: {RESAMPLES.partition("=")[2]}

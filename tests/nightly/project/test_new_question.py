@@ -27,7 +27,12 @@ def test_a_new_question_has_every_format_a_method_a_section_of_the_report_and_it
     alpha, _, marks = clone.python(cwd, "-c", FROM_PYTHON, store).partition(" ")
     assert marks == "['area', 'line', 'point']\n"
     asked = ["typical", "ties=optimistic", "resamples=50", "--store", store, "--format"]
-    for form, begins in (("table", "drawn on"), ("md", "<!-- rbpx"), ("tex", "% rbpx"), ("html", "<!doctype html>")):
+    for form, begins in (
+        ("table", "The typical rank"),
+        ("md", "<!-- rbpx"),
+        ("tex", "% rbpx"),
+        ("html", "<!doctype html>"),
+    ):
         text = clone.rbpx(cwd, *asked, form).lstrip()
         assert text.startswith(begins)
         assert f"{float(alpha):.4f}" in text
