@@ -17,5 +17,5 @@ def test_one_document_of_one_model_is_told_as_one(family: Family, cwd: Path, tmp
     said = [answer.stdout + answer.stderr for answer in answers] + [(tmp_path / "report.md").read_text()]
     nouns = r".*\b1 (?:runs|documents|models|sizes|cells|texts|files|fits|datasets|vocabularies)\b"
     assert re.findall(nouns, "\n".join(said)) == []
-    counted = ("1 document;", "of 1 run ", "1 cell:", "1 run, ", "1 document;")
+    counted = ("1 size", "of 1 run ", "1 cell:", "1 run, ", "1 document;")
     assert [(one, text) for one, text in zip(counted, said, strict=True) if one not in text] == []
