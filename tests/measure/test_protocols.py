@@ -21,7 +21,7 @@ from tests.support.checkpoints import CONTEXT, TINY_TEXT, VOCAB_ROWS, build_toke
 from tests.support.commands import here
 from tests.support.filled import filled
 from tests.support.measuring import load, measure
-from tests.support.real_tokenizers import ROWS, load_real
+from tests.support.real_tokenizers import HELLO_WORLD, ROWS, load_real
 from tests.support.reference import Row, reference_rank
 from tests.support.stores import Family, cell_records, columns_of, manifests
 
@@ -208,7 +208,9 @@ def test_a_stride_of_more_than_a_models_window_is_refused(cwd: Path, tmp_path: P
 @pytest.fixture(scope="module", params=[*ROWS])
 def real(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     tokenizers = shared_data / "data" / "tokenizers"
-    return load_real(request.param, tokenizers, tmp_path_factory.mktemp("real") / request.param)
+    tokenizer = load_real(request.param, tokenizers, tmp_path_factory.mktemp("real") / request.param)
+    assert tokenizer("Hello world")["input_ids"] == HELLO_WORLD[request.param]
+    return tokenizer
 
 
 @pytest.mark.parametrize("stride", [1, 8, 14])

@@ -19,7 +19,7 @@ from tests.support.warm import Warm
 
 LIMITS = (3, 5, 7, 9, 11)
 N_CELLS = 2 * len(LIMITS)
-ROUNDS = 50  # of two processes each
+ROUNDS = 70  # of two processes each
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 # What is being written when a kill would hurt; nothing: a kill at any moment.
 WRITTEN = ("runs/.*.tmp", "runs/.*.tmp", "cells/.*.tmp", ".rbpx.duckdb.*.tmp", "running/.parts.*", None)
