@@ -1,4 +1,4 @@
-"""What a cell costs: FLOPs as torch counts them, memory as real runs tell it, what fits into a made-up machine."""
+"""The memory that a plan says, beside the peak of a real run."""
 
 import json
 import subprocess
@@ -16,21 +16,18 @@ from tests.support.stores import manifests, write_jsonl
 PLAIN: dict[str, Any] = {"vocab_size": 1000, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
-def build(shape: dict[str, Any], **how: Any) -> Any:
+def build(shape: dict[str, Any]) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape), **how)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape))
 
 
-# --------------------------------------------------------------------------------------------------------- memory
-
-
-# What a run holds besides the process itself is weights here, activations there, or scores of eager attention.
+# What a run holds besides the process itself is activations here, scores of eager attention there; that of a model
+# whose weights are the most of it is in tests/nightly/models/test_real_model.py.
 HEAVY = {
-    "weights": ({"model_type": "gpt2", "n_embd": 1024, "n_layer": 5, "n_head": 8}, "float32", 64),
-    "activations": ({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 12}, "float32", 3072),
+    "activations": ({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 12}, 3072),
     "scores": ({"model_type": "gpt_neo", "hidden_size": 192, "num_layers": 1, "num_heads": 24,
-                "attention_types": [[["global"], 1]]}, "float32", 2048),
+                "attention_types": [[["global"], 1]]}, 2048),
 }  # fmt: skip
 # The peak of a process counts what reading a model's code takes too, so each forks before that. The first one compiles
 # the kernel, which takes a hundred MiB once in a checkout; the second says what one takes that ranks next to nothing.
@@ -63,16 +60,14 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, f
     cwd = tmp_path_factory.mktemp("cwd")
     lines: dict[str, list[str]] = {}
     planned = {}
-    for what, (shape, dtype, batch) in HEAVY.items():
+    for what, (shape, batch) in HEAVY.items():
         folder = tmp_path_factory.mktemp(what)
         build({**shape, **PLAIN, "vocab_size": 2000}).save_pretrained(folder / "model")
         build_tokenizer("gpt2").save_pretrained(folder / "model")
         long = [f"{n} the sea reads nothing. " * 90 for n in range(batch // 512)]
-        text = write_jsonl(folder / "text.jsonl", *(long or ["The sea reads nothing."]))
+        text = write_jsonl(folder / "text.jsonl", *long)
         lines[what] = ["model=hub", f"model.id={folder / 'model'}", "dataset=file", f"dataset.path={text}"]
-        lines[what] += [f"tokens_per_batch={batch}", f"dtype={dtype}", "device=cpu", "--store", str(folder / "store")]
-        if not long:
-            lines[what].append("protocol.window=64")
+        lines[what] += [f"tokens_per_batch={batch}", "device=cpu", "--store", str(folder / "store")]
         (row,) = json.loads(here("plan", *lines[what], "--format", "json", cwd=cwd, check=0).stdout)
         planned[what] = row["memory_mib"]
     told = cwd / "process_mib"
