@@ -215,6 +215,9 @@ def cell_record(
     return {
         "cell_key": cell.key,
         "run_id": run_id,
+        "text_hash": cell.text_hash,
+        "protocol": cell.protocol,
+        "dtype": cell.precision,
         **{name: getattr(cell, name) for name in names},
         **({} if cell.adapter is None else {"adapter": cell.adapter}),
         "commit": commit,

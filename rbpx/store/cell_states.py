@@ -8,7 +8,6 @@ every few seconds, so a recent modification time shows that the process is alive
 takes long.
 """
 
-import json
 import os
 import platform
 import threading
@@ -22,8 +21,10 @@ from typing import Final
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos, Joined
 from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.errors import reason
 from rbpx.files.entries import atomic_write_text
-from rbpx.store.store import RUNNING, Record, Store, now, read_json
+from rbpx.store.records import need_fault, read_json, sealed
+from rbpx.store.store import RUNNING, Record, Store, now
 
 _BEAT_S = 4.0
 _SILENT_S = 300.0  # a process silent for this long is not running
@@ -70,7 +71,7 @@ class Heartbeat:
             pace = self._done / (time.monotonic() - self._began) if self._done else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
             with suppress(OSError):  # the process reports a full disk or lost store when it writes the run
-                atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
+                atomic_write_text(self._path, sealed(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 
@@ -120,11 +121,14 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
     heartbeats = {}
     for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
-            facts, written = read_json(path), path.stat().st_mtime
+            (facts, _), written = read_json(path), path.stat().st_mtime
+            fault = need_fault(facts, _NEEDED)
         except FileNotFoundError:  # it ended after it was listed
             continue
-        except ValueError as problem:  # the machine stopped amid a write
-            store.warn(f"{RUNNING}/{path.name}", str(problem), "remove that file")
+        except (OSError, ValueError) as problem:  # the machine stopped amid a write
+            fault = reason(problem)
+        if fault is not None:
+            store.warn(f"{RUNNING}/{path.name}", fault, "remove that file")
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # clocks of hosts may differ by less
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
@@ -144,6 +148,10 @@ def _may_live(facts: Record) -> bool:
     return True
 
 
+_NEEDED: Final = {  # keys of a heartbeat that readers need, and their types
+    **dict.fromkeys(("cell_key", "family", "size", "dataset", "host", "since"), str),
+    **dict.fromkeys(("pid", "cell", "cells", "tokens_done"), int),
+}
 _ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # keys of a request in every version
 
 

@@ -3,19 +3,19 @@
 Everything is checked as it enters, by the checks of `verify`, and trusted afterwards.
 """
 
-import json
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.store.imports.storage import adopt
-from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, RECORDS, Record, Store, is_name, read_json
-from rbpx.store.verify import imported_runs, manifest_fault, read_own, record_fault, run_fault, runs_of
+from rbpx.store.records import MANIFESTS, RECORDS, Record, contradiction, is_name, read_record
+from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, Store
+from rbpx.store.verify import imported_runs, read_own, run_fault, runs_of
 
 REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first
 FILES: Final = (*BESIDE, "imports")
@@ -55,8 +55,8 @@ class Folder:
     def get(self, path: str, to: Path) -> None:
         """As `Source`."""
         source = self._root / path
-        if source.is_symlink():
-            raise ValueError(f"{path} is a link")
+        if source.is_symlink() or (source.exists() and not source.is_file()):
+            raise ValueError(f"{path} is no regular file")
         shutil.copyfile(source, to)
 
     def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
@@ -92,18 +92,25 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
     for kind in REFERRED:
         for name in other.names(kind):
             _bring_file(store, other, kind, name, merged)
+    cells = defaultdict[str, list[tuple[str, Record]]](list)
+    for name, cell in _records(store, other, "cells", merged):
+        cells[cell["run_id"]].append((name, cell))
     for run_id in other.names("runs"):
         _bring_run(store, other, run_id, merged)
+        for name, cell in cells[run_id] if store.has_run(run_id) else ():  # at once, as no answer has a run without
+            _bring_cell(store, name, cell, merged)
         advance()
     for kind in FILES:
         for name in other.names(kind):
             if kind not in BESIDE or store.has_run(name):
                 _bring_file(store, other, kind, name, merged)
     known = {*store.run_ids(), *imported_runs(store)}
-    for kind in RECORDS:
-        answered = {_asked(cell) for cell in store.records("cells")} if kind == "failures" else set()
-        for name in other.names(kind):
-            _bring_record(store, other, kind, name, known, answered, merged)
+    answered = {_asked(cell) for cell in store.records("cells")}
+    for kind in (kind for kind in RECORDS if kind != "cells"):
+        for name, record in _records(store, other, kind, merged):
+            if known.issuperset(runs_of(kind, record)) and (kind != "failures" or _asked(record) not in answered):
+                store.write_record(kind, name, record)
+                merged.copied[kind] += 1
     return merged
 
 
@@ -145,17 +152,14 @@ def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None
 
 def _manifest(other: Source, run_id: str, folder: Path) -> Record:
     other.get(f"runs/{run_id}/{MANIFEST}", folder / MANIFEST)
-    facts = read_json(folder / MANIFEST)
-    fault = manifest_fault(run_id, facts)
-    if fault is not None:
-        raise ValueError(fault)
-    return facts
+    return read_record(MANIFESTS, run_id, folder / MANIFEST)[0]
 
 
 def _differs(store: Store, other: Source, run_id: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         theirs = _manifest(other, run_id, Path(folder))
-    return bool(store.manifest(run_id).get("files") != theirs["files"])
+    ours = store.read(MANIFESTS, run_id, store.manifest_file(run_id))
+    return ours is None or bool(ours[0]["files"] != theirs["files"])
 
 
 def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merged) -> None:
@@ -182,36 +186,43 @@ def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merge
         merged.copied[kind] += 1
 
 
-def _bring_record(
-    store: Store, other: Source, kind: str, name: str, known: set[str], answered: set[tuple[str, ...]], merged: Merged
-) -> None:
-    """Copy a request or a fit whose runs are here, a failure, or a forecast; an existing one stays as it is."""
-    if not is_name(name):
-        merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
-        return
-    is_here = store.record_file(kind, name).exists()
-    if is_here and kind != "cells":
-        merged.already_here[kind] += 1
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            other.get(f"{kind}/{name}.json", Path(folder) / "record.json")
-            record = read_json(Path(folder) / "record.json")
-            json.dumps(record, allow_nan=False)
-            fault = record_fault(kind, name, record)
-        except (OSError, ValueError) as problem:
-            fault = reason(problem)
-    if fault is not None:
-        merged.skipped.append(f"{kind}/{name}.json: {fault}")
-    elif is_here:
-        here = store.record(kind, name)
-        if here is None or here["run_id"] == record["run_id"]:
+def _records(store: Store, other: Source, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
+    """The sound records of a kind in another store, by name; but for cells those alone that are not here."""
+    for name in other.names(kind):
+        if not is_name(name):
+            merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
+            continue
+        if kind != "cells" and store.record_file(kind, name).exists():
             merged.already_here[kind] += 1
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                other.get(f"{kind}/{name}.json", Path(folder) / "record.json")
+                record, _ = read_record(kind, name, Path(folder) / "record.json")
+            except (OSError, ValueError) as problem:
+                merged.skipped.append(f"{kind}/{name}.json: {reason(problem)}")
+                continue
+        yield name, record
+
+
+def _bring_cell(store: Store, name: str, cell: Record, merged: Merged) -> None:
+    """Copy a cell whose run is here; an existing one stays as it is."""
+    here = store.record("cells", name)
+    if here is not None:
+        if here["run_id"] == cell["run_id"]:
+            merged.already_here["cells"] += 1
         else:
-            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {record['run_id']} there")
-    elif known.issuperset(runs_of(kind, record)) and (kind != "failures" or _asked(record) not in answered):
-        store.write_record(kind, name, record)
-        merged.copied[kind] += 1
+            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {cell['run_id']} there")
+        return
+    try:
+        fault = contradiction(cell, store.manifest(cell["run_id"]))
+    except (OSError, ValueError) as problem:
+        fault = f"its run {cell['run_id']} is damaged here: {reason(problem)}"
+    if fault is None:
+        store.write_record("cells", name, cell)
+        merged.copied["cells"] += 1
+    else:
+        merged.skipped.append(f"cells/{name}.json: {fault}")
 
 
 def _asked(record: Record) -> tuple[str, ...]:

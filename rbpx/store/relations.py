@@ -8,7 +8,7 @@ that a query about some runs opens no other file. The store's `rbpx.duckdb` has 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
@@ -24,7 +24,8 @@ from pyarrow import fs
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
-from rbpx.store.store import BESIDE, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Store
+from rbpx.store.records import MANIFESTS, NAMED_BY, NEEDED, RECORDS, RUN_TABLES, Record, contradiction
+from rbpx.store.store import BESIDE, NO_ROWS, Store
 
 INDEX: Final = "rbpx.duckdb"
 _STORAGE: Final = "v1.0.0"  # DuckDB 1.x clients open it too
@@ -41,6 +42,9 @@ BY_RECORD: Final = {
     "failures": schema.FAILURES,
     "forecasts": schema.FORECASTS,
 }
+Read = dict[Path, tuple[Record, str]]
+"""The records of a kind, each with its text, by file."""
+
 RELATIONS: Final = (*BY_RECORD, *BY_FILE, "vocab", "observations", *BESIDE)
 _TYPES: Final = {
     "string": "VARCHAR",
@@ -50,7 +54,9 @@ _TYPES: Final = {
     "bool": "BOOLEAN",
     "timestamp[us]": "TIMESTAMP",
 }
-_JSON: Final = ("config", "versions", "params", "weights")  # text columns that hold any JSON
+UNLINKED: Final = "no cell names it, so no answer has it"
+LINK: Final = "run the line that measured it again, which finds it"
+_TEXTS: Final = schema.columns_of("filename, record")
 OWN_STEM: Final = (
     "(.+-)?[0-9a-f]{16}"  # name of a vocabulary or an import; a copy has another name and must not count twice
 )
@@ -84,11 +90,11 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits:
     """
     run_ids = _records(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
     for name, columns in BY_FILE.items():
-        connection.register(name, _dataset([str(store.part(run_id, name)) for run_id in run_ids], columns, run_ids))
+        connection.register(name, dataset_of([str(store.part(run_id, name)) for run_id in run_ids], columns, run_ids))
     for name, columns in _ALONE.items():
         paths = [str(path) for path in _beside(store, name) if _is_whole(store, path)]
         stems = [Path(path).stem for path in paths] if name in BESIDE else None
-        connection.register(name, _dataset(paths, _with_varied(name, columns, paths), stems))
+        connection.register(name, dataset_of(paths, _with_varied(name, columns, paths), stems))
     connection.execute(read_sql("relations"))
 
 
@@ -101,62 +107,56 @@ def records_alone(store: Store, *names: str) -> Iterator[duckdb.DuckDBPyConnecti
 
 
 def _records(connection: duckdb.DuckDBPyConnection, store: Store, names: Iterable[str]) -> list[str]:
-    """Make tables of records; returns the readable runs that they name, for `runs`."""
-    wanted, run_ids = dict.fromkeys(names), store.run_ids() if "runs" in names else []
-    sources = {"cells" if name == "runs" else name: name for name in wanted}
-    for kind in sources:
-        _parsed(connection, store, kind, store.record_files(kind))
+    """Make tables of records; returns the readable runs, for `runs`.
+
+    Records are listed before runs, as a process writes a run before the cell that names it.
+    """
+    wanted, run_ids = dict.fromkeys(names), list[str]()
+    kinds = dict.fromkeys("cells" if name == "runs" else name for name in wanted)
+    read = {kind: _read(store, kind, {path: path.stem for path in store.record_files(kind)}) for kind in kinds}
     if "runs" in wanted:
-        _parsed(connection, store, "manifests", [store.run_folder(run_id) / "manifest.json" for run_id in run_ids])
-        run_ids = _known(connection, store)
+        there = store.run_ids()
+        read[MANIFESTS] = _read(store, MANIFESTS, {store.manifest_file(run_id): run_id for run_id in there})
+        facts = {record["run_id"]: record for record, _ in read[MANIFESTS].values() if _has_tables(store, record)}
+        read["cells"], run_ids = _linked(store, read["cells"], facts, {*there}), [*facts]
+    for kind, of_kind in read.items():
+        texts = [[str(path) for path in of_kind], [text for _, text in of_kind.values()]]
+        connection.register("texts", pa.table(texts, _TEXTS))
+        connection.execute(f"CREATE TEMP TABLE parsed_{kind} AS SELECT filename, record::JSON AS record FROM texts")
     for name in wanted:
         connection.execute(f"CREATE TABLE {name} AS {_rows_of(name)}")
-    broken = {run_id for run_id in run_ids if not _has_tables(store, run_id)}
-    if broken:
-        connection.execute("DELETE FROM runs WHERE run_id IN (SELECT unnest($1))", [list(broken)])
-    for kind in (*sources, *(["manifests"] if "runs" in wanted else [])):
+    for kind in read:
         connection.execute(f"DROP TABLE parsed_{kind}")
-    return [run_id for run_id in run_ids if run_id not in broken]
+    connection.unregister("texts")
+    return run_ids
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, store: Store, kind: str, paths: Sequence[Path]) -> None:
-    """Make a table of file names and JSON records, and log those that are invalid."""
-    texts = [_pattern(str(path)) for path in paths]
-    source = f"read_blob({_list(texts)})" if texts else "(SELECT '' AS filename, ''::BLOB AS content WHERE false)"
-    connection.execute(f"CREATE TEMP TABLE parsed_{kind} AS {_parse(source, kind)}")
-    for (name,) in connection.execute(f"SELECT filename FROM parsed_{kind} WHERE record IS NULL").fetchall():
-        path = Path(name)
-        what = f"run {path.parent.name}" if kind == "manifests" else f"{kind}/{path.name}"
-        remedy = f"rbpx store rm {path.parent.name}" if kind == "manifests" else "remove that file"
-        store.warn(
-            what,
-            "it is malformed, or a copy under another name",
-            f"{remedy}, then run the line that made it again",
-        )
+def _read(store: Store, kind: str, names: Mapping[Path, str]) -> Read:
+    return {path: read for path, name in names.items() if (read := store.read(kind, name, path))}
 
 
-def _known(connection: duckdb.DuckDBPyConnection, store: Store) -> list[str]:
-    """The runs with a readable manifest; logs each missing run that a request names."""
-    runs = connection.execute(
-        "SELECT record->>'run_id', TRY_CAST(record->>'format' AS INTEGER) FROM parsed_manifests "
-        "WHERE record IS NOT NULL"
-    ).fetchall()
-    for run_id, number in runs:
-        schema.check_format(run_id, number)
-    gone = connection.execute(
-        "SELECT record->>'run_id', record->>'family', record->>'size', record->>'dataset' FROM parsed_cells "
-        "WHERE record IS NOT NULL AND record->>'run_id' NOT IN (SELECT parse_path(filename)[-2] FROM parsed_manifests)"
-    ).fetchall()
-    for run_id, family, size, dataset in gone:
-        store.warn(f"run {run_id}", f"{family} {size} on {dataset} is gone", "run the line that measured it again")
-    return [name for name, _ in runs]
+def _linked(store: Store, cells: Read, facts: Mapping[str, Record], there: Container[str]) -> Read:
+    """The cells of readable runs; logs each of a missing run or that contradicts its run, and runs without a cell."""
+    linked: Read = {}
+    for path, (cell, text) in cells.items():
+        run_id = cell["run_id"]
+        fault = contradiction(cell, facts[run_id]) if run_id in facts else None
+        if fault:
+            store.warn(f"cells/{path.name}", fault, "remove that file, then run the line that made it again")
+        elif run_id in facts:
+            linked[path] = cell, text
+        elif run_id not in there:
+            gone = f"{cell['family']} {cell['size']} on {cell['dataset']} is gone"
+            store.warn(f"run {run_id}", gone, "run the line that measured it again")
+    for run_id in store.unlinked(facts, {cell["run_id"] for cell, _ in cells.values()}):
+        store.warn(f"run {run_id}", UNLINKED, LINK)
+    return linked
 
 
-def _has_tables(store: Store, run_id: str) -> bool:
-    faults = [fault for table in RUN_TABLES if (fault := _parquet_fault(store.part(run_id, table)))]
+def _has_tables(store: Store, facts: Record) -> bool:
+    faults = [fault for table in RUN_TABLES if (fault := _parquet_fault(store.part(facts["run_id"], table)))]
     if faults:
-        remedy = f"rbpx store rm {run_id}, then run the line that measured it again"
-        store.warn(f"run {run_id}", faults[0], remedy)
+        store.warn_run(facts["run_id"], faults[0])
     return not faults
 
 
@@ -186,7 +186,7 @@ def _beside(store: Store, name: str) -> list[Path]:
     return store.files("vocab") if name == "vocab" else store.import_files()
 
 
-def _dataset(paths: Sequence[str], columns: pa.Schema, run_ids: Sequence[str] | None) -> Any:
+def dataset_of(paths: Sequence[str], columns: pa.Schema, run_ids: Sequence[str] | None) -> Any:
     """Parquet files as one Arrow dataset with these columns, each of one run where runs are given."""
     if not paths:
         return columns.empty_table()
@@ -211,11 +211,13 @@ def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Sche
 
 def _parse(source: str, kind: str) -> str:
     """SQL for the name and JSON of each file; null where it is a copy or lacks what readers need."""
-    needs = [f"record->>'{key}' IS NOT NULL" for key in NEEDED.get(kind, ())]
+    needs = [f"record->>'{key}' IS NOT NULL" for key in NEEDED.get(kind, schema.KNOWN)]
     if kind in NAMED_BY:
         needs.append(f"record->>'{NAMED_BY[kind]}' = parse_filename(filename, true)")
     if kind == "manifests":
-        needs = ["record->>'run_id' = parse_path(filename)[-2]"]
+        needs.append("record->>'run_id' = parse_path(filename)[-2]")
+        numbers = [schema.RUNS.field(key) for key in schema.KNOWN if schema.RUNS.field(key).type != pa.string()]
+        needs += [f"TRY_CAST(record->>'{n.name}' AS {_type(n)}) >= {int(n.name in schema.FROM_1)}" for n in numbers]
     elif kind == "forecasts":
         needs.append("json_array_length(record->'predictions') > 0")
     return (
@@ -226,25 +228,26 @@ def _parse(source: str, kind: str) -> str:
 
 def _rows_of(name: str) -> str:
     """SQL for the rows of a relation of records, from the tables or views `parsed_KIND`."""
-    columns, source = BY_RECORD[name], f"parsed_{name}"
-    parts = ["record"]  # of a row; each overrides those after it
-    if name == "runs":  # the request, and the facts of the run
-        parts = ["c.record", "m.record"]
+    columns, source, parts = BY_RECORD[name], f"parsed_{name}", {"record": [*BY_RECORD[name]]}
+    if name == "runs":  # what was asked for is in the cell, all else in the manifest of its run
         source = "parsed_cells AS c JOIN parsed_manifests AS m ON c.record->>'run_id' = m.record->>'run_id'"
+        parts = {"c.record": [], "m.record": []}
+        for column in columns:
+            parts["c.record" if column.name in schema.ASKED else "m.record"].append(column)
     elif name == "forecasts":
         own = "json_object('forecast_id', parse_filename(filename, true), 'seen_at', NULL)"
-        parts = [own, "prediction", "record"]
         source = "parsed_forecasts, unnest(record->'$.predictions[*]') AS predictions(prediction)"
-    whole = parts[0] if len(parts) == 1 else f"json_merge_patch({', '.join(reversed(parts))})"
-    shown = []
-    for column in columns:
-        each = f'row."{column.name}"'
-        if column.name in _JSON:  # unchanged, with nulls in it
-            each = f"coalesce({', '.join(f'{part}->{chr(39)}{column.name}{chr(39)}' for part in parts)})::VARCHAR"
-        shown.append(f"{each} AS {column.name}")
-    structure = json.dumps({column.name: _type(column) for column in columns if column.name not in _JSON})
-    read = f"LATERAL (SELECT json_transform({whole}, '{structure}') AS row)"
-    return f"SELECT {', '.join(shown)} FROM {source}, {read} WHERE row IS NOT NULL"
+        parts = {f"json_merge_patch(record, prediction, {own})": [*columns]}
+    shown, rows = dict[str, str](), list[str]()
+    for number, (part, of_part) in enumerate(parts.items()):
+        typed = {column.name: _type(column) for column in of_part if column.name not in schema.ANY_JSON}
+        rows.append(f"json_transform({part}, '{json.dumps(typed)}') AS row{number}")
+        for column in of_part:
+            any_json = f"coalesce(prediction->'{column.name}', record->'{column.name}')::VARCHAR"  # with nulls in it
+            any_json = any_json if name == "forecasts" else f"({part}->'{column.name}')::VARCHAR"
+            shown[column.name] = f'row{number}."{column.name}"' if column.name in typed else any_json
+    selected = ", ".join(f"{shown[column]} AS {column}" for column in columns.names)
+    return f"SELECT {selected} FROM {source}, LATERAL (SELECT {', '.join(rows)}) WHERE row0 IS NOT NULL"
 
 
 def _type(column: pa.Field) -> str | list[str]:

@@ -17,7 +17,7 @@ def check_format(run_id: str, number: object) -> None:
     Raises:
         RbpxError: its format is above ours.
     """
-    if number is not None and (not isinstance(number, int) or number > FORMAT):
+    if isinstance(number, int) and number > FORMAT:
         raise RbpxError(
             f"run {run_id} has format {number}, but this rbpx reads formats up to {FORMAT}; update rbpx, or name "
             f"another store: {typed(store='DIR')}"
@@ -86,6 +86,19 @@ ITEMS_DOCUMENTS = columns_of(
     *DOCUMENTS,
     "item int32, choice int32, correct bool, n_characters int32, n_answer_bytes int32, category, domain, n_words int32",
 )
+# Columns of a run's tables that its format lacked in earlier versions, or lacks for texts.
+OPTIONAL: Final = {"tokens": ITEMS_TOKENS.names[7:], "rank_counts": [], "documents": ITEMS_DOCUMENTS.names[6:]}
+
+
+def columns_fault(table: str, own: pa.Schema, columns: pa.Schema) -> str | None:
+    """How the columns of a run's table differ from those of the format; None where they do not."""
+    for column in own:
+        if column.name not in columns.names or column.type != columns.field(column.name).type:
+            return f"has a column {column.name} {column.type}, which is not of its format"
+    lacking = [name for name in columns.names if name not in own.names and name not in OPTIONAL[table]]
+    return f"has no column {lacking[0]}" if lacking else None
+
+
 BEST = columns_of("run_id, doc_id int32, position int32, token_ids int32s, logprobs floats")
 VOCAB = columns_of("tokenizer_hash, token_id int32, text")
 # Of the model, as far as it is known; null in runs of earlier versions.
@@ -103,6 +116,20 @@ RUNS = columns_of(
     "cross_entropy_nats double, text_hash, tokenizer_hash, weights_hash, engine, engine_version, device, "
     "n_processes int32, tokens_per_s double, wall_s double, peak_mib double, started_at time, asked_at time, config, "
     "versions",
+)
+# Of a cell, as it was asked for; all else is of the manifest of its run.
+ASKED: Final = (
+    *("cell_key", "family", "size", "model", "revision", "dataset", "dataset_commit", "asked_at", "config"),
+    *TRAINING.names,
+)
+ANY_JSON: Final = ("config", "versions", "params", "weights")  # text columns that hold any JSON
+KNOWN: Final = (  # in each manifest
+    *("protocol", "dtype", "non_embedding_params", "vocab_size", "text_hash", "tokenizer_hash"),
+    *("cross_entropy_nats", "n_documents", "n_skipped", "n_tokens"),
+)
+FROM_1: Final = (  # where a manifest has them; other numbers are from 0
+    *("window", "non_embedding_params", "active_params", "total_params", "vocab_size", "n_documents", "n_tokens"),
+    "n_processes",
 )
 OBSERVATIONS = columns_of(
     "source, family, size, model, revision, non_embedding_params double, dataset, text_hash, protocol, dtype, "

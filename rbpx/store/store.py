@@ -10,22 +10,21 @@ Files that cannot be parsed are logged and skipped. Other folders, such as those
 """
 
 import errno
-import json
 import logging
 import os
-import re
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.files.digest import sha256_of
 from rbpx.files.entries import (
     age_s,
@@ -40,30 +39,21 @@ from rbpx.files.entries import (
 )
 from rbpx.spelling import typed
 from rbpx.store.messages import warn_damage
+from rbpx.store.records import MANIFESTS, RUN_TABLES, is_name, read_record, sealed
+from rbpx.store.records import Record as Record
 from rbpx.store.schema import FORMAT, LAYOUT
 
-Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
-RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 MANIFEST: Final = "manifest.json"  # of a run
 BESIDE: Final = ("best",)  # sidecars of a run, measured on request, named after it
 NO_ROWS: Final = "_columns"  # an empty Parquet file, since a glob without files is an error
 RUNNING: Final = "running"  # heartbeats, and parts of runs in progress
-NEEDED: Final = {  # keys that readers of each kind of record need
-    "cells": ("run_id", "cell_key", "family", "size", "dataset"),
-    "fits": ("fit_id", "run_ids", "params"),
-    "rank_fits": ("run_id", "distribution", "ties"),
-    "failures": ("family", "size", "dataset", "error", "at"),
-    "forecasts": ("name", "predictions"),
-}
-RECORDS: Final = tuple(NEEDED)
-NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # the key that names a record and its file
 # Questions write hundreds of these at once; synchronising each would take longer than the fits.
 _COMPUTED: Final = ("fits", "rank_fits")
-_NAME: Final = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
-_LONGEST_BYTES: Final = 200  # of a name without its ending; file systems take 255
 _UNFINISHED_S: Final = 24 * 3600  # no run takes that long to write,
 _SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor that long to measure or to resume
+_RECENT_S: Final = 60.0  # a run younger than this may have got its cell since cells were listed,
+_LINKED_S: Final = 1.0  # and one younger than this may be about to get it
 
 
 def now() -> str:
@@ -74,29 +64,6 @@ def now() -> str:
 def is_remote(name: str) -> bool:
     """Whether a place is a URL, which can only hold a copy of a store."""
     return "://" in name
-
-
-def is_name(name: object) -> bool:
-    """Whether a text is safe as the name of a file or folder in a store."""
-    return (
-        isinstance(name, str) and bool(_NAME.fullmatch(name)) and len(name.encode(errors="replace")) <= _LONGEST_BYTES
-    )
-
-
-def read_json(path: Path) -> Record:
-    """The object of a JSON file, without the seal that earlier versions wrote.
-
-    Raises:
-        OSError, ValueError: there is none.
-    """
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if not isinstance(record, dict):
-        raise ValueError("it is not an object")
-    record.pop("seal", None)
-    return record
 
 
 class Store:
@@ -151,28 +118,43 @@ class Store:
                 yield record
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where it is missing or cannot be parsed, which is logged."""
-        path = self.record_file(kind, name)
+        """One record by its name; None where it is missing or something is wrong with it, which is logged."""
+        read = self.read(kind, name, self.record_file(kind, name))
+        return None if read is None else read[0]
+
+    def read(self, kind: str, name: str, path: Path) -> tuple[Record, str] | None:
+        """A record and its text, from its file or that of a manifest; None as in `record`."""
         try:
-            record = read_json(path)
-            missing = [key for key in NEEDED[kind] if record.get(key) is None]
-            if not missing:
-                return record
-            fault = f"it has no {missing[0]}"
+            return read_record(kind, name, path)
         except FileNotFoundError:  # another process may have removed it
             return None
         except (OSError, ValueError) as problem:
-            fault = str(problem)
-        self.warn(f"{kind}/{path.name}", fault, "remove that file, then run the line that made it again")
-        return None
+            if kind == MANIFESTS:
+                self.warn_run(name, reason(problem))
+            else:
+                again = "remove that file, then run the line that made it again"
+                self.warn(f"{kind}/{path.name}", reason(problem), again)
+            return None
+
+    def warn_run(self, run_id: str, fault: str) -> None:
+        """Log that a run is damaged and left out."""
+        self.warn(f"run {run_id}", fault, f"rbpx store rm {run_id}, then run the line that measured it again")
 
     def warn(self, what: str, fault: str, remedy: str) -> None:
         """Log that something cannot be read and is skipped."""
         warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
 
+    def paths(self, kind: str, ending: str) -> list[Path]:
+        """Whatever lies in a folder of the store under names with this ending, in name order."""
+        return [
+            self.root / kind / name
+            for name in names_in(self.root / kind)
+            if name.endswith(ending) and name != f"{NO_ROWS}{ending}"
+        ]
+
     def record_files(self, kind: str) -> list[Path]:
         """The files of all records of a kind, in name order."""
-        return self._files(kind, ".json")
+        return self.paths(kind, ".json")
 
     def record_file(self, kind: str, name: str) -> Path:
         """The path of a record, whether or not it exists."""
@@ -196,13 +178,30 @@ class Store:
         """The path of a run's folder, whether or not the run exists."""
         return self._path("runs", run_id)
 
+    def manifest_file(self, run_id: str) -> Path:
+        """The path of a run's manifest, whether or not the run exists."""
+        return self.run_folder(run_id) / MANIFEST
+
     def manifest(self, run_id: str) -> Record:
         """The facts of a run.
 
         Raises:
-            OSError, ValueError: they cannot be read.
+            OSError, ValueError: they cannot be read, or something is wrong with them.
         """
-        return read_json(self.run_folder(run_id) / MANIFEST)
+        return read_record(MANIFESTS, run_id, self.manifest_file(run_id))[0]
+
+    def unlinked(self, run_ids: Iterable[str], linked: set[str]) -> list[str]:
+        """Those of some runs that no cell names, given the runs that cells named when they were listed.
+
+        A process that writes a run writes its cell next, so cells are read again where a run has just come.
+        """
+        bare = [run_id for run_id in run_ids if run_id not in linked]
+        for young_s, wait_s in ((_RECENT_S, 0.0), (_LINKED_S, _LINKED_S)):
+            if any(age_s(self.manifest_file(run_id)) < young_s for run_id in bare):
+                time.sleep(wait_s)
+                linked = {cell["run_id"] for cell in self.records("cells")}
+                bare = [run_id for run_id in bare if run_id not in linked]
+        return bare
 
     def part(self, run_id: str, table: str) -> Path:
         """The file of one table of a run."""
@@ -217,8 +216,15 @@ class Store:
         return self._path(kind, run_id, ".parquet")
 
     def files(self, kind: str) -> list[Path]:
-        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted."""
-        return self._files(kind, ".parquet")
+        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted.
+
+        What is no regular file is logged and left out.
+        """
+        paths = self.paths(kind, ".parquet")
+        regular = [path for path in paths if path.is_file()]
+        for path in sorted({*paths} - {*regular}):
+            self.warn(f"{kind}/{path.name}", "it is no regular file", "remove it")
+        return regular
 
     def has_vocab(self, tokenizer_hash: str) -> bool:
         """Whether the store has the texts of a tokenizer's ids."""
@@ -242,13 +248,6 @@ class Store:
         if not is_name(name):
             raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
         return self.root / kind / f"{name}{ending}"
-
-    def _files(self, kind: str, ending: str) -> list[Path]:
-        return [
-            self.root / kind / name
-            for name in names_in(self.root / kind)
-            if name.endswith(ending) and name != f"{NO_ROWS}{ending}"
-        ]
 
     # -------------------------------------------------------------------------------------------------------- writing
 
@@ -293,7 +292,7 @@ class Store:
                 path = folder / f"{name}.parquet"
                 pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **LAYOUT[name])
                 files[path.name] = sha256_of(path)
-            text = json.dumps(facts | {"format": FORMAT, "files": files}, indent=1, allow_nan=False)
+            text = sealed(facts | {"format": FORMAT, "files": files}, indent=1)
             (folder / MANIFEST).write_text(text, encoding="utf-8")
 
         try:
@@ -354,7 +353,7 @@ class Store:
             MeasureError: the disk fails, or is full and the record is not computed.
             RbpxError: the store is read-only, and the record is not computed.
         """
-        text, durable = json.dumps(record, allow_nan=False), kind not in _COMPUTED
+        text, durable = sealed(record), kind not in _COMPUTED
         try:
             atomic_write_text(self.record_file(kind, name), text, durable=durable)
         except OSError as problem:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.store.merge import FILES, REFERRED, Merged
-from rbpx.store.store import MANIFEST, NO_ROWS, RECORDS, Store
+from rbpx.store.records import RECORDS
+from rbpx.store.store import MANIFEST, NO_ROWS, Store
 from rbpx.store.verify import run_fault
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _send(store: Store, bucket: Bucket, kinds: Iterable[str], sent: Merged) -> N
     for kind in kinds:
         for file in sorted((store.root / kind).glob("[!.]*.*")):
             path = f"{kind}/{file.name}"
-            if file.stem == NO_ROWS or file.is_symlink():  # a link may lead anywhere
+            if file.stem == NO_ROWS or file.is_symlink() or not file.is_file():  # a link may lead anywhere
                 continue
             (sent.already_here if path in bucket.paths else sent.copied)[kind] += 1
             bucket.put(path, file)

@@ -3,38 +3,28 @@
 `merge` and `pull` apply the same checks to what another store sends.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbpx.errors import reason
 from rbpx.files.digest import digest_of_rows, sha256_of
-from rbpx.store.schema import check_format
-from rbpx.store.store import (
-    BESIDE,
-    MANIFEST,
-    NAMED_BY,
-    NEEDED,
-    RECORDS,
-    RUN_TABLES,
-    Record,
-    Store,
-    is_name,
-    read_json,
-)
+from rbpx.store.records import MANIFESTS, RECORDS, Record, contradiction, read_record
+from rbpx.store.relations import BY_FILE, LINK, UNLINKED, dataset_of, read_sql
+from rbpx.store.schema import columns_fault
+from rbpx.store.store import BESIDE, MANIFEST, Store
 
-_UNREADABLE: Final = (OSError, ValueError, LookupError, pa.ArrowException)
-_FACTS: Final = (
-    *("protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats"),
-    *("n_documents", "n_skipped", "n_tokens"),
+_UNREADABLE: Final = (OSError, ValueError, LookupError, pa.ArrowException, duckdb.Error)
+# What the tables of a run must add up to.
+_COUNTED: Final = (
+    *("vocab_size", "n_tokens", "n_documents", "n_skipped", "n_bytes", "n_bytes_scored", "cross_entropy_nats"),
 )
-_NAMES: Final = ("run_id", "cell_key", "fit_id", "failure_key", "tokenizer_hash")  # of files and folders of a store
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,6 @@ class Verified:
         n_files: vocabularies, imports, samples and files of `BESIDE` checked.
         n_bytes: bytes of runs read and hashed.
         n_tokens: rows of `tokens` in sound runs.
-        n_orphaned: sound runs that no cell names; the command that measured them links them again.
         leftovers: temporary files and folders of running or killed processes.
     """
 
@@ -75,20 +64,17 @@ class Verified:
     n_files: int
     n_bytes: int
     n_tokens: int
-    n_orphaned: int
     leftovers: list[str]
 
 
 def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
     """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
     faults: list[Fault] = []
-    run_ids, sound, n_bytes, n_tokens = store.run_ids(), set[str](), 0, 0
+    run_ids, sound, n_bytes = store.run_ids(), dict[str, Record](), 0
     for run_id in run_ids:
         fault = run_fault(run_id, store.run_folder(run_id))
         if fault is None:
-            facts = store.manifest(run_id)
-            sound.add(run_id)
-            n_tokens += facts["n_tokens"]
+            facts = sound[run_id] = store.manifest(run_id)
             if not store.has_vocab(facts["tokenizer_hash"]):
                 lost = f"vocab/{facts['tokenizer_hash']}.parquet is gone, to which it refers"
                 faults.append(Fault("run", run_id, lost, "rbpx store merge OTHER from a copy that has it"))
@@ -98,15 +84,19 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         read = store.run_bytes(run_id)
         n_bytes += read
         advance(read)
-    known = {*run_ids, *imported_runs(store)}
-    named, n_records = set[str](), 0
+    linked, n_records, imported = set[str](), 0, imported_runs(store)
+    of_records = list[Fault]()
     for kind in RECORDS:
         for path in store.record_files(kind):
             n_records += 1
-            fault, remedy = _record_fault(store, kind, path, known, named)
+            fault, remedy = _record_fault(store, kind, path, sound, imported, linked)
             if fault:
-                faults.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
-    files = [(kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.files(kind)]
+                of_records.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
+    faults += [Fault("run", run_id, UNLINKED, LINK) for run_id in store.unlinked(sound, linked)]
+    faults += of_records
+    files = [
+        (kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.paths(kind, ".parquet")
+    ]
     for kind, path in files:
         try:
             read_own(kind, path)
@@ -115,31 +105,32 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
             remedy = f"remove {kind}/{path.name}, and make it again"
             faults.append(Fault(of, path.stem, reason(problem), remedy))
     leftovers = [str(path.relative_to(store.root)) for path in store.leftovers()]
-    n_orphaned = len(sound - named)
-    return Verified(faults, len(run_ids), n_records, len(files), n_bytes, n_tokens, n_orphaned, leftovers)
+    n_tokens = sum(facts["n_tokens"] for facts in sound.values())
+    return Verified(faults, len(run_ids), n_records, len(files), n_bytes, n_tokens, leftovers)
 
 
-def _record_fault(store: Store, kind: str, path: Path, known: set[str], named: set[str]) -> tuple[str | None, str]:
-    """The fault of a record, or of what it names, with its remedy; adds the runs of requests to `named`."""
+def _record_fault(
+    store: Store, kind: str, path: Path, sound: Mapping[str, Record], imported: set[str], linked: set[str]
+) -> tuple[str | None, str]:
+    """The fault of a record, or of what it names, with its remedy; adds the runs of cells to `linked`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
     try:
-        record = read_json(path)
+        record, _ = read_record(kind, path.stem, path)
     except (OSError, ValueError) as problem:
         return reason(problem), again
-    fault = record_fault(kind, path.stem, record)
-    if fault is not None:
-        return fault, again
+    gone = [run_id for run_id in runs_of(kind, record) if not store.has_run(run_id) and run_id not in imported]
     if kind == "cells":
-        named.add(record["run_id"])
+        run_id = record["run_id"]
+        linked.add(run_id)
         called = f"{record['family']} {record['size']} on {record['dataset']}"
-        lost = None if store.has_run(record["run_id"]) else f"its run {record['run_id']} ({called}) is missing"
-        return lost, "run the line that measured it again"
-    gone = [run_id for run_id in runs_of(kind, record) if run_id not in known]
+        if gone:
+            return f"its run {run_id} ({called}) is missing", "run the line that measured it again"
+        return contradiction(record, sound[run_id]) if run_id in sound else None, again
     if gone:
         return f"its run {gone[0]} is missing", "rbpx store gc"
     if kind == "forecasts":
         for run_id, sha256 in (record.get("runs") or {}).items():
-            if store.has_run(run_id) and sha256 != tables_hash(store.manifest(run_id)):
+            if run_id in sound and sha256 != tables_hash(sound[run_id]):
                 return f"it rests on run {run_id}, which is another one by now", "ask whoever wrote it"
     return None, again
 
@@ -171,48 +162,6 @@ def tables_hash(manifest: Mapping[str, object]) -> str:
 # --------------------------------------------------------------------------------------------------------- one by one
 
 
-def record_fault(kind: str, name: str, record: Record) -> str | None:
-    """The fault of a record from this store or another; None without one.
-
-    It ensures that every name in the record is a plain file name, and that the record's own is that of its file.
-    """
-    missing = [key for key in NEEDED[kind] if record.get(key) is None]
-    if missing:
-        return f"it has no {missing[0]}"
-    if any(record.get(key) is not None and not is_name(record[key]) for key in _NAMES):
-        return "it names what is no name"
-    if kind == "fits" and not (isinstance(record["run_ids"], list) and all(map(is_name, record["run_ids"]))):
-        return "its run_ids are no names"
-    predictions = record.get("predictions") if kind == "forecasts" else [{}]
-    if not (isinstance(predictions, list) and predictions and all(isinstance(each, dict) for each in predictions)):
-        return "it has no predictions"
-    own = NAMED_BY.get(kind)
-    if own is not None and record[own] != name:
-        return f"it is the record {record[own]} under another name"
-    return None
-
-
-def manifest_fault(run_id: str, facts: Record) -> str | None:
-    """The fault of a manifest; None without one.
-
-    Raises:
-        RbpxError: it has a newer format than this version reads.
-    """
-    if facts.get("run_id") != run_id:
-        return f"manifest.json is that of run {facts.get('run_id')!r}"
-    check_format(run_id, facts.get("format"))
-    missing = [name for name in _FACTS if facts.get(name) is None]
-    if missing or not is_name(facts["tokenizer_hash"]):
-        return f"manifest.json has no {missing[0] if missing else 'tokenizer_hash'}"
-    files = facts.get("files")
-    hashes = files if isinstance(files, dict) else {}
-    if sorted(hashes) != sorted(f"{table}.parquet" for table in RUN_TABLES):
-        return "manifest.json does not name the tables of a run"
-    if not all(isinstance(each, str) and re.fullmatch("[0-9a-f]{64}", each) for each in hashes.values()):
-        return "manifest.json does not give the SHA-256 of each table"
-    return None
-
-
 def run_fault(run_id: str, folder: Path) -> str | None:
     """The fault of the folder of a run, None without one; reads every byte.
 
@@ -220,29 +169,45 @@ def run_fault(run_id: str, folder: Path) -> str | None:
         RbpxError: the run has a newer format than this version reads.
     """
     try:
-        facts = read_json(folder / MANIFEST)
-        fault = manifest_fault(run_id, facts)
-        if fault is not None:
-            return fault
+        facts, _ = read_record(MANIFESTS, run_id, folder / MANIFEST)
         for name, sha256 in facts["files"].items():
-            if (folder / name).is_symlink() or sha256_of(folder / name) != sha256:
+            path = folder / name
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                return f"{name} is no regular file"
+            if sha256_of(path) != sha256:
                 return f"{name} has changed since it was written (its sha256 is not the manifest's)"
-        for table in RUN_TABLES:
-            rows = pq.read_table(folder / f"{table}.parquet", columns=["run_id"])
-            if rows["run_id"].unique().to_pylist() not in ([], [run_id]):
-                return f"{table}.parquet has rows of another run"
-        n_tokens = _n_counted(folder / "tokens.parquet")
-        if n_tokens != facts["n_tokens"]:
-            return f"{n_tokens:,} rows of tokens, expected {facts['n_tokens']:,}"
+        return _tables_fault(run_id, folder, facts)
     except FileNotFoundError as problem:
         return f"{Path(problem.filename).name} is missing"
     except _UNREADABLE as problem:
         return f"it cannot be read ({reason(problem)})"
-    return None
+
+
+def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
+    """The first fault in the columns, values and counts of a run's tables; None without one."""
+    with _database().cursor() as connection:
+        for table, columns in BY_FILE.items():
+            path = folder / f"{table}.parquet"
+            strange = columns_fault(table, pq.read_schema(path), columns)
+            if strange is not None:
+                return f"{path.name} {strange}"
+            connection.register(table, dataset_of([str(path)], columns, None))
+        asked: dict[str, Any] = {name: facts.get(name) for name in _COUNTED} | {"run_id": run_id}
+        (found,) = connection.execute(read_sql("run_fault"), asked).fetchall()
+    fault: str | None = found[0]
+    return fault
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One for all runs, as opening one takes longer than the query."""
+    return duckdb.connect(":memory:")
 
 
 def read_whole(path: Path) -> pa.Table:
     """Read a whole Parquet file and verify the checksums of its pages."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no regular file")
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read()
 
@@ -258,12 +223,3 @@ def read_own(kind: str, path: Path) -> pa.Table:
     if is_other or (column and table[column].unique().to_pylist() != [path.stem]):
         raise ValueError("its rows are of another name")
     return table
-
-
-def _n_counted(tokens: Path) -> int:
-    """The number of tokens that count: those of wrong choices of an item do not."""
-    file = pq.ParquetFile(tokens)
-    if "correct" not in file.schema_arrow.names:
-        return int(file.metadata.num_rows)
-    wrong = pc.equal(file.read(columns=["correct"])["correct"], False)
-    return int(file.metadata.num_rows - (pc.sum(wrong).as_py() or 0))

@@ -22,6 +22,7 @@ from rbpx.store import cell_states as module
 from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
 from rbpx.store.store import Store
 from tests.support.composed import here
+from tests.support.stores import write_unsealed
 
 NAMES = {
     "cell_key": "a" * 16, "family": "mine", "size": "xl", "dataset": "file", "protocol": "paper", "dtype": "float32",
@@ -42,7 +43,7 @@ def rewritten(store: Store, **changed: Any) -> Path:
     with heartbeat(store, NAMES):
         wait_until(path.is_file)
         facts = json.loads(path.read_text())
-    path.write_text(json.dumps(facts | changed))
+    write_unsealed(path, facts | changed)
     return path
 
 

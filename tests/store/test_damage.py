@@ -19,8 +19,8 @@ from rbpx.store.store import Store
 from rbpx.store.verify import run_fault, verify
 from rbpx.ties import Ties
 from tests.support.composed import here
-from tests.support.damage import HARMS, Harm, faults, flip, flipped, run_of, truncated
-from tests.support.stores import columns_of, manifests, run_folders
+from tests.support.damage import HARMS, Harm, faults, flip, flipped, run_of, say, truncated
+from tests.support.stores import columns_of, manifests, run_folders, write_unsealed
 
 IMPORTED = Path(__file__).parents[1] / "same_answers" / "stores" / "imported"
 FILES = ("tokens.parquet", "rank_counts.parquet", "documents.parquet", "manifest.json")
@@ -183,7 +183,7 @@ def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_deco
 def test_a_store_of_a_newer_format_is_refused_in_one_line(own_store: Path, cwd: Path, tmp_path: Path) -> None:
     run_id = run_of(own_store, "m")
     manifest = own_store / "runs" / run_id / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
+    say(manifest, format=99)
     lines = (
         ["sql", "SELECT 1", "--store", own_store],
         ["store", "verify", "--store", own_store],
@@ -211,7 +211,7 @@ def test_a_store_of_format_1_is_read_as_it_was(own_store: Path) -> None:
             table = pq.read_table(path)
             pq.write_table(table.drop_columns(["n_bytes_scored"]) if name == "documents" else table, path)
             facts["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        (folder / "manifest.json").write_text(json.dumps(facts))
+        write_unsealed(folder / "manifest.json", facts)
     assert faults(own_store) == []
     with connect(Store(own_store)) as connection:
         assert connection.execute(asked).fetchall() == before

@@ -15,10 +15,12 @@ import pytest
 
 from rbpx.errors import RbpxError
 from rbpx.store.merge import Folder, merge
+from rbpx.store.records import is_name, manifest_fault, record_fault
 from rbpx.store.sql import connect
-from rbpx.store.store import Store, is_name
-from rbpx.store.verify import manifest_fault, record_fault, verify
+from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.composed import here
+from tests.support.damage import say
 from tests.support.stores import reseal
 from tests.support.synthetic import Truth, write_store
 
@@ -33,8 +35,7 @@ def store(tmp_path: Path) -> Store:
 
 def change_manifest(store: Store, run_id: str, **values: Any) -> None:
     """Make a run say something else of itself."""
-    path = store.run_folder(run_id) / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    say(store.run_folder(run_id) / "manifest.json", **values)
 
 
 def brought(store: Store, tmp_path: Path) -> tuple[list[str], list[str]]:
@@ -73,13 +74,15 @@ def test_a_record_that_names_what_lies_elsewhere_is_refused(kind: str, name: str
 
 
 def test_a_fit_or_a_forecast_of_no_plain_list_is_refused() -> None:
-    for run_ids in ("r", ["../x"], [5], [None], {"r": 1}, 5):
+    for run_ids in (["../x"], [5], [None]):
         assert record_fault("fits", "f", FIT | {"run_ids": run_ids}) == "its run_ids are no names", run_ids
+    for other in ("r", {"r": 1}, 5):
+        assert str(record_fault("fits", "f", FIT | {"run_ids": other})).startswith("its run_ids is "), other
     forecast = {"name": "n", "predictions": [{"y": 1}]}
     assert record_fault("forecasts", "n-1", forecast) is None
     wrong: tuple[Any, ...] = ([], {}, "x", [1], 5)
     for each in wrong:
-        assert record_fault("forecasts", "n-1", forecast | {"predictions": each}) == "it has no predictions"
+        assert "predictions" in str(record_fault("forecasts", "n-1", forecast | {"predictions": each})), each
     assert record_fault("cells", "other", CELL) == "it is the record c under another name"
 
 
@@ -100,9 +103,8 @@ def test_a_manifest_names_the_tables_of_a_run_by_their_hashes_and_no_other_file(
     values: dict[str, Any] = {"files": [], "tokenizer_hash": "../../secret", "run_id": "other", "n_tokens": None}
     for key, value in values.items():
         assert manifest_fault(run_id, facts | {key: value}), key
-    for newer in (99, "2", [2]):
-        with pytest.raises(RbpxError, match="update rbpx"):
-            manifest_fault(run_id, facts | {"format": newer})
+    with pytest.raises(RbpxError, match="update rbpx"):
+        manifest_fault(run_id, facts | {"format": 99})
 
 
 def test_what_names_another_file_is_left_out_of_what_is_read_and_merged(store: Store, tmp_path: Path) -> None:
@@ -179,7 +181,10 @@ def with_column(name: str, change: Callable[[Any], Any]) -> Callable[[pa.Table],
 
 LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     "n_tokens": (lambda s, r: change_manifest(s, r, n_tokens=10**9), "60 rows of tokens, expected 1,000,000,000"),
-    "words for numbers": (lambda s, r: change_manifest(s, r, n_tokens="many"), "it cannot be read"),
+    "words for numbers": (
+        lambda s, r: change_manifest(s, r, n_tokens="many"),
+        "manifest.json says that n_tokens is many",
+    ),
     "another run's ranks": (
         lambda s, r: forged(s, r, "rank_counts", with_column("run_id", lambda _: s.run_ids()[1])),
         "rank_counts.parquet has rows of another run",

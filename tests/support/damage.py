@@ -8,7 +8,7 @@ from typing import Any
 
 from rbpx.store.store import Store
 from rbpx.store.verify import Fault, verify
-from tests.support.stores import cell_records
+from tests.support.stores import cell_records, write_unsealed
 
 Harm = Callable[[Path], None]
 
@@ -25,8 +25,8 @@ def faults(store: Path) -> list[Fault]:
 
 
 def say(path: Path, **facts: Any) -> None:
-    """Let a JSON record say something else."""
-    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
+    """Let a JSON record say something else, as if it had been written so."""
+    write_unsealed(path, json.loads(path.read_text()) | facts)
 
 
 def flip(path: Path, at: int, bit: int = 3) -> None:

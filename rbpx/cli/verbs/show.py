@@ -29,13 +29,15 @@ def perform(asked: Asked) -> None:
     from rbpx.questions.ask import open_filled
     from rbpx.questions.render import with_status_label
     from rbpx.store.imports.storage import provenance_of
+    from rbpx.store.records import MANIFESTS
 
     store = open_filled(asked.request.store)
     if len(asked.words) != 1:
         raise RbpxError(f"show takes the id of one run or fit, as `sql` prints them: {typed('show ID')}")
     (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
-    records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
+    runs = [store.read(MANIFESTS, c["run_id"], store.manifest_file(c["run_id"])) for c in cells]
+    records: list[Any] = [cell | run[0] for cell, run in zip(cells, runs, strict=True) if run]
     fits = [with_status_label(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     for fit in fits:
         say(_said_of_fit(fit))

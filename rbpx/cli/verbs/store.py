@@ -69,7 +69,7 @@ def perform(asked: Asked) -> None:
 
 def _remove(store: "Store", name: str) -> None:
     from rbpx.store.imports.storage import remove_source
-    from rbpx.store.store import is_name
+    from rbpx.store.records import is_name
 
     if is_name(name) and store.run_folder(name).is_dir():
         store.drop_run(name)
@@ -122,15 +122,9 @@ def _verify(store: "Store", format: Format) -> None:
         f"{result.n_bytes / 2**20:,.1f} MiB, {number_of(result.n_records, 'record')}, "
         f"{number_of(result.n_files, 'file beside them', 'files beside them')}"
     ]
-    for n, noun, means in (
-        (result.n_orphaned, "orphaned run", "to which no cell refers: the command that measured it links it again"),
-        (
-            len(result.leftovers),
-            "unfinished file",
-            "of processes that write or were stopped: harmless, gone after a day",
-        ),
-    ):
-        lines += [f"{number_of(n, noun)}, {means}"] if n else []
+    if result.leftovers:
+        unfinished = number_of(len(result.leftovers), "unfinished file")
+        lines.append(f"{unfinished}, of processes that write or were stopped: harmless, gone after a day")
     if format is Format.table:
         faults = [f"{one.kind} {one.name}: {one.fault}; {one.remedy}" for one in result.faults]
         print_under(console(), (), (), [*faults, *lines])
