@@ -62,6 +62,8 @@ def read_json(path: Path) -> tuple[Record, str]:
     text = path.read_text(encoding="utf-8")
     try:
         record = _JSON.decode(text)
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"it is no JSON ({problem})") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(record, dict):

@@ -169,7 +169,10 @@ def run_fault(run_id: str, folder: Path) -> str | None:
         RbpxError: the run has a newer format than this version reads.
     """
     try:
-        facts, _ = read_record(MANIFESTS, run_id, folder / MANIFEST)
+        try:
+            facts, _ = read_record(MANIFESTS, run_id, folder / MANIFEST)
+        except ValueError as problem:
+            return reason(problem)
         for name, sha256 in facts["files"].items():
             path = folder / name
             if path.is_symlink() or (path.exists() and not path.is_file()):
