@@ -208,6 +208,10 @@ def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Sche
 
 # --------------------------------------------------------------------------------------------------- SQL of both kinds
 
+# The seal of `records.sealed`, where a record has one.
+_UNCHANGED: Final = """CASE WHEN regexp_full_match(right(text, 77), ', "[^"]{4}": "[^"]{64}"\\}')
+    THEN sha256(left(text, -77)) = left(right(text, 66), 64) ELSE coalesce(len(record->>'seal') < 64, true) END"""
+
 
 def _parse(source: str, kind: str) -> str:
     """SQL for the name and JSON of each file; null where it is a copy or lacks what readers need."""
@@ -221,8 +225,9 @@ def _parse(source: str, kind: str) -> str:
     elif kind == "forecasts":
         needs.append("json_array_length(record->'predictions') > 0")
     return (
-        f"SELECT filename, CASE WHEN json_type(record) = 'OBJECT' AND {' AND '.join(needs)} THEN record END AS record "
-        f"FROM (SELECT filename, TRY_CAST(TRY(decode(content)) AS JSON) AS record FROM {source})"
+        f"SELECT filename, CASE WHEN json_type(record) = 'OBJECT' AND {' AND '.join([*needs, _UNCHANGED])} THEN record "
+        f"END AS record FROM (SELECT filename, text, TRY_CAST(text AS JSON) AS record "
+        f"FROM (SELECT filename, TRY(decode(content)) AS text FROM {source}))"
     )
 
 
