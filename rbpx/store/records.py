@@ -33,8 +33,8 @@ RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 _NAMES: Final = ("run_id", "cell_key", "fit_id", "failure_key", "tokenizer_hash")  # of files and folders of a store
 _NAME: Final = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
 _LONGEST_BYTES: Final = 200  # of a name without its ending; file systems take 255
-# A bit may have flipped in the name of the seal too.
-_SEALED: Final = re.compile(r'(.*), "[^"]{4}": "([^"]{64})"\}', re.DOTALL)
+_SEAL_LENGTH: Final = 77
+_SEAL: Final = re.compile(r', "[^"]{4}": "[^"]{64}"\}')  # a bit may have flipped in its name too
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -48,7 +48,11 @@ def is_name(name: object) -> bool:
 def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:
     """The text of a record: JSON whose last key is `seal`, the SHA-256 of all that stands before it."""
     text = json.dumps(record, indent=indent, allow_nan=False).removesuffix("}").rstrip()
-    return f'{text}, "seal": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
+    return text + _seal_of(text)
+
+
+def _seal_of(text: str) -> str:
+    return f', "seal": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
 
 
 def read_json(path: Path) -> tuple[Record, str]:
@@ -70,8 +74,8 @@ def read_json(path: Path) -> tuple[Record, str]:
         raise ValueError("it is not an object")
     if "\\ud" in text.lower():  # half a pair of surrogates is no text
         json.dumps(record, ensure_ascii=False).encode()
-    found, seal = _SEALED.fullmatch(text), record.pop("seal", "")
-    if hashlib.sha256(found[1].encode()).hexdigest() != found[2] if found else len(str(seal)) == 64:
+    end, is_sealed = text[-_SEAL_LENGTH:], len(str(record.pop("seal", ""))) == 64
+    if (is_sealed or _SEAL.fullmatch(end)) and end != _seal_of(text[:-_SEAL_LENGTH]):
         raise ValueError("it has changed since it was written (its seal is not its content's)")
     return record, text
 

@@ -209,8 +209,9 @@ def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Sche
 # --------------------------------------------------------------------------------------------------- SQL of both kinds
 
 # The seal of `records.sealed`, where a record has one.
-_UNCHANGED: Final = """CASE WHEN regexp_full_match(right(text, 77), ', "[^"]{4}": "[^"]{64}"\\}')
-    THEN sha256(left(text, -77)) = left(right(text, 66), 64) ELSE coalesce(len(record->>'seal') < 64, true) END"""
+_UNCHANGED: Final = """CASE
+    WHEN len(record->>'seal') = 64 OR regexp_full_match(right(text, 77), ', "[^"]{4}": "[^"]{64}"\\}')
+    THEN right(text, 77) = ', "seal": "' || sha256(left(text, -77)) || '"}' ELSE true END"""
 
 
 def _parse(source: str, kind: str) -> str:

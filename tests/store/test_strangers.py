@@ -179,6 +179,35 @@ def with_column(name: str, change: Callable[[Any], Any]) -> Callable[[pa.Table],
     return changed
 
 
+def with_first(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
+    """Another value in the first row of a column."""
+
+    def changed(table: pa.Table) -> pa.Table:
+        at = table.column_names.index(name)
+        values = [value, *table[name].to_pylist()[1:]]
+        return table.set_column(at, name, pa.array(values, table.schema.field(name).type))
+
+    return changed
+
+
+FORGED = (
+    *(("tokens", name, -1, "1 rows with greater or ties out of range") for name in ("greater", "ties")),
+    *(
+        ("tokens", name, -1, "1 rows with a place or a token out of range")
+        for name in ("position", "token_id", "n_bytes")
+    ),
+    *(("tokens", "logprob", value, "1 rows with a logprob above 0 or none") for value in (0.5, float("nan"), None)),
+    ("tokens", "doc_id", 99, "documents.parquet does not count the tokens of document 0"),
+    ("tokens", "greater", 77_777, "rank_counts.parquet does not count the tokens with greater "),
+    ("tokens", "logprob", -9.0, "rank_counts.parquet does not count the tokens with greater "),
+    ("rank_counts", "n_tokens", -1, "rank_counts.parquet has 1 rows with a value out of range"),
+    ("rank_counts", "n_tokens", 50, "rank_counts.parquet does not count the tokens with greater "),
+    ("rank_counts", "sum_logprob", -1e-3, "rank_counts.parquet does not count the tokens with greater "),
+    ("documents", "n_scored", 21, "documents.parquet does not count the tokens of document 0"),
+    ("documents", "n_bytes", -4, "documents.parquet has 1 rows with a value out of range"),
+    ("documents", "n_bytes", 4, "documents have 164 bytes, expected 240"),
+    ("documents", "doc_id", 1, "documents.parquet has a document twice"),
+)
 LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     "n_tokens": (lambda s, r: change_manifest(s, r, n_tokens=10**9), "60 rows of tokens, expected 1,000,000,000"),
     "words for numbers": (
@@ -193,6 +222,29 @@ LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
         lambda s, r: forged(s, r, "tokens", lambda _: pq.read_table(s.part(s.run_ids()[1], "tokens"))),
         "tokens.parquet has rows of another run",
     ),
+    **{
+        f"{table}.{name} {value}": (lambda s, r, t=table, n=name, v=value: forged(s, r, t, with_first(n, v)), said)
+        for table, name, value, said in FORGED
+    },
+    "a column by another name": (
+        lambda s, r: forged(s, r, "tokens", lambda t: t.rename_columns({"logprob": "logqrob"})),
+        "tokens.parquet has a column logqrob float, which is not of its format",
+    ),
+    "a column of another type": (
+        lambda s, r: forged(s, r, "tokens", lambda t: t.set_column(4, "greater", t["greater"].cast(pa.int64()))),
+        "tokens.parquet has a column greater int64, which is not of its format",
+    ),
+    "a column gone": (
+        lambda s, r: forged(s, r, "documents", lambda t: t.drop_columns(["n_scored"])),
+        "documents.parquet has no column n_scored",
+    ),
+    "cross-entropy": (
+        lambda s, r: change_manifest(s, r, cross_entropy_nats=1.0),
+        "the tokens have a cross-entropy of ",
+    ),
+    "bytes": (lambda s, r: change_manifest(s, r, n_bytes_scored=7), "documents have 240 scored bytes, expected 7"),
+    "documents": (lambda s, r: change_manifest(s, r, n_documents=4), "3 documents with a scored token, expected 4"),
+    "V": (lambda s, r: change_manifest(s, r, vocab_size=1), "tokens.parquet has "),
     "a token lost": (lambda s, r: forged(s, r, "tokens", lambda t: t.slice(1)), "59 rows of tokens, expected 60"),
 }
 

@@ -52,7 +52,7 @@ _EQUIVALENT = {
     "one thread or several give the same": ("ranks/tiles: if len(shares) != 1:",),
     "how it lies in the file; what is read is the same": (
         "files/digest: atomic_write_text(path, json.dumps(entries, indent=1), durable=False)",
-        "store/store: text = json.dumps(facts | {'format': FORMAT, 'files': files}, indent=2, allow_nan=False)",
+        "store/store: text = sealed(facts | {'format': FORMAT, 'files': files}, indent=2)",
     ),
     "it only waits longer": (
         "files/digest: atomic_write_text(path, json.dumps(entries, indent=0), durable=True)",
