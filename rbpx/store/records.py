@@ -63,7 +63,7 @@ def read_json(path: Path) -> tuple[Record, str]:
     """
     if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
         raise ValueError("it is no regular file")
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes().decode()
     try:
         record = _JSON.decode(text)
     except json.JSONDecodeError as problem:
