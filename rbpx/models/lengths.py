@@ -18,6 +18,7 @@ from rbpx.models.devices import input_device
 from rbpx.models.head import head_input
 
 _TRIAL: Final = 256  # tokens of the longer window: beyond what Reformer reads without hashing, and half of most windows
+_FEW: Final = 8  # tokens of a window in which one that is seen from before weighs much
 # Largest relative difference of equal states: float32 rounding is below
 # 1e-5, a position or a key too many or too few is above 1e-2.
 _ROUNDING_SHARE: Final = {torch.float32: 1e-4, torch.float64: 1e-4}
@@ -84,24 +85,26 @@ def lengths_of(model: Any, context: int | None, is_shared: bool = False) -> Leng
     """
     borders, kind, settings = rope_borders(model), type(model).__name__, _settings(model)
     n_long = min(n for n in (_TRIAL, context, *borders) if n is not None)
-    n_short, n_kept = max(1, n_long // 4), n_long // 2 | 1  # odd, so that no block of tokens ends there
-    ids = torch.arange(2 * n_long, device=input_device(model)) * 7919 % model.get_input_embeddings().weight.shape[0]
-    ids_BT, later_BT = (torch.zeros((n, n_long), dtype=torch.int64, device=ids.device) for n in (2, 1))
-    ids_BT[0], ids_BT[1, :n_short] = ids[:n_long], ids[n_long : n_long + n_short]
-    later_BT[0, :n_kept], later_BT[0, n_kept:] = ids[:n_kept], ids[n_long + n_kept :]
+    n_short = max(1, n_long // 4)
+    ids = (
+        torch.arange(n_long + n_short, device=input_device(model)) * 7919 % model.get_input_embeddings().weight.shape[0]
+    )
+    ids_BT = torch.zeros((2, n_long), dtype=torch.int64, device=ids.device)
+    ids_BT[0], ids_BT[1, :n_short] = ids[:n_long], ids[n_long:]
     with torch.inference_mode():  # the long one first: what is short may switch off what is not causal
-        alone = (ids_BT[:1], ids_BT[:1], later_BT, ids_BT[1:, :n_short])
-        long, again, later, short = (head_input(model, ids) for ids in alone)
-    if not all(bool(states.isfinite().all()) for states in (long, again, later, short)):
+        long = head_input(model, ids_BT[:1])
+        tried = [_with_other_end(model, ids_BT[:1, :n]) for n in (n_long, min(n_long, _FEW))]
+        short = head_input(model, ids_BT[1:, :n_short])
+    if not all(bool(states.isfinite().all()) for states in (long, short, *(each for pair in tried for each in pair))):
         return Lengths(borders)  # ranking will fail and name the position
-    if beyond_rounding(again, long, model.dtype):
+    again = tried[0][0]
+    if beyond_rounding(again, long[:, : again.shape[1]], model.dtype):
         raise RbpxError(
             f"{kind} reads the same {n_long} tokens twice with different states, so no rank of it would be found "
             "again; measure a model without chance in its forward pass"
         )
-    before, after = (states[:, :n_kept].float() for states in (long, later))
     slack = max(16 * torch.finfo(model.dtype).eps, _ROUNDING_SHARE[torch.float32])
-    if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max())):
+    if not all(torch.allclose(*pair, rtol=slack, atol=slack * float(pair[0].abs().max())) for pair in tried):
         raise RbpxError(f"{kind} is not causal: its predictions depend on later tokens")
     now = _settings(model)
     switched = next((key for key, word in settings.items() if now.get(key) != word), None)
@@ -119,6 +122,14 @@ def lengths_of(model: Any, context: int | None, is_shared: bool = False) -> Leng
         for together, alone in ((both[:1], long), (both[1:, :n_short], short))
     )
     return Lengths(borders, differs)
+
+
+def _with_other_end(model: Any, ids_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """States of the first half of a window, with what follows and with one token over and over."""
+    n_kept, other_BT = ids_BT.shape[1] // 2 | 1, ids_BT.clone()  # odd, so that no block of tokens ends there
+    other_BT[:, n_kept:] = ids_BT[:, :1]
+    before, after = (head_input(model, ids)[:, :n_kept].float() for ids in (ids_BT, other_BT))
+    return before, after
 
 
 def _settings(model: Any) -> dict[tuple[str, str], str]:
