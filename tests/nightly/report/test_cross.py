@@ -16,18 +16,13 @@ from tests.support.commands import here
 from tests.support.once import answered_once, once_a_session
 
 MEASURING = [name for name, each in analyses().items() if each.measures]
-CHOICES = {
-    "axis": ("axis=S", "axis=D", "axis=C", "axis=step"),
-    "ties": ("ties=optimistic", "ties=pessimistic", "ties=mid"),
-    "method": ("method=ols", "method=weighted", "method=offset", "method=robust", "method=all"),
-    "checkpoints": ("checkpoints=last",),
-}
+CHOICES = {"axis": ("S", "D", "C", "step"), "ties": ("mid",), "method": ("all",), "checkpoints": ("last",)}
 CASES = [
-    (store, name, word)
+    (store, name, f"{key}={value}")
     for store in sorted(path.name for path in STORES.iterdir() if path.is_dir())
     for name, each in analyses().items()
-    for key, words in CHOICES.items()
-    for word in words
+    for key, values in CHOICES.items()
+    for value in values
     if key in each.keys and name not in MEASURING
 ]
 OF_SIZE = re.compile(r"\bwith size\b|\btimes the size\b|[^_]S\^|\blargest size\b")
