@@ -78,10 +78,10 @@ def test_a_worker_of_joblib_that_has_grown_is_replaced_in_silence(family: Family
         f"import joblib.externals.loky.process_executor as loky\n{bounds}"
     )
     path = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(PROJECT)])}
-    words = [*family.words("xs"), "limit=2,3,4", "seed=1,2", *LAUNCHERS["joblib"], "--store", tmp_path / "store"]
+    words = [*family.words("xs"), "limit=2,3,4", *LAUNCHERS["joblib"], "--store", tmp_path / "store"]
     answer = rbpx("measure", "-m", *words, cwd=cwd, env=path, check=0)
     assert "memory leak" not in answer.stderr
-    assert answer.stderr.count("tokens/s\n") == 6
+    assert answer.stderr.count("tokens/s\n") == 3
 
 
 def test_a_job_that_is_stopped_or_killed_is_told_and_is_no_cell_that_failed(
