@@ -92,6 +92,7 @@ def test_the_command_that_is_named_fetches_what_it_says_once_and_then_no_network
     assert "nothing to fetch" in again.stderr
     assert brought(others) == []
 
+    others.asked.clear()
     measured = rbpx("measure", *words, cwd=cwd, env=offline, check=0)
     assert "failed" not in measured.stderr
     assert others.asked == []
