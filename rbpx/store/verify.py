@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,11 +71,14 @@ class Verified:
 def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
     """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
     faults: list[Fault] = []
-    run_ids, sound, n_bytes = store.run_ids(), dict[str, Record](), 0
+    run_ids, manifests, sound, n_bytes = store.run_ids(), dict[str, Record](), list[str](), 0
     for run_id in run_ids:
         fault = run_fault(run_id, store.run_folder(run_id))
+        with suppress(OSError, ValueError):  # which is its fault
+            manifests[run_id] = store.manifest(run_id)
         if fault is None:
-            facts = sound[run_id] = store.manifest(run_id)
+            facts = manifests[run_id]
+            sound.append(run_id)
             if not store.has_vocab(facts["tokenizer_hash"]):
                 lost = f"vocab/{facts['tokenizer_hash']}.parquet is gone, to which it refers"
                 faults.append(Fault("run", run_id, lost, "rbpx store merge OTHER from a copy that has it"))
@@ -89,7 +93,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
     for kind in RECORDS:
         for path in store.record_files(kind):
             n_records += 1
-            fault, remedy = _record_fault(store, kind, path, sound, imported, linked)
+            fault, remedy = _record_fault(store, kind, path, manifests, imported, linked)
             if fault:
                 of_records.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
     faults += [Fault("run", run_id, UNLINKED, LINK) for run_id in store.unlinked(sound, linked)]
@@ -105,12 +109,12 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
             remedy = f"remove {kind}/{path.name}, and make it again"
             faults.append(Fault(of, path.stem, reason(problem), remedy))
     leftovers = [str(path.relative_to(store.root)) for path in store.leftovers()]
-    n_tokens = sum(facts["n_tokens"] for facts in sound.values())
+    n_tokens = sum(manifests[run_id]["n_tokens"] for run_id in sound)
     return Verified(faults, len(run_ids), n_records, len(files), n_bytes, n_tokens, leftovers)
 
 
 def _record_fault(
-    store: Store, kind: str, path: Path, sound: Mapping[str, Record], imported: set[str], linked: set[str]
+    store: Store, kind: str, path: Path, manifests: Mapping[str, Record], imported: set[str], linked: set[str]
 ) -> tuple[str | None, str]:
     """The fault of a record, or of what it names, with its remedy; adds the runs of cells to `linked`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
@@ -125,12 +129,12 @@ def _record_fault(
         called = f"{record['family']} {record['size']} on {record['dataset']}"
         if gone:
             return f"its run {run_id} ({called}) is missing", "run the line that measured it again"
-        return contradiction(record, sound[run_id]) if run_id in sound else None, again
+        return contradiction(record, manifests[run_id]) if run_id in manifests else None, again
     if gone:
         return f"its run {gone[0]} is missing", "rbpx store gc"
     if kind == "forecasts":
         for run_id, sha256 in (record.get("runs") or {}).items():
-            if run_id in sound and sha256 != tables_hash(sound[run_id]):
+            if run_id in manifests and sha256 != tables_hash(manifests[run_id]):
                 return f"it rests on run {run_id}, which is another one by now", "ask whoever wrote it"
     return None, again
 

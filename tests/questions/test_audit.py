@@ -158,6 +158,8 @@ def test_other_tokens_another_text_and_a_model_that_is_gone_are_refused(own_stor
     rewrite(own_store, "xs", token_id=np.array([1, 0, 0, 0, 0]))
     change(own_store, "s", text_hash="1" * 16)
     store = Store(own_store)
+    of_s = next(cell for cell in store.records("cells") if cell["run_id"] == runs_by_size(own_store)["s"]["run_id"])
+    store.write_record("cells", of_s["cell_key"], of_s | {"text_hash": "1" * 16})
     (cell,) = (cell for cell in store.records("cells") if cell["size"] == "m")
     gone = json.loads(json.dumps(cell).replace(cell["model"], str(own_store / "gone" / "m")))
     store.write_record("cells", cell["cell_key"], gone)
