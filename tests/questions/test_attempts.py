@@ -1,4 +1,4 @@
-"""Attempts: pass@k, tails, forecasts and bounds, each by a second, plainer way, and the verb by real commands."""
+"""Attempts: pass@k, tails and forecasts, each by a second, plainer way, and the verb by real commands."""
 
 import csv
 import itertools
@@ -14,18 +14,12 @@ from scipy.special import betaln
 from scipy.stats import beta as beta_of
 from scipy.stats import binom
 
-from rbpx.laws.intervals.estimate import document_weights
-from rbpx.questions.attempts.bounds import missed_at_most, rank_bounds
-from rbpx.questions.attempts.discrete import discrete_tail
-from rbpx.questions.attempts.forecasts import forecast
-from rbpx.questions.attempts.goodness import goodness_p
-from rbpx.questions.attempts.mixing import Shape, condensed, nodes_for
+from rbpx.questions.attempts.forecasts import BETA, forecast
+from rbpx.questions.attempts.mixing import condensed, nodes_for
 from rbpx.questions.attempts.passing import Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Likelihood, fit_tail
-from rbpx.runs.points.items import Answers
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
-from rbpx.ties import Ties
 from tests.support.asking import ask, imported, refused
 from tests.support.attempts import counted, of_forecasts, of_items_and_samples
 from tests.support.composed import here
@@ -102,44 +96,30 @@ def test_published_counts_give_the_exponents_found_by_plain_scipy(shared_data: P
     assert len(ks) == 45
     for expected in published:
         items = counted(right[expected["model"]], 10_000)
-        passes_K, tail = items.passes(ks).mean(axis=0), fit_tail(Shape.beta, items)
+        passes_K, tail = items.passes(ks).mean(axis=0), fit_tail(items)
         assert len(items.names) == 128
         assert passes_K[0] == pytest.approx(float(expected["pass_at_1"]), abs=5.1e-7)
         assert slope_in_k(ks, passes_K) == pytest.approx(float(expected["least_squares_exponent"]), abs=5.1e-6)
         assert tail.a.value == pytest.approx(float(expected["beta_a"]), abs=1e-5)
         assert tail.b.value == pytest.approx(float(expected["beta_b"]), rel=1e-5)
-        assert tail.aic is not None
+        assert tail.theta is not None
         neg_ln = float(expected["beta_binomial_negative_loglik_without_binomial_coefficient"])
-        assert (tail.aic - 4) / 2 == pytest.approx(neg_ln, abs=1e-6)
+        assert -tail.likelihood.total(tail.theta)[0] == pytest.approx(neg_ln, abs=1e-6)
 
 
 # --------------------------------------------------------------------------------------------------------------- tails
 
 
 @pytest.mark.parametrize(("n", "c"), [(20, 0), (20, 3), (20, 20), (400, 7)])
-def test_the_likelihood_under_kumaraswamy_is_an_integral_over_p(n: int, c: int) -> None:
+def test_the_likelihood_is_the_closed_integral_over_p(n: int, c: int) -> None:
     a, b = 0.4, 2.5
-
-    def of(y: float) -> float:  # p = y^(1/a), whose density has no pole at 0
-        p = y ** (1 / a)
-        return float(b * (1 - y) ** (b - 1) * p**c * (1 - p) ** (n - c))
-
-    whole = quad(of, 0, 1, epsabs=0, epsrel=1e-11, limit=400, points=[(max(c, 0.5) / n) ** a])[0]
-    ln_U, _, _ = Likelihood(Shape.kumaraswamy, counted([c], n)).at(np.log([a, b]))
-    assert ln_U[0] == pytest.approx(math.log(whole), rel=1e-8)
+    ln_U, _, _ = Likelihood(counted([c], n)).at(np.log([a, b]))
+    assert ln_U[0] == pytest.approx(betaln(a + c, b + n - c) - betaln(a, b), rel=1e-8)
 
 
-def test_both_distributions_with_b_of_1_are_one() -> None:
-    items, theta = counted([0, 0, 1, 4, 30, 50], 50), np.log([0.35, 1.0])
-    ours, theirs = (Likelihood(shape, items).at(theta) for shape in Shape)
-    assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
-    assert ours[1][:, 0] == pytest.approx(theirs[1][:, 0], abs=1e-8)
-
-
-@pytest.mark.parametrize("shape", Shape)
-def test_derivatives_are_those_of_differences(shape: Shape) -> None:
+def test_derivatives_are_those_of_differences() -> None:
     for items in (counted([0, 2, 9, 40], 40), Known(("a", "b", "c"), np.log([1e-9, 0.3, 1.0]))):
-        likelihood, theta, step = Likelihood(shape, items), np.log([0.4, 3.0]), 1e-5
+        likelihood, theta, step = Likelihood(items), np.log([0.4, 3.0]), 1e-5
         _, score, hessian = likelihood.total(theta)
         for at, d in enumerate(np.eye(2) * step):
             up, down = likelihood.total(theta + d), likelihood.total(theta - d)
@@ -150,30 +130,9 @@ def test_derivatives_are_those_of_differences(shape: Shape) -> None:
 def test_known_chances_are_fitted_as_scipy_does() -> None:
     p_I = np.random.default_rng(0).beta(0.3, 4.0, 400)
     a, b, _, _ = beta_of.fit(p_I, floc=0, fscale=1)
-    tail = fit_tail(Shape.beta, Known(tuple(map(str, range(400))), np.log(p_I)))
+    tail = fit_tail(Known(tuple(map(str, range(400))), np.log(p_I)))
     assert tail.theta is not None
     assert np.exp(tail.theta).tolist() == pytest.approx([a, b], rel=2e-4)
-
-
-def test_the_tail_without_a_form_is_hills_for_known_chances() -> None:
-    p = [0.5, 0.02, 0.004, 0.0009, 0.0003, 1e-6, 0.0]  # from 1e-4 to 0.01; below it two are censored
-    items = Known(
-        tuple("abcdefg"), np.log(np.array(p, dtype=np.float64), where=np.array(p) > 0, out=np.full(7, -900.0))
-    )
-    found, ends = discrete_tail(items, document_weights(7, 50, 0))
-    far = sum(math.log(0.01 / each) for each in (0.004, 0.0009, 0.0003)) + 2 * math.log(0.01 / 1e-4)
-    assert ends == pytest.approx((1e-4, 0.01))
-    assert found.value == pytest.approx(3 / far, rel=1e-9)
-
-
-def test_counts_tell_the_tail_without_a_form() -> None:
-    rng = np.random.default_rng(1)
-    p_I = rng.beta(0.3, 20.0, 20_000)
-    items = counted(rng.binomial(10_000, p_I).tolist(), 10_000)
-    found, _ = discrete_tail(items, document_weights(20_000, 20, 0)[:0])
-    true, _ = discrete_tail(Known(items.names, np.log(p_I)), document_weights(20_000, 20, 0)[:0])
-    assert found.value == pytest.approx(true.value, abs=0.015)
-    assert true.value == pytest.approx(0.3, abs=0.04)
 
 
 def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tmp_path: Path) -> None:
@@ -192,39 +151,27 @@ def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tm
     assert {row["k"] for row in asked.of_kind("forecast") if row["dataset"] == "alike"} == {10_000, 100_000}
 
 
-def test_goodness_of_fit_finds_a_distribution_that_is_another() -> None:
-    rng = np.random.default_rng(2)
-    p_I = np.where(rng.random(300) < 0.5, 0.001, 0.5)
-    items = counted(rng.binomial(1000, p_I).tolist(), 1000)
-    for shape in Shape:
-        p = goodness_p(fit_tail(shape, items), items, 0)
-        assert p is not None
-        assert p <= 0.01
-
-
 # ----------------------------------------------------------------------------------------------------------- forecasts
 
 
 def test_a_forecast_is_what_each_item_fails_given_its_counts() -> None:
     items, k = counted([0, 0, 0, 1, 2, 12], 30), 900
-    for shape in Shape:
-        tail = fit_tail(shape, items)
-        assert tail.theta is not None
-        a, b = np.exp(tail.theta)
-        fails = []
-        for c in items.right_I.tolist():
+    tail = fit_tail(items)
+    assert tail.theta is not None
+    a, b = np.exp(tail.theta)
+    fails = []
+    for c in items.right_I.tolist():
 
-            def of(y: float, c: int = c, more: int = 0, a: float = a, b: float = b, shape: Shape = shape) -> float:
-                p = y ** (1 / a)
-                rest = (1 - p) ** (b - 1) if shape is Shape.beta else (1 - y) ** (b - 1)
-                return float(rest * p**c * (1 - p) ** (30 - c + more))
+        def of(y: float, c: int = c, more: int = 0) -> float:
+            p = y ** (1 / a)
+            return float((1 - p) ** (b - 1) * p**c * (1 - p) ** (30 - c + more))
 
-            above, below = (quad(of, 0, 1, args=(c, more), limit=400, epsabs=0, epsrel=1e-10)[0] for more in (k, 0))
-            fails.append(above / below)
-        foretold = forecast(shape.value, items, k, tail)
-        assert foretold.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
-        assert foretold.ends is not None
-        assert foretold.ends[0] < 1 - np.mean(fails) < foretold.ends[1]
+        above, below = (quad(of, 0, 1, args=(c, more), limit=400, epsabs=0, epsrel=1e-10)[0] for more in (k, 0))
+        fails.append(above / below)
+    foretold = forecast(BETA, items, k, tail)
+    assert foretold.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
+    assert foretold.ends is not None
+    assert foretold.ends[0] < 1 - np.mean(fails) < foretold.ends[1]
 
 
 def test_hidden_samples_are_a_part_of_those_there_are() -> None:
@@ -235,62 +182,6 @@ def test_hidden_samples_are_a_part_of_those_there_are() -> None:
     assert left.right_I[4] == 10
     mean = np.mean([items.hidden(10, seed).right_I for seed in range(400)], axis=0)
     assert mean == pytest.approx(items.right_I / 100, abs=0.15)
-
-
-# -------------------------------------------------------------------------------------------------------------- bounds
-
-
-def answers_of(p: list[list[float]], right: list[list[int]]) -> tuple[Answers, Known]:
-    """Items whose targets are given tokens of given distributions, with pessimistic ranks."""
-    ranks = [
-        np.array([sum(other >= each[token] for other in each) for token in tokens], np.float64)
-        for each, tokens in ((list(itertools.repeat(one, 9)), tokens) for one, tokens in zip(p, right, strict=True))
-        for each in [each[0]]
-    ]
-    nothing = np.full(len(p), np.nan)
-    ln_p = np.array([sum(math.log(one[token]) for token in tokens) for one, tokens in zip(p, right, strict=True)])
-    none = np.array([None] * len(p), object)
-    absent = [nothing] * 5
-    answers = Answers(np.arange(len(p)), *absent, -ln_p, nothing, nothing, nothing > 0, ranks, none, none)
-    return answers, Known(tuple(map(str, range(len(p)))), ln_p)
-
-
-@pytest.mark.parametrize("n_tokens", [1, 3])
-def test_ranks_bound_attempts_whatever_the_model(n_tokens: int) -> None:
-    rng, V = np.random.default_rng(n_tokens), 12
-    for spread in (0.2, 1.0, 4.0):
-        p = rng.dirichlet(np.full(V, spread), 60).tolist()
-        right = [
-            [int(token) for token in (np.argsort(one)[::-1][:n_tokens] if at % 2 else rng.integers(V, size=n_tokens))]
-            for at, one in enumerate(p)
-        ]
-        answers, items = answers_of(p, right)
-        for bound in rank_bounds(answers, items, [1, 2, 5, 11, 40], V, Ties.pessimistic):
-            assert bound["lower"] <= bound["passes"] <= bound["upper"]
-            assert bound["likely"] <= bound["exact_match"]
-            sure = np.exp(items.ln_p_I) > 1 / (bound["k"] + 1)
-            worst = np.array([ranks.max() for ranks in answers.ranks])
-            assert np.all(worst[sure] <= bound["k"])
-
-
-def test_both_bounds_are_reached() -> None:
-    k = 4
-    even = [1 / (k + 1)] * (k + 1)  # every token has the pessimistic rank k + 1
-    (bound,) = rank_bounds(*answers_of([even], [[0]]), [k], k + 1, Ties.pessimistic)
-    assert bound["exact_match"] == 0
-    assert bound["passes"] == pytest.approx(missed_at_most(k)) == pytest.approx(bound["upper"])
-    first = [0.2 + 1e-12, *([(0.8 - 1e-12) / 4] * 4)]
-    (bound,) = rank_bounds(*answers_of([first], [[0]]), [k], 5, Ties.pessimistic)
-    assert bound["exact_match"] == 1
-    assert bound["passes"] == pytest.approx(bound["lower"], rel=1e-9)
-
-
-def test_a_rank_within_k_bounds_nothing_from_below() -> None:
-    unlikely = [1 - 1e-9, 1e-9, 0.0]  # rank 2, and next to never drawn
-    (bound,) = rank_bounds(*answers_of([unlikely], [[1]]), [2], 3, Ties.pessimistic)
-    assert bound["exact_match"] == 1
-    assert bound["passes"] < 1e-8
-    assert bound["lower"] == 0
 
 
 # ------------------------------------------------------------------------------------------------------------- imports
@@ -350,7 +241,7 @@ def test_a_file_of_losses_keeps_its_columns_of_that_name_out(tmp_path: Path) -> 
 # ---------------------------------------------------------------------------------------------------------------- verb
 
 
-def test_ten_attempts_are_worth_what_both_laws_say_in_any_order_of_the_file(tmp_path: Path) -> None:
+def test_the_order_of_the_file_and_the_samples_decide_nothing_but_which_k_are_foretold(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     ease_I = rng.beta(0.4, 6.0, 30)
     lines = [
@@ -367,27 +258,22 @@ def test_ten_attempts_are_worth_what_both_laws_say_in_any_order_of_the_file(tmp_
     assert plain == other
     assert {row["k"] for row in asked.of_kind("pass")} == {1, 10}
     assert {row["k"] for row in asked.of_kind("forecast")} == {5000}
-    y = {(row["size"], row["k"]): -math.log(row["passes"]) for row in asked.of_kind("pass")}
-    of_S = -np.polyfit(np.log([1e6, 1e7, 1e8]), [math.log(y[f"s{at}", 1]) for at in range(3)], 1)[0]
-    (worth,) = [row for row in asked.of_kind("exchange") if row["size"] == "s0"]
-    in_k = math.log(y["s0", 1] / y["s0", 10]) / math.log(10)
-    assert worth["factor"] == pytest.approx(10 ** (in_k / of_S), rel=1e-6)
+    y_N = [-math.log(row["passes"]) for row in asked.of_kind("pass") if row["k"] == 1]
+    (law,) = [row for row in asked.of_kind("law") if (row["law"], row["k"]) == ("pass_at", 1)]
+    assert law["alpha"] == pytest.approx(-np.polyfit(np.log([1e6, 1e7, 1e8]), np.log(y_N), 1)[0], rel=1e-6)
 
 
 def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> None:
     store = quiz(tmp_path / "s")
     asked = ask(store, "attempts", resamples=30, k=50)
-    runs, bounds = runs_by_size(store.root), asked.of_kind("bound")
-    assert [row["size"] for row in bounds] == list(runs)
-    for row in bounds:
+    runs, passes = runs_by_size(store.root), asked.of_kind("pass")
+    assert [row["size"] for row in passes] == list(runs)
+    for row in passes:
         tokens = runs[row["size"]]
         of_right = [(tokens["item"] == item) & tokens["correct"] for item in range(N_ITEMS)]
         chances = [math.exp(tokens["logprob"][mask].sum(dtype=float)) for mask in of_right]
-        worst = [(tokens["greater"] + tokens["ties"] + 1)[mask].max() for mask in of_right]
         assert row["passes"] == pytest.approx(np.mean([1 - (1 - p) ** 50 for p in chances]), rel=1e-6)
-        assert row["exact_match"] == pytest.approx(np.mean(np.array(worst) <= 50))
     assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
-    assert "Ranks and attempts" in asked.words
 
 
 def test_a_store_without_items_is_told_where_they_come_from(tmp_path: Path) -> None:
@@ -445,15 +331,15 @@ def test_the_time_of_a_fit_is_bounded_and_the_counts_of_ten_thousand_samples_are
 
 
 def test_a_condensed_count_is_as_likely_under_a_distribution_as_it_was() -> None:
-    """Two items under Kumaraswamy whose second constant is 1, which is beta's, whose likelihood is closed."""
+    """But for what condensing takes from every distribution alike, which is exact for a uniform p."""
     a, n, c = 0.4, 10**6, np.array([3.0, 300_000.0])
-    items = counted([3, 300_000], n)
-    likelihood, whole = Likelihood(Shape.kumaraswamy, items), betaln(a + c, 1 + n - c) - betaln(a, 1)
-    ln_U, _, _ = likelihood.at(np.log([a, 1.0]))
+    ln_U, _, _ = Likelihood(counted([3, 300_000], n)).at(np.log([a, 1.0]))
     right_U, tried_U = condensed(c, np.full(2, float(n)))
     assert right_U.tolist() == [3.0, pytest.approx(0.3 * tried_U[1])]
     assert tried_U[1] < 20_000
-    assert (ln_U + likelihood.lost_U).tolist() == pytest.approx(whole.tolist(), abs=1e-3)
+    lost_U = betaln(c + 1, n - c + 1) - betaln(right_U + 1, tried_U - right_U + 1)
+    whole_U = betaln(a + c, 1 + n - c) - betaln(a, 1)
+    assert (ln_U + lost_U).tolist() == pytest.approx(whole_U.tolist(), abs=1e-3)
 
 
 def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate
-from rbpx.questions.attempts.forecasts import forecast
-from rbpx.questions.attempts.mixing import Shape
+from rbpx.questions.attempts.forecasts import BETA, forecast
 from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
 from rbpx.questions.attempts.tails import fit_tail
 
@@ -39,7 +38,7 @@ def of_items_and_samples(n_draws: int) -> dict[str, int]:
         )
         found: dict[str, tuple[Any, float]] = {
             "slope": (of_slope, slope),
-            "tail": (fit_tail(Shape.beta, items).a, a),
+            "tail": (fit_tail(items).a, a),
         }
         for name, at in (("middle", len(ks) // 2), ("end", len(ks) - 1)):
             of_pass = estimate(float(passes[:, at].mean()), drawn_BK[:, at], n_items, Recipe.percentile)
@@ -56,6 +55,6 @@ def of_forecasts(n_draws: int) -> int:
         rng = np.random.default_rng(draw)
         p_I = rng.beta(0.4, 12.0, 128)
         items, k = counted(rng.binomial(100, p_I).tolist(), 100), 10_000
-        truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast("beta", items, k)
+        truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast(BETA, items, k)
         hits += found.ends is not None and found.ends[0] <= truth <= found.ends[1]
     return hits

@@ -3,7 +3,7 @@
 Shapes: I items of all runs, B bootstrap replicates over items, K numbers of attempts k, N sizes.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -13,39 +13,31 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.numeric import Floats, line, neg_ln
+from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import finite_or_none
-from rbpx.questions.attempts.bounds import exact_matches, rank_bounds
-from rbpx.questions.attempts.discrete import discrete_tail
-from rbpx.questions.attempts.forecasts import FARTHER, LINE, WAYS, forecast
-from rbpx.questions.attempts.goodness import goodness_p
-from rbpx.questions.attempts.mixing import Shape
+from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecast
 from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group, Run, labels_of
-from rbpx.runs.points.items import Answers, answers_of
+from rbpx.runs.points.items import answers_of
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
-DISCRETE: Final = "discrete"
-_MISFIT_P: Final = 0.05
 _HEAVY: Final = 1.0  # the mean of 1/p, the attempts that an item takes, is infinite for a up to this
 
 
 @dataclass(frozen=True, eq=False)
 class RunItems:
-    """A run with its items, its answers if it was measured, and how often each replicate draws each item, [B, I]."""
+    """A run with its items, and how often each replicate draws each item, [B, I]."""
 
     run: Run
     label: str
     items: Items
-    answers: Answers | None
     weights_BI: npt.NDArray[np.int64]
 
     def drawn(self, passes_IK: Floats) -> Floats:
@@ -56,18 +48,18 @@ class RunItems:
 
 def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[RunItems]:
     """Returns the items of each run that has any; a replicate draws an item equally often in every run."""
-    labels, known = labels_of(group.runs), list[tuple[Run, str, Items, Answers | None]]()
+    labels, known = labels_of(group.runs), list[tuple[Run, str, Items]]()
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
             ln_p_I = np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0
-            known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I), answers))
+            known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I)))
     else:
         for run, label in zip(group.runs, labels, strict=True):
             if run.attempts:
                 names = tuple(sorted(run.attempts))
                 right, tried = np.array([run.attempts[name] for name in names]).T
-                known.append((run, label, Counted(names, right, tried), None))
-    every = {name: at for at, name in enumerate(sorted({name for _, _, items, _ in known for name in items.names}))}
+                known.append((run, label, Counted(names, right, tried)))
+    every = {name: at for at, name in enumerate(sorted({name for _, _, items in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
     return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
 
@@ -77,7 +69,7 @@ def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Reco
 
     `pass`: pass@k with its interval over items; its standard error over samples with the items held fixed, None where p
     is known; and both local slopes at k. `exponent`: see `_exponents`. `forecast`: pass@k at k beyond the samples, by
-    each way. `bound`: the bounds that ranks set at each k; imported counts have none.
+    each way.
     """
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None
@@ -93,50 +85,38 @@ def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Reco
         passes = estimate(float(passes_IK[:, at].mean()), drawn_BK[:, at], n_items, Recipe.percentile)
         row = {"kind": "pass", **about, "k": k, **by_name(passes=passes), "passes_stderr_of_samples": stderr}
         yield row | slopes_at(items, k)
-    tails = {shape: fit_tail(shape, items) for shape in Shape}
-    yield from ({"kind": "exponent", **about, **row} for row in _exponents(read, tails, request))
+    tail = fit_tail(items)
+    yield from ({"kind": "exponent", **about, **row} for row in _exponents(read, tail))
     if counted is not None:
         beyond = {k for k in asked if k > counted.most} | (set() if request.k.by_number else {counted.most * FARTHER})
         for k, way in product(sorted(beyond), WAYS):
-            passes = forecast(way, counted, k, None if way == LINE else tails[Shape(way)])
+            passes = forecast(way, counted, k, tail)
             yield {"kind": "forecast", **about, "way": way, "k": k, **by_name(passes=passes)}
-    if read.answers is not None:
-        bounds = rank_bounds(read.answers, items, measured, read.run.vocab_size, group.ties)
-        yield from ({"kind": "bound", **about, **bound} for bound in bounds)
 
 
-def _exponents(read: RunItems, tails: Mapping[Shape, Tail], request: Request) -> Iterator[Record]:
+def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
     """Yields exponents: of -ln pass@k by least squares over all measured k, and of the left tail of p.
 
-    Each row has the range of k where it applies (`k_to` None for a limit), the second constant `b` of its distribution,
-    the AIC (beta and Kumaraswamy are comparable), the goodness-of-fit p value and all statuses that hold.
+    Each row has the range of k where it applies (`k_to` None for a limit), the second constant `b` of the distribution,
+    and all statuses that hold.
     """
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)
     passes_IK = items.passes(grid)
-    of_beta = tails[Shape.beta]
     only = [Status.one_outcome] if not 0 < passes_IK.mean() < 1 else []
-    only += [Status.no_heavy_tail] if of_beta.all_alike or (of_beta.a.lo or 0.0) > _HEAVY else []
+    only += [Status.no_heavy_tail] if tail.all_alike or (tail.a.lo or 0.0) > _HEAVY else []
 
     def row(how: str, alpha: Estimate, doubts: Sequence[Status], k_from: float | None, k_to: float | None = None,
-            b: Estimate = NO_ESTIMATE, **more: float | None) -> Record:  # fmt: skip
+            b: Estimate = NO_ESTIMATE) -> Record:  # fmt: skip
         reasons = in_order([*only, *doubts])
-        named: Record = {"how": how, "k_from": k_from, "k_to": k_to, **by_name(alpha=alpha, b=b), "aic": None}
-        named |= {"fit_p": None, **more, "status": first_of(reasons).value}
-        return named | {"reasons": [each.value for each in reasons]}
+        named: Record = {"how": how, "k_from": k_from, "k_to": k_to, **by_name(alpha=alpha, b=b)}
+        return named | {"status": first_of(reasons).value, "reasons": [each.value for each in reasons]}
 
     alpha = estimate(float(slope_in_k(grid, passes_IK.mean(axis=0))), slope_in_k(grid, read.drawn(passes_IK)), n_items,
                      Recipe.uncentred)  # fmt: skip
     unknown = alpha.value is None and Status.one_outcome not in only
     yield row(LINE, alpha, [Status.not_positive] if unknown else [], 1, items.most)
-    for shape, tail in tails.items():
-        fit_p = goodness_p(tail, items, request.seed)
-        doubts = [Status.not_converged] if tail.theta is None and not only else []
-        doubts += [Status.misfit] if fit_p is not None and fit_p < _MISFIT_P else []
-        k_from = tail.b.value if shape is Shape.beta else None
-        yield row(shape.value, tail.a, doubts, k_from, b=tail.b, aic=tail.aic, fit_p=fit_p)
-    alpha, (least, top) = discrete_tail(items, read.weights_BI)
-    yield row(DISCRETE, alpha, [Status.not_identified] if alpha.value is None and not only else [], 1 / top, 1 / least)
+    yield row(BETA, tail.a, [Status.not_converged] if tail.theta is None and not only else [], tail.b.value, b=tail.b)
 
 
 def has_law(group: Group, runs: Collection[Run]) -> bool:
@@ -170,23 +150,3 @@ def _neg_ln(read: Sequence[RunItems], hits: Sequence[Floats]) -> tuple[Floats, F
     y_NK = np.stack([neg_ln(of.mean(axis=0)) for of in hits])
     y_NBK = np.stack([neg_ln(each.drawn(of)) for each, of in zip(read, hits, strict=True)])
     return y_NK.T, np.moveaxis(y_NBK, 0, -1).swapaxes(0, 1)
-
-
-def exchanges(group: Group, read: Sequence[RunItems]) -> Iterator[tuple[int, Record]]:
-    """Yields what ten attempts, and ranks up to ten, are worth in size, by the place of each run."""
-    ks, runs = [1, STEP], tuple(each.run for each in read)
-    ranked = [exact_matches(each.answers, ks) for each in read if each.answers is not None]
-    for of, hits in (("attempts", [each.items.passes(ks) for each in read]), ("ranks", ranked)):
-        if not hits or not has_law(group, runs):
-            continue
-        y_KN, y_KBN = _neg_ln(read, hits)
-        law = fit_points(Points("pass_at", 1, runs, y_KN[0], y_KBN[0], None, _n_items(read)), Method.ols).fit
-        for at, each in enumerate(read):
-            y_K, items = y_KN[:, at], each.items
-            if not (np.isfinite(y_K) & (y_K > 0)).all() or (isinstance(items, Counted) and items.most < STEP):
-                continue
-            alpha_k = float(line(np.log(ks), np.log(y_K))[1])
-            drawn = y_KBN[:, :, at].T, y_KBN[0]
-            worth = exchange_of(ks, y_K, alpha_k, law, drawn, len(items.names), is_local=True)
-            if worth is not None:
-                yield at, {"kind": "exchange", "of": of, "k": STEP, **vars(worth)}

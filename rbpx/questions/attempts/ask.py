@@ -1,4 +1,4 @@
-"""Answers `attempts` with tables, sentences and figures: pass@k, exponents, forecasts, laws, bounds and exchanges."""
+"""Answers `attempts` with tables, sentences and figures: pass@k, exponents, forecasts and laws."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -23,13 +23,12 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import UNKNOWN, law_title, number, rough, short, significant
+from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
 from rbpx.errors import number_of
-from rbpx.laws.exchange import STEP
 from rbpx.laws.names import Axis
-from rbpx.questions.attempts.analysis import DISCRETE, exchanges, items_of_runs, laws, rows_of_run
+from rbpx.questions.attempts.analysis import items_of_runs, laws, rows_of_run
 from rbpx.questions.attempts.figures import figures
-from rbpx.questions.attempts.forecasts import LINE, hide
+from rbpx.questions.attempts.forecasts import BETA, LINE, hide
 from rbpx.questions.attempts.passing import Counted
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -51,9 +50,6 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
     found = [*laws(group, read, of_runs)]
-    for at, worth in exchanges(group, read):
-        about = (*group.names(), *read[at].run.names(), "n_items", "n_samples")
-        of_runs[at].append({name: of_runs[at][0][name] for name in about} | worth)
     counted = [each.items for each in read if isinstance(each.items, Counted)]
     fits = [fit_record(group, law, request.resamples) for law in found]
     of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
@@ -70,7 +66,7 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     )
 
 
-_WAYS: Final = {LINE: "least squares", "beta": "beta", "kumaraswamy": "Kumaraswamy", DISCRETE: "discretised"}
+_WAYS: Final = {LINE: "least squares", BETA: "beta"}
 _SIZE: Final[Column[Record]] = text("size", "size")
 _K: Final[Column[Record]] = whole("k", "k")
 
@@ -98,11 +94,9 @@ EXPONENTS: Final = View[Record](
     "exponents",
     _SIZE,
     _way("how"),
-    with_ends("exponent", "alpha", None, _probability, "of −ln pass@k by least squares, else a of the tail, p^(a − 1)"),
+    with_ends("exponent", "alpha", None, _probability, "of −ln pass@k by least squares, or a of the tail, p^(a − 1)"),
     ends("k_from k_to", None, short, "of k", "where it speaks of: beta's from k far above b", 1),
     written("b", "b", None, _probability, spare=2),
-    decimal("AIC", "aic", None, 1, "of beta and Kumaraswamy; the smaller fits better", 3),
-    decimal("p of fit", "fit_p", None, 2, "how often items drawn from it lie as far from it as these", 1),
     state(),
 )
 FORECASTS: Final = View[Record]("forecasts", _SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability))
@@ -124,24 +118,6 @@ LAWS: Final = View[Record](
     backtest(spare=2),
     state(),
 )
-WORTH: Final = View[Record](
-    "worth",
-    _SIZE,
-    text("of", "of", lambda row: f"{STEP} attempts" if row["of"] == "attempts" else f"rank {STEP}"),
-    written("{x} times", "factor", None, rough, f"to do with one what this does with {STEP}; –: none is known to do"),
-    ends("factor_lo factor_hi", lambda row: (row["lo"], row["hi"]), rough),
-    written("rate", "rate", lambda row: -row["rate"], lambda value: number(value, 2), "d ln {x} / d ln k", 1),
-)
-BOUNDS: Final = View[Record](
-    "bounds",
-    _SIZE,
-    _K,
-    decimal("p > 1/(k + 1)", "likely", None, 3, "share of items; all of them are exact matches at k", 2),
-    decimal("exact match", "exact_match", None, 3, "all tokens have a rank of at most k"),
-    decimal("pass@k", "passes", None, 3, "of k independent samples, whatever the model within the bounds"),
-    written("at least", "lower", None, _probability, spare=1),
-    decimal("at most", "upper", None, 3, spare=1),
-)
 
 
 def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[Table]:
@@ -155,11 +131,9 @@ def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[
     for kind, view, title, brief in (
         ("pass", PASSES, "Pass@k", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
         ("exponent", EXPONENTS, "Exponents in k", False),
-        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == "beta"),
+        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == BETA),
         ("hidden", HIDDEN, "Forecasts with samples hidden", False),
         ("law", LAWS, f"Laws of attempts in {axis}", False),
-        ("exchange", WORTH, f"What {STEP} attempts are worth in {axis}", False),
-        ("bound", BOUNDS, "Ranks and attempts", False),
     ):
         of_kind = [row for row in rows if row["kind"] == kind]
         if of_kind or kind in ("pass", "exponent"):
@@ -173,9 +147,9 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     said = f"{last['size']} solves {_share(first, '95 %: ')} of {number_of(last['n_items'], 'item')} "
     said += "at the first attempt" if first["k"] == 1 else f"within {first['k']:,} attempts"
     said += "" if first is last else f", {_share(last)} within {last['k']:,}"
-    for row in [row for row in own if row["kind"] == "forecast" and row["way"] == "beta"][:1]:
+    for row in [row for row in own if row["kind"] == "forecast" and row["way"] == BETA][:1]:
         said += f"; a beta distribution foretells {_share(row)} within {row['k']:,}"
-    line, tail = (row for how in (LINE, "beta") for row in own if row["kind"] == "exponent" and row["how"] == how)
+    line, tail = (row for how in (LINE, BETA) for row in own if row["kind"] == "exponent" and row["how"] == how)
     if Status.no_heavy_tail in line["reasons"]:
         said += "; no item is nearly out of reach, so there is no heavy tail"
     elif tail["alpha"] is not None:

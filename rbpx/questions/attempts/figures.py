@@ -20,7 +20,7 @@ from rbpx.display.chart.figure import (
 )
 from rbpx.display.view import View, decimal, text, whole
 from rbpx.laws.numeric import neg_ln
-from rbpx.questions.attempts.forecasts import FARTHER, forecast
+from rbpx.questions.attempts.forecasts import BETA, FARTHER, forecast
 from rbpx.questions.attempts.passing import Counted, Items, grid_to
 from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
@@ -44,7 +44,7 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
         rows += known
         if isinstance(of, Counted) and known:
             ks = [int(k) for k in np.geomspace(of.most, of.most * FARTHER, 5)[1:]]
-            passes = [forecast("beta", of, k).value or np.nan for k in ks]
+            passes = [forecast(BETA, of, k).value or np.nan for k in ks]
             foretold += [known[-1], *_falling(ks, neg_ln(passes), size=label)]
     if not rows:
         yield Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")

@@ -12,14 +12,14 @@ from scipy.special import expit, logit
 
 from rbpx.laws.intervals.estimate import Estimate, document_t, from_half_width
 from rbpx.laws.numeric import line, neg_ln
-from rbpx.questions.attempts.mixing import Shape
 from rbpx.questions.attempts.passing import Counted, grid_to
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.store.store import Record
 
 LINE: Final = "least_squares"
+BETA: Final = "beta"
 FARTHER: Final = 100  # times the samples
-WAYS: Final = (LINE, *(shape.value for shape in Shape))
+WAYS: Final = (LINE, BETA)
 _FEWEST_LEFT: Final = 10  # samples per item that hiding must leave
 _HIDINGS: Final = 5
 _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
@@ -28,7 +28,7 @@ _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
     """Predicts pass@k of these items; the interval covers the uncertainty of their counts and of the fitted constants.
 
-    Given a distribution of p, an item fails with probability E (1 - p)^k under its posterior given its counts. Least
+    By the beta distribution, an item fails with probability E (1 - p)^k under its posterior given its counts. Least
     squares extrapolates the line of ln(-ln pass@k) on ln k, without an interval.
 
     With `is_measured` the interval is for k actual attempts at each item, which scatter, rather than their mean.
@@ -40,7 +40,7 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
             return Estimate()
         level, alpha = line(ln_k_K, np.log(neg_ln(passes_K)))
         return Estimate(math.exp(-math.exp(level - alpha * (math.log(k) - ln_k_K.mean()))))
-    tail = tail or fit_tail(Shape(way), items)
+    tail = tail or fit_tail(items)
     if tail.theta is None:
         return Estimate()
     theta, fails, n_items = tail.theta, tail.likelihood.fails, len(items.names)

@@ -1,16 +1,14 @@
-"""Densities of the chance p over items, beta and Kumaraswamy, and quadrature nodes in p.
+"""The beta density of the chance p over items, and quadrature nodes in p.
 
-Densities are in x = ln(p / (1 - p)), where they are smooth: beta is p^a (1 - p)^b / B(a, b), Kumaraswamy a b p^a (1 -
-p^a)^(b - 1) (1 - p). Both are ~ p^(a - 1) dp near 0. Integrals over p use the trapezoid rule in x, with nodes that are
-dense where counts are sharp and sparse in the tails; its error is negligible for such functions.
+It is in x = ln(p / (1 - p)), where it is smooth: p^a (1 - p)^b / B(a, b), ~ p^(a - 1) dp near 0. Integrals over p use
+the trapezoid rule in x, with nodes that are dense where counts are sharp and sparse in the tails; its error is
+negligible for such functions.
 
 Shapes: N nodes or items; parameters are (ln a, ln b).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -23,13 +21,6 @@ _WIDE: Final = 10.0  # |x| beyond which the distance between nodes grows
 _SHARPEST: Final = 10_000  # samples of the sharpest count that nodes resolve
 _STEP: Final = 5e-3  # of ln a and ln b, for derivatives
 _STEPS_OF_PEAK: Final = 0.8  # nodes for each standard deviation of the sharpest count
-
-
-class Shape(StrEnum):
-    """Distribution of p over the items."""
-
-    beta = "beta"
-    kumaraswamy = "kumaraswamy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +58,18 @@ def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
     return right_U * times_U, tried_U * times_U
 
 
-def density(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
+def density(theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns ln of the density in x at given ln p and ln (1 - p), its score [N, 2] and its Hessian [N, 2, 2].
 
     Derivatives are central differences at two step sizes, combined to fourth order (Richardson).
     """
-    fine, coarse = (_differences(shape, theta, ln_p_N, ln_q_N, step) for step in (_STEP, 2 * _STEP))
+    fine, coarse = (_differences(theta, ln_p_N, ln_q_N, step) for step in (_STEP, 2 * _STEP))
     ln_f_N, score_N2, hessian_N4 = ((4 * each - other) / 3 for each, other in zip(fine, coarse, strict=True))
     return ln_f_N, score_N2, hessian_N4.reshape(-1, 2, 2)
 
 
-def _differences(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats, step: float) -> tuple[Floats, ...]:
-    of_a_b: Callable[..., Floats] = _beta if shape is Shape.beta else _kumaraswamy
-    at = {(i, j): of_a_b(*np.exp(theta + step * np.array([i, j])).tolist(), ln_p_N, ln_q_N)
+def _differences(theta: Floats, ln_p_N: Floats, ln_q_N: Floats, step: float) -> tuple[Floats, ...]:
+    at = {(i, j): _beta(theta + step * np.array([i, j]), ln_p_N, ln_q_N)
           for i in (-1, 0, 1) for j in (-1, 0, 1)}  # fmt: skip
     score_N2 = np.stack([at[1, 0] - at[-1, 0], at[0, 1] - at[0, -1]], axis=-1) / (2 * step)
     bends = at[1, 0] - 2 * at[0, 0] + at[-1, 0], at[0, 1] - 2 * at[0, 0] + at[0, -1]
@@ -87,13 +77,6 @@ def _differences(shape: Shape, theta: Floats, ln_p_N: Floats, ln_q_N: Floats, st
     return at[0, 0], score_N2, np.stack([bends[0], both, both, bends[1]], axis=-1) / step**2
 
 
-def _beta(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
+def _beta(theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
+    a, b = np.exp(theta).tolist()
     return np.asarray(a * ln_p_N + b * ln_q_N - betaln(a, b))
-
-
-def _kumaraswamy(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> Floats:
-    power_N = np.exp(a * ln_p_N)
-    left_N = -np.expm1(a * ln_p_N)  # 1 - p^a, which is a (1 - p) where this underflows
-    near_N = np.where(left_N > 0, np.log(left_N, where=left_N > 0, out=np.zeros_like(left_N)), math.log(a) + ln_q_N)
-    ln_left_N = np.where(power_N < 0.5, np.log1p(-np.minimum(power_N, 0.5)), near_N)
-    return np.asarray(math.log(a) + math.log(b) + a * ln_p_N + (b - 1) * ln_left_N + ln_q_N)

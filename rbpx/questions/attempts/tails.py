@@ -1,4 +1,4 @@
-"""Fits distributions of p to items by maximum likelihood; the exponents of their left tails are those of attempts.
+"""Fits a beta distribution of p to items by maximum likelihood; the exponent of its left tail is that of attempts.
 
 Counts are binomial given p, integrated over nodes; a known p is the datum itself. Intervals are over items by the
 sandwich: item i has the influence -H^-1 s_i on the constants, s_i its score and H the Hessian of all items.
@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from scipy.special import betaln
 
 from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.solver import maximise
-from rbpx.questions.attempts.mixing import Shape, condensed, density, nodes_for
+from rbpx.questions.attempts.mixing import condensed, density, nodes_for
 from rbpx.questions.attempts.passing import Counted, Items
 
 _LARGEST: Final = 60.0  # |ln a| and |ln b| of a search
@@ -26,7 +25,7 @@ _CHUNK: Final = 4_000_000  # elements of an array of items by nodes
 
 
 class Likelihood:
-    """Log-likelihood of a distribution of p over items.
+    """Log-likelihood of a beta distribution of p over items.
 
     Attributes:
         of_I: index of each item among the distinct ones.
@@ -34,32 +33,29 @@ class Likelihood:
         ln_p_U: ln p of known chances below 1, which are the first of the distinct items.
         ln_UN: for the other items, ln of likelihood times width at each node; a known chance that is 1 in single
             precision has the width alone, at the nodes with p no smaller.
-        lost_U: correction of ln L for condensing the counts, exact for a uniform p.
     """
 
-    def __init__(self, shape: Shape, items: Items) -> None:
-        self.shape = shape
+    def __init__(self, items: Items) -> None:
         if isinstance(items, Counted):
             pairs, self.of_I, self.weight_U = np.unique(
                 np.stack([items.right_I, items.tried_I]), axis=1, return_inverse=True, return_counts=True
             )
             right_U, tried_U = pairs.astype(np.float64)
             c_U, n_U = condensed(right_U, tried_U)
-            self.lost_U = betaln(right_U + 1, tried_U - right_U + 1) - betaln(c_U + 1, n_U - c_U + 1)
             self.ln_p_U, self.nodes = np.zeros(0), nodes_for(int(items.tried_I.max()))
             self.ln_UN = c_U[:, None] * self.nodes.ln_p_N + (n_U - c_U)[:, None] * self.nodes.ln_q_N
             self.ln_UN += self.nodes.ln_w_N
         else:
             ln_p_I = np.where(items.ln_p_I > -_CERTAIN, 0.0, items.ln_p_I)
             ln_p_U, self.of_I, self.weight_U = np.unique(ln_p_I, return_inverse=True, return_counts=True)
-            self.ln_p_U, self.nodes, self.lost_U = ln_p_U[ln_p_U < 0], nodes_for(1), np.zeros(len(ln_p_U))
+            self.ln_p_U, self.nodes = ln_p_U[ln_p_U < 0], nodes_for(1)
             above_N = np.where(self.nodes.ln_p_N > -_CERTAIN, self.nodes.ln_w_N, -np.inf)
             self.ln_UN = np.repeat(above_N[None], len(ln_p_U) - len(self.ln_p_U), axis=0)
 
     def at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         """Ln L, scores [U, 2] and Hessians [U, 2, 2] of the distinct items."""
-        known = density(self.shape, theta, self.ln_p_U, np.log(-np.expm1(self.ln_p_U)))
-        ln_f_N, s_N2, hessian_N22 = density(self.shape, theta, self.nodes.ln_p_N, self.nodes.ln_q_N)
+        known = density(theta, self.ln_p_U, np.log(-np.expm1(self.ln_p_U)))
+        ln_f_N, s_N2, hessian_N22 = density(theta, self.nodes.ln_p_N, self.nodes.ln_q_N)
         squares_N22 = hessian_N22 + s_N2[:, :, None] * s_N2[:, None]
         ln_U, mean = self._means(ln_f_N, np.hstack([s_N2, squares_N22.reshape(-1, 4)]))
         summed = ln_U, mean[:, :2], mean[:, 2:].reshape(-1, 2, 2) - mean[:, :2, None] * mean[:, None, :2]
@@ -74,7 +70,7 @@ class Likelihood:
 
     def fails(self, theta: Floats, k: int) -> Floats:
         """E (1 - p)^k of each item given its counts, [I]."""
-        ln_f_N, _, _ = density(self.shape, theta, self.nodes.ln_p_N, self.nodes.ln_q_N)
+        ln_f_N, _, _ = density(theta, self.nodes.ln_p_N, self.nodes.ln_q_N)
         return np.asarray(self._means(ln_f_N, np.exp(k * self.nodes.ln_q_N)[:, None])[1][self.of_I, 0])
 
     def _means(self, ln_f_N: Floats, terms_NT: Floats) -> tuple[Floats, Floats]:
@@ -94,20 +90,17 @@ class Likelihood:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """A distribution of p fitted to items.
+    """A beta distribution of p fitted to items.
 
     Attributes:
         theta: (ln a, ln b); None where the search found no maximum.
-        aic: Akaike's criterion, without the binomial coefficients; for known p, of their logits.
         influence_I2: influence of each item on theta, the derivative by the weight of the item.
         all_alike: whether there is no maximum because a single p for all items is likelier than any spread.
     """
 
     likelihood: Likelihood
     theta: Floats | None = None
-    aic: float | None = None
     influence_I2: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    hessian_22: Floats = field(default_factory=lambda: np.zeros((2, 2)))
     all_alike: bool = False
 
     @property
@@ -117,7 +110,7 @@ class Tail:
 
     @property
     def b(self) -> Estimate:
-        """The other constant; pass@k reaches the tail of a beta at k far above it."""
+        """The other constant; pass@k reaches the tail at k far above it."""
         return self._constant(1)
 
     def _constant(self, at: int) -> Estimate:
@@ -137,9 +130,9 @@ def _is_allowed(theta: Floats) -> bool:
     return bool(np.abs(theta).max() < _LARGEST and theta[0] < math.log(_ALIKE))
 
 
-def fit_tail(shape: Shape, items: Items) -> Tail:
+def fit_tail(items: Items) -> Tail:
     """Fits the distribution of p over the items of one model by maximum likelihood."""
-    likelihood = Likelihood(shape, items)
+    likelihood = Likelihood(items)
     mean = float(items.passes([1]).mean())
     if not 0 < mean < 1:
         return Tail(likelihood)
@@ -147,8 +140,7 @@ def fit_tail(shape: Shape, items: Items) -> Tail:
     theta, found = maximise(likelihood.total, start, _is_allowed)
     if not found:
         return Tail(likelihood, all_alike=bool(theta[0] > math.log(_ALIKE) / 2))
-    ln_U, score_U2, hessian_U22 = likelihood.at(theta)
+    _, score_U2, hessian_U22 = likelihood.at(theta)
     hessian = np.tensordot(likelihood.weight_U, hessian_U22, 1)
     influence_I2 = -(score_U2 @ np.linalg.inv(hessian))[likelihood.of_I]
-    aic = 4 - 2 * float(likelihood.weight_U @ (ln_U + likelihood.lost_U))
-    return Tail(likelihood, theta, aic, influence_I2, hessian)
+    return Tail(likelihood, theta, influence_I2)
