@@ -39,7 +39,7 @@ def _holds(lo: float | None, hi: float | None, value: float) -> bool:
 
 
 def of_gaps(n_draws: int, text: bool) -> Held:
-    """Exponent, ratio, and the size at which the gap is closed, of pairs of laws; models scatter, and texts too."""
+    """Exponent and ratio of pairs of laws; models scatter, and texts too."""
     held = Held()
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
@@ -53,8 +53,6 @@ def of_gaps(n_draws: int, text: bool) -> Held:
         gap = fit_gap(SIZES, a, b, *replicates)
         held["delta"] += _holds(gap.delta.lo, gap.delta.hi, -0.04)
         held["ratio"] += _holds(gap.ratio.lo, gap.ratio.hi, 9 / 4 * 1e6**-0.04)
-        lo, hi, closed = gap.ln_S_closed.lo, gap.ln_S_closed.hi, math.log(9 / 4) / 0.04
-        held["closed"] += (lo is None or lo <= closed) and (hi is None or closed <= hi)
     return held
 
 

@@ -177,14 +177,6 @@ class Uncertainty:
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return unit, max(text - self.text_scatter**2 * unit, 0.0)
 
-    def region_PP(self) -> Floats:
-        """Returns the matrix whose quadratic form in a gradient is the squared `half_width`, for Fieller intervals."""
-        reach = half_width(scatter=self.scatter, dof=self.dof, own=self.text_scatter)
-        shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
-        values, vectors = np.linalg.eigh(shared_PP)
-        shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(reach**2 * self.spread_PP + document_t(self.n_effective) ** 2 * shared_PP)
-
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """Returns the interval for the same models on other documents."""
         _, shared = self._parts(gradient_P)

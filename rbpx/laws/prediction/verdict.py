@@ -80,14 +80,14 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
         return None
     pairs = (power.aic, offset.aic), (power.bic, offset.bic)
     differences = [None if a is None or b is None else a - b for a, b in pairs]
-    return FormVerdict(form_of([offset]), offset.E.value, offset.E.lo, offset.E.hi, *differences)
+    return FormVerdict(_form_of(offset), offset.E.value, offset.E.lo, offset.E.hi, *differences)
 
 
-def form_of(laws: Sequence[PowerLaw]) -> SupportedForm:
-    """Returns the form that fits with an offset support: the offset if any interval of E excludes 0."""
-    if any(law.E.lo is not None and law.E.lo > 0 for law in laws):
+def _form_of(law: PowerLaw) -> SupportedForm:
+    """Returns the form that a fit with an offset supports: the offset if the interval of E excludes 0."""
+    if law.E.lo is not None and law.E.lo > 0:
         return SupportedForm.offset
-    negligible = all(law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y)) for law in laws)
+    negligible = law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y))
     return SupportedForm.power if negligible else SupportedForm.either
 
 

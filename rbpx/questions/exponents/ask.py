@@ -72,7 +72,8 @@ def _pair(group: Group, points: Sequence[Points]) -> Record | None:
         for name, p in {"difference": one.over(loss), "drift": in_k}.items()
     }
     row = {"kind": "pair", **group.names(), "alpha_cross_entropy": _slope(loss)}
-    return row | {f"alpha_{k}": _slope(p) for k, p in of_k.items()} | by_name(**estimates)
+    alphas = {f"alpha_{k}": _slope(p) for k, p in of_k.items()}
+    return row | alphas | by_name(**estimates) | {"run_ids": group.run_ids}
 
 
 def _slope(points: Points) -> float:

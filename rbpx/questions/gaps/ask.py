@@ -1,6 +1,5 @@
 """Answers `gaps`: how the ratio of losses on two texts, or two slices of one, changes with size."""
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -10,13 +9,11 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, headline, number
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
+from rbpx.display.vocabulary import AXES, decimals, headline, number
 from rbpx.laws.names import Method
 from rbpx.laws.power.intervals import ALPHA
-from rbpx.laws.prediction.verdict import SupportedForm
-from rbpx.questions.gaps.figures import MOST_PAIRS, figures
-from rbpx.questions.gaps.law import EQUATION, REACH
+from rbpx.questions.gaps.figures import figures
+from rbpx.questions.gaps.law import EQUATION
 from rbpx.questions.gaps.pairs import LossGap, pairs_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -41,7 +38,7 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
     first = {each.name for each in _main(losses)}
     is_brief = len(losses) <= _MOST_ROWS or (lambda row: row["loss"] in first)
     table = PAIRS.table("Gaps", shown, about, group.axis, brief=is_brief)
-    said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:MOST_PAIRS])]
+    said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:_MOST_PAIRS])]
     return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)
 
 
@@ -52,12 +49,10 @@ def _main(losses: Sequence[LossGap]) -> list[LossGap]:
 
 
 def _named(loss: LossGap) -> Record:
-    """Columns of tables beside the row; a closing too far outside the sizes is omitted."""
-    gap, (a, b) = loss.gap, (loss.a, loss.b)
-    lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
-    closed = NO_ESTIMATE if gap.is_beyond else gap.ln_S_closed.through(lambda at: at if lo <= at <= hi else None)
+    """Columns of tables beside the row."""
+    a, b = loss.a, loss.b
     tokens = f"{a.n_tokens:,} / {b.n_tokens:,}" if a.where else None
-    return {"pair": f"{a.name} / {b.name}", "loss": loss.name, "tokens": tokens, **by_name(ln_S_closed=closed)}
+    return {"pair": f"{a.name} / {b.name}", "loss": loss.name, "tokens": tokens}
 
 
 def _row(loss: LossGap) -> Record:
@@ -89,7 +84,7 @@ def _sentence(losses: Sequence[LossGap]) -> str:
     said, named = list[str](), ""
     for each in losses:
         gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "
-        by = f" as {axis.value}^{interval_of(gap.delta)}{' on average' if gap.bends else ''}"
+        by = f" as {axis.value}^{interval_of(gap.delta)}"
         what = _BECOMES.get(gap.verdict or "", "without a trend") + (by if gap.verdict in ("closes", "opens") else "")
         said.append(
             f"{'' if sides == named else sides}{each.name} {interval_of(gap.ratio)} times, "
@@ -100,21 +95,17 @@ def _sentence(losses: Sequence[LossGap]) -> str:
 
 
 _MOST_ROWS: Final = 16
+_MOST_PAIRS: Final = 6  # with sentences of their own; 6 texts have 15 pairs, which would fill a page
 _BECOMES: Final = {
     "closes": "a gap that closes {grows}",
     "opens": "a gap that opens {grows}",
     "may close": "a gap that may close {grows}",
     "may open": "a gap that may open {grows}",
-    "turns": "a gap that turns round between the sizes",
 }
 
 
 def _p_value(p: float | None) -> str:
     return "<0.001" if p is not None and p < 0.0005 else number(p, 3)
-
-
-def _size(ln_S: float | None) -> str:
-    return UNKNOWN if ln_S is None else f"{math.exp(ln_S):.0e}".replace("e+0", "e").replace("e+", "e")
 
 
 PAIRS: Final = View[Record](
@@ -124,23 +115,13 @@ PAIRS: Final = View[Record](
     with_ends(
         "ratio", "ratio", None, decimals(3), "L_A / L_B at the geometric mean of {x}, A the harder", ends_spare=3
     ),
-    with_ends("δ", "delta", means="exponent of the ratio in {x}, or its mean slope", ends_spare=2),
+    with_ends("δ", "delta", means="exponent of the ratio in {x}", ends_spare=2),
     written("p", "p", None, _p_value, "of δ = 0", 6),
     written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 3),
-    written("p bend", "curvature_p", None, _p_value, "of a straight line against a parabola", 5),
-    text(
-        "form", "form", lambda row: row["form"] and SupportedForm(row["form"]).word,
-        "power where both losses are power laws; offset where one has an irreducible part, so the ratio is no law", 7,
-    ),
     decimal("R²", "r2", digits=3, spare=8),
     whole("sizes", "n_points", spare=9),
     text("tokens", "tokens", None, "of the slices", 10),
     text("gap", "verdict"),
-    with_ends(
-        "closed at", "ln_S_closed", None, _size,
-        "the {x} where the ratio would be 1, by the forms that the losses call for, within "
-        f"{REACH:g} times the sizes", spare=1, ends_spare=4,
-    ),
     state(),
 )  # fmt: skip
 QUESTION = Question(answer, select=partial(in_size, sizes=3, best_of_budget=False))
