@@ -11,7 +11,7 @@ import torch
 
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
-from rbpx.models.lengths import Lengths
+from rbpx.models.lengths import Lengths, lengths_of
 from rbpx.models.load import LoadedModel
 from tests.support.architectures import tiny_config
 from tests.support.audits import audit
@@ -133,6 +133,17 @@ def test_a_model_whose_longer_texts_see_what_is_behind_is_refused_before_a_short
     sparse = {"attention_type": "block_sparse", "block_size": 4, "num_random_blocks": 1}
     with pytest.raises(RbpxError, match="BigBirdForCausalLM is not causal"):
         build("big_bird", tmp_path / "model", **sparse)
+
+
+def test_half_precision_hides_no_leak_behind_many_tokens() -> None:
+    """Among 150 tokens one that XLM sees from before moves its states by less than bfloat16 rounds."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(tiny_config("xlm", max_position_embeddings=300))
+    with pytest.raises(RbpxError, match="XLMWithLMHeadModel is not causal"):
+        lengths_of(model.to(torch.bfloat16).eval(), 300)
 
 
 def test_a_model_that_a_short_text_switches_is_refused_by_what_it_switched(tmp_path: Path) -> None:
