@@ -120,10 +120,7 @@ COLUMNS: Final = {
     "started_at": "when it was measured",
     "status": "`ok`, which tables call passes, or the warning about it",
     "stride": "tokens from one window to the next; null where only first windows are read",
-    "sum_curvature_nats": "sum of the second derivatives of the loss by beta: variances of the logits, nats",
     "sum_logprob": "sum of their log-probabilities, nats",
-    "sum_loss_nats": "sum of -logprob of the scored tokens at this beta, nats",
-    "sum_slope_nats": "sum of the first derivatives of the loss by beta; 0 at the beta that the text prefers, nats",
     "text": "what the token id stands for",
     "text_hash": "hash of the drawn documents",
     "ties": "in `tokens` and `rank_counts`: tokens other than the true one with exactly its logit; elsewhere the tie "

@@ -68,7 +68,7 @@ def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, 
 
 def test_every_study_says_right_keys_and_names_itself() -> None:
     studies = sorted(EXPERIMENTS.glob("*.yaml"))
-    assert len(studies) >= 40
+    assert len(studies) > 30
     schema = OmegaConf.structured(schema_of("study", tuple(KEYS)))
     for path in studies:
         said = yaml.safe_load(path.read_text())
