@@ -214,7 +214,6 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Held]]]:
     yield "best run of a budget", of.of_best_run
     yield "best run with serving", of.of_served_run
     yield "best of a sweep", lambda d: of.of_sweep(d)[0]
-    yield "law of well-tuned runs", lambda d: of.of_well_tuned_runs(d)
     yield "gap of two texts, models", lambda d: drawn_answers.of_gaps(d, text=False)
     yield "gap of two texts, models and texts", lambda d: drawn_answers.of_gaps(d, text=True)
     yield "gap of slices", of_slices

@@ -42,8 +42,6 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.protocol = self.typed["protocol"] = self.protocol.of_items()
         self.pins = pinned(self.E, self.pin, self.laws, self.k)
-        if self.pins and self.over != 1:
-            raise RbpxError(f"over={self.over:g} and E= or pin= do not go together; drop one")
         if self.pins and not self.laws.by_name:
             self.laws, self.typed["laws"] = Choice(("cross_entropy",), True), ["cross_entropy"]
         for check in _CHECKS:
@@ -236,7 +234,7 @@ def _check_axis(request: Request) -> None:
             )
         return
     sizes_only: dict[str, Any] = dict.fromkeys(("S", "D", "register", "E", "pin"))
-    sizes_only |= {"method": "ols", "joint": False, "frontier": False, "outliers": Outliers.drop, "over": 1}
+    sizes_only |= {"method": "ols", "joint": False, "frontier": False, "outliers": Outliers.drop}
     for name, default in sizes_only.items():
         if request.typed.get(name) not in (None, default):
             raise RbpxError(

@@ -63,32 +63,30 @@ def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:
     return law
 
 
-def fit_all(
-    series: Sequence[Points], method: Method, compares: bool = True, pins: Priors = NO_PRIORS, over: float = 1.0
-) -> list[Law]:
+def fit_all(series: Sequence[Points], method: Method, compares: bool = True, pins: Priors = NO_PRIORS) -> list[Law]:
     """Fit laws as `fit_points` does, and compare their forms where the method is ordinary least squares.
 
-    With weights, or with `over`, no forms are compared.
+    With weights no forms are compared.
 
     Raises:
         RbpxError: a fixed parameter is impossible, or the method cannot use the weights of the runs.
     """
     method = pinning(method, pins)
-    _check_unequal(series, method, pins, over)
-    compares = compares and method is Method.ols and not pins and over == 1
+    _check_unequal(series, method, pins)
+    compares = compares and method is Method.ols and not pins
     compares = compares and all(points.weight_N is None for points in series)
     with naming(f"{series[0].runs[0].family} on {series[0].runs[0].dataset}" if series else ""):
-        return [_fit(points, method, pins, over, compares) for points in series]
+        return [_fit(points, method, pins, compares) for points in series]
 
 
-def _fit(points: Points, method: Method, pins: Priors, over: float, compares: bool) -> Law:
+def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
     if points.doubt in (Status.not_known, Status.beyond_vocabulary):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
     S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)
     replicates, run_weights = _replicates(points, signed), None
-    if points.weight_N is not None or over != 1:
-        run_weights = RunWeights(np.ones(len(S)) if points.weight_N is None else points.weight_N, over)
+    if points.weight_N is not None:
+        run_weights = RunWeights(points.weight_N)
     if pins:
         fit = fit_law_with_priors(S, y_N, replicates, method, pins, signed=signed)
     else:
@@ -119,12 +117,13 @@ def _replicates(points: Points, signed: bool) -> Replicates | None:
     return Replicates.of(sign * points.y_BN, points.n_effective)
 
 
-def _check_unequal(series: Sequence[Points], method: Method, pins: Priors, over: float) -> None:
-    what = f"over={over:g}" if over != 1 else ""
-    what = what or ("a column weight" if any(points.weight_N is not None for points in series) else "")
+def _check_unequal(series: Sequence[Points], method: Method, pins: Priors) -> None:
+    is_weighted = any(points.weight_N is not None for points in series)
     beside = next((f"{name}={pin}" for name, pin in pins.items()), "" if method is Method.ols else f"method={method}")
-    if what and beside:
-        raise RbpxError(f"{what} and {beside} do not go together: runs that do not count alike take method=ols alone")
+    if is_weighted and beside:
+        raise RbpxError(
+            f"a column weight and {beside} do not go together: runs that do not count alike take method=ols alone"
+        )
 
 
 @contextmanager

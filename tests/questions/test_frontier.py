@@ -74,22 +74,13 @@ def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path, p
     assert "best values: 9 by quadratic" in asked.words
 
 
-def test_fit_and_decide_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path, plain: Asked) -> None:
+def test_fit_and_decide_take_the_frontier(swept: Path) -> None:
     along, *_ = asked_of(swept, "fit", axis="C", frontier=True, laws=["cross_entropy"]).rows
     assert along["n_points"] <= 9
     (runs,) = asked_of(swept, "decide", frontier=True).of_kind("runs")
     assert runs["n_points"] == 9
-    (over,), (of_all,) = asked_of(swept, "surface", over=10.0).rows, plain.rows
-    assert over["E"] < of_all["E"] + 0.2
-    assert over["fit_id"] != of_all["fit_id"]
 
 
-def test_what_over_does_not_mean_is_refused(swept: Path) -> None:
-    with refused("over=0.5 is not how much less a run above the law weighs"):
-        asked_of(swept, "surface", over=0.5)
-
-
-@pytest.mark.parametrize("keys", [{"frontier": True}, {"over": 10.0}], ids=str)
-def test_what_another_loss_does_not_have_is_refused(swept: Path, keys: dict[str, Any]) -> None:
-    with refused(f"{next(iter(keys))}= is of laws in size or tokens"):
-        asked_of(swept, "fit", axis="cross_entropy@c4", **keys)
+def test_what_another_loss_does_not_have_is_refused(swept: Path) -> None:
+    with refused("frontier= is of laws in size or tokens"):
+        asked_of(swept, "fit", axis="cross_entropy@c4", frontier=True)

@@ -29,7 +29,6 @@ FITS = {  # of the first row of what was answered, which another test holds
     "fit k=1 laws='[rbp,cross_entropy]' method=all dataset=pydoc": "08b84c3a4c5df346",
     "fit ties=mid laws='[rbp]' k='[1,10]'": "ab93539cf64a04e3",
     "fit size_by=with_embeddings laws='[rbp,cross_entropy]' k=1": "ce9e15528d9930b0",
-    "fit over=10 dataset=pydoc laws='[cross_entropy,rbp]' k=1": "61d1163badcc17cb",
     "fit E='1.7 +- .05' dataset=pydoc": "0ab95107b6a1452d",
     "fit axis=C": "abdbc97074037286",
     "fit family=twin axis=D laws='[cross_entropy,rbp]' k=1": "6cb1d58ebf01a122",

@@ -23,7 +23,6 @@ from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.names import Method
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import TAILS, average_forms, find_crossings, fit_all_forms
 from rbpx.laws.priors import FixedValues, Prior
 from rbpx.laws.success.chain import feature_from_mixture, plausible_curves, predict_success
@@ -447,26 +446,3 @@ def of_sweep(n_draws: int) -> tuple[Held, Floats, Floats]:
         for name, estimate in (("y", best.y), *best.at.items()):
             held[name] += inside(estimate.lo, BEST[name], estimate.hi)
     return held, np.array(off), np.array(least)
-
-
-def badly_tuned(seed: int, n: int = 24, share: float = 0.3) -> tuple[Floats, Floats]:
-    """Sizes and losses of which a share is too high by an exponential excess."""
-    rng = np.random.default_rng(seed)
-    S = np.geomspace(1e7, 1e10, n)
-    excess = np.where(rng.random(n) < share, rng.exponential(0.05, n), 0.0)
-    return S, 40 * S**-0.1 * np.exp(0.004 * rng.standard_normal(n) + excess)
-
-
-def of_well_tuned_runs(n_draws: int) -> Held:
-    """Exponent and level of the law of well-tuned runs, and the level by least squares."""
-    held, gradient = Held(), np.array([1.0, 0.0])
-    for seed in range(n_draws):
-        S, y = badly_tuned(seed)
-        truth = math.log(40) - 0.1 * float(np.log(S).mean())
-        law = fit_power_law(S, y, backtests=False, run_weights=RunWeights(np.ones(len(S)), 10.0))
-        plain = fit_power_law(S, y, backtests=False)
-        held["alpha"] += inside(law.alpha.lo, 0.1, law.alpha.hi)
-        for name, fit in (("level", law), ("level by least squares", plain)):
-            lo, hi = fit.uncertainty.interval(float(fit.theta_P[0]), gradient)
-            held[name] += inside(lo, truth, hi)
-    return held

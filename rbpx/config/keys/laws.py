@@ -10,7 +10,6 @@ from rbpx.config.keys.key import (
     LARGEST_COUNT,
     as_list,
     checked_names,
-    is_number,
     key,
     name_of,
     one_of,
@@ -165,12 +164,6 @@ def _pins(key: str, value: Any) -> dict[str, Prior]:
     return {str(name): pin for name, each in value.items() if (pin := _pin(f"{key}.{name}", each)) is not None}
 
 
-def _over(key: str, value: Any) -> float:
-    if not is_number(value) or not 1 <= value <= _MOST_OVER:
-        raise RbpxError(f"{key}={value} is not how much less a run above the law weighs; give 1 to 1000, as in over=10")
-    return float(value)
-
-
 @dataclass(kw_only=True)
 class LawKeys:
     """Keys that choose laws and how they are fitted."""
@@ -217,9 +210,6 @@ class LawKeys:
     )
     frontier: bool = key(
         False, "takes the best of runs of one size and tokens (sweeps, seeds), a quadratic's minimum", shown="true"
-    )
-    over: float = key(
-        1.0, "how many times less runs above the law weigh than those below: the law of well-tuned runs", _over, "10"
     )
     outliers: Outliers = key(
         Outliers.drop,

@@ -20,7 +20,7 @@ from rbpx.laws.power.parameters import NOTHING, FixedParameter
 from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.power.regression import EQUATIONS, NAMES, Regression, ln_law
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
-from rbpx.laws.power.unequal import RunWeights, uncertainty_over
+from rbpx.laws.power.unequal import RunWeights
 from rbpx.status import Status
 
 __all__ = ["LawFit", "PowerLaw", "fit_power_law", "reproduce"]
@@ -216,7 +216,8 @@ class PowerLaw(LawFit):
                 record |= {"alpha_text_lo": self.alpha_text.lo, "alpha_text_hi": self.alpha_text.hi}
                 record |= {"alpha_text_sd": sd, "alpha_text_bias": float(about.bias_P[1])}
         if self.run_weights is not None:
-            record |= {"over": self.run_weights.over, "weights": self.run_weights.weight_N.tolist()}
+            # 0.4 could weigh runs above the law less, by `over`; it is part of the id.
+            record |= {"over": 1.0, "weights": self.run_weights.weight_N.tolist()}
         if self.pinned:
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
@@ -289,14 +290,9 @@ def fit_power_law(
     if isinstance(regression, Status):
         return replace(law, status=regression)
     (x_N, ln_S_ref), ln_y_N = centred(S_N), np.log(y_N)
-    if weights is not None and weights.over > 1:  # badly tuned runs do not count
-        spread = uncertainty_over(x_N, ln_y_N, weights, used)
-        has_interval = replicates is None or used is not None
-        r2, aic, bic = NO_ESTIMATE, None, None
-    else:
-        spread = uncertainty_of(regression, x_N, used)
-        has_interval = replicates is None or spread.knows_text
-        r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
+    spread = uncertainty_of(regression, x_N, used)
+    has_interval = replicates is None or spread.knows_text
+    r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
     C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
     least = float(y_N.min())
     return replace(
@@ -321,11 +317,14 @@ def fit_power_law(
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Repeats a fit from `params` of a law with numbers and returns C at S = 1, alpha and E."""
+    """Repeats a fit from `params` of a law with numbers and returns C at S = 1, alpha and E.
+
+    All are None of a law of 0.4 in which runs above it weigh less.
+    """
+    if params.get("over", 1.0) != 1.0:
+        return {"C": None, "alpha": None, "E": None}
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
-    run_weights = (
-        RunWeights(np.asarray(params["weights"], float), params["over"]).scaled() if "over" in params else None
-    )
+    run_weights = RunWeights(np.asarray(params["weights"], float)).scaled() if "weights" in params else None
     if run_weights is None and params["sigma_ln"] is not None:
         run_weights = RunWeights(np.asarray(params["sigma_ln"], float) ** -2)
     regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, run_weights)

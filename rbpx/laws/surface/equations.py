@@ -19,7 +19,6 @@ A form has
     constants               each constant in the units of its source, [B]; not finite where it has no value
     reference               for fixed constants: ln S_ref or ln D_ref at which one is a number of theta
     fixed_numbers           those numbers of theta
-    scaled                  theta for y that is e^ln_factor times as large, [B, P]
     unidentified            names of constants on which no point depends
 
 Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
@@ -131,10 +130,6 @@ class Chinchilla:
         """Returns the fixed numbers of theta."""
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
-    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """Scales the terms."""
-        return np.hstack([theta_BP[:, :3] * np.exp(ln_factor_B)[:, None], theta_BP[:, 3:]])
-
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """The exponent of a term that is 0, and both constants of an axis with a single value, and then E.
 
@@ -215,10 +210,6 @@ class Kaplan:
     def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
         """Returns the fixed numbers of theta."""
         return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
-
-    def scaled(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
-        """Shifts the logarithms."""
-        return np.hstack([theta_BP[:, :2] + ln_factor_B[:, None], theta_BP[:, 2:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """N_c where y does not depend on S."""

@@ -24,7 +24,6 @@ from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constan
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optima
-from rbpx.laws.tuning import TunedLevel, fit_tuned_level
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -51,8 +50,6 @@ class Surface:
         reasons: all statuses that hold.
         n_left_out: replicates that could not be fitted.
         ways: surfaces at the values of a prior, and the prior density of each; without priors the fitted one alone.
-        over: divisor of the loss of points above the surface.
-        tuned: distribution of well-tuned runs, whose surface this is; None where `over` is 1.
     """
 
     form: str
@@ -61,7 +58,6 @@ class Surface:
     constants: dict[str, Estimate]
     runs: Runs = field(repr=False)
     design: Design | None
-    over: float
     objective: float | None = None
     aic: float | None = None
     bic: float | None = None
@@ -71,7 +67,6 @@ class Surface:
     surface: SurfaceParameters | None = field(default=None, repr=False)
     pinned: tuple[FixedParameter, ...] = ()
     ways: tuple[tuple[SurfaceParameters, float], ...] = field(default=(), repr=False)
-    tuned: TunedLevel | None = None
 
     @property
     def n_points(self) -> int:
@@ -118,7 +113,6 @@ class Surface:
             "y": [each if math.isfinite(each) else None for each in runs.y_N.tolist()],  # unknown, or RBP_k = 0
             "residuals_ln": [] if self.surface is None else (-self.surface.residual_N).tolist(),
             **({"pins": {each.name: each.record() for each in self.pinned}} if self.pinned else {}),
-            **({"over": self.over} if self.over != 1 else {}),
             **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
         }
 
@@ -131,7 +125,6 @@ def fit_surface(
     n_replicates: int = 200,
     seed: int = 0,
     given: Mapping[str, float] = NOTHING,
-    over: float = 1.0,
     collinear: bool = True,
 ) -> Surface:
     """Fits a form to the points of runs.
@@ -143,9 +136,7 @@ def fit_surface(
         delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
         n_replicates: bootstrap replicates of whole runs; with `y_BN` also of the documents.
         seed: of the replicates.
-        given: fixed parameters; none where `over` is not 1.
-        over: divisor of the loss above the surface, which is then raised to the level of well-tuned runs
-            (`rbpx.laws.tuning`).
+        given: fixed parameters.
         collinear: whether to fit a collinear design, which determines no form.
 
     Returns:
@@ -166,7 +157,7 @@ def fit_surface(
     n_free = int((~fixed_P).sum())
     design = judge_design(runs.S_N, runs.D_N) if N else None
     unknown = dict.fromkeys(kind.names, NO_ESTIMATE)
-    fit = Surface(form, objective, delta, unknown, runs, design, over)
+    fit = Surface(form, objective, delta, unknown, runs, design)
 
     def without(status: Status) -> Surface:
         collinear = [Status.collinear_design] if design is not None and design.is_collinear else []
@@ -190,18 +181,15 @@ def fit_surface(
     once_1N = np.ones((1, N))
     if runs.weight_N is not None:
         once_1N = once_1N * (runs.weight_N / runs.weight_N.mean())
-    whole = Loss(equation, x, objective, delta / unit, ln_y_N[None], once_1N, fixed_P, over)
+    whole = Loss(equation, x, objective, delta / unit, ln_y_N[None], once_1N, fixed_P)
     end_WP, total, converged = _search(whole, held_P)
     if not converged:
         return without(Status.not_converged)
-    about, theta_P = _levelled(whole, end_WP[:1])
-    theta_P = theta_P[0]
+    theta_P = end_WP[0]
     theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
-    left_N, sd = ln_fit_1N[0] - ln_y_N, None if about is None else about.sd_freed(runs.n_groups, n_free)
-    surface = SurfaceParameters(
-        equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N, sd
-    )
+    left_N = ln_fit_1N[0] - ln_y_N
+    surface = SurfaceParameters(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N)
     unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
     at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
@@ -215,7 +203,7 @@ def fit_surface(
         Status.collinear_design: judged.is_collinear,
         Status.at_bound: bool(at_bound),
     }
-    ln_L = ln_likelihood(objective, delta, total * unit**2, N, over)
+    ln_L = ln_likelihood(objective, delta, total * unit**2, N)
     return replace(
         fit,
         constants=constants,
@@ -228,7 +216,6 @@ def fit_surface(
         n_left_out=int((~np.isfinite(theta_BP).all(axis=1)).sum()),
         surface=surface,
         ways=((surface, 1.0),),
-        tuned=about,
     )
 
 
@@ -270,7 +257,7 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN, weight_BN = ln_y_BN[usable_B], weight_BN[usable_B]
     ln_fit_WN = whole.form.evaluate(whole.x, end_WP[:_MOST_WAYS])[0]
-    of_ways = [loss(whole.objective, whole.delta, ln_fit_N, ln_y_BN, whole.over)[0] for ln_fit_N in ln_fit_WN]
+    of_ways = [loss(whole.objective, whole.delta, ln_fit_N, ln_y_BN)[0] for ln_fit_N in ln_fit_WN]
     at_BW = np.stack([(value_BN * weight_BN).sum(axis=1) for value_BN in of_ways], axis=1)
     replicate_F, end_F = np.nonzero(
         (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
@@ -278,16 +265,8 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
     ways = replace(whole, ln_y_BN=ln_y_BN[replicate_F], weight_BN=weight_BN[replicate_F])
     found = ways.minimise(end_WP[end_F], REPLICATE)
     best_B = np.lexsort((found.value_B, replicate_F))[np.searchsorted(replicate_F, np.arange(len(at_BW)))]
-    _, best_BP = _levelled(replace(whole, ln_y_BN=ln_y_BN, weight_BN=weight_BN), found.theta_PB.T[best_B])
-    theta_BP[usable_B] = np.where(found.converged_B[best_B, None], best_BP, np.nan)
+    theta_BP[usable_B] = np.where(found.converged_B[best_B, None], found.theta_PB.T[best_B], np.nan)
     return theta_BP
-
-
-def _levelled(search: Loss, theta_BP: Floats) -> tuple[TunedLevel | None, Floats]:
-    if search.over == 1:
-        return None, theta_BP
-    about = fit_tuned_level(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
-    return about, search.form.scaled(theta_BP, about.level_B)
 
 
 def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, least_y: float) -> Estimate:

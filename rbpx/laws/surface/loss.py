@@ -41,7 +41,6 @@ class Loss:
         ln_y_BN: ln(y / y_ref), [B, N] or [1, N].
         weight_BN: weights of the points, [B, N] or [1, N].
         fixed_P: mask of the fixed numbers of theta.
-        over: divisor of the loss of points above the fit.
     """
 
     form: SurfaceForm
@@ -51,7 +50,6 @@ class Loss:
     ln_y_BN: Floats
     weight_BN: Floats
     fixed_P: NDArray[np.bool_]
-    over: float = 1.0
 
     def minimise(self, start_BP: Floats, end: StoppingRule = POINT) -> Minima:
         """Returns the minimum of each search, from its own start."""
@@ -74,7 +72,7 @@ class Loss:
     def at(self, theta_BP: Floats) -> LocalQuadratic:
         """Returns the sum of each search, with the scale of the parabola that touches it and lies above it."""
         ln_fit_BN, J_BPN = self.form.evaluate(self.x, theta_BP)
-        value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN, self.over)
+        value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN)
         pull_BN = self.weight_BN * first_BN
         slope_BP = (J_BPN @ pull_BN[..., None])[..., 0]
         curve_BPP, above_BPP = (
@@ -98,14 +96,13 @@ class Loss:
 
 
 def loss(
-    objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats, over: float = 1.0
+    objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns the loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
 
     The parabola, that of reweighted least squares, touches the loss and lies above it. delta is in the unit of the
     residual.
     """
-    side_BN = np.where(ln_y_BN > ln_fit_BN, 1 / over, 1.0)
     if objective is Objective.log_huber:
         value_BN, first_BN, second_BN, above_BN = _huber(ln_fit_BN - ln_y_BN, delta)
     else:
@@ -118,7 +115,7 @@ def loss(
             second_BN = above_BN = np.full(r_BN.shape, 2.0)
         first_BN, above_BN = first_BN * fit_BN, above_BN * fit_BN**2
         second_BN = second_BN * fit_BN**2 + first_BN
-    return value_BN * side_BN, first_BN * side_BN, second_BN * side_BN, above_BN * side_BN
+    return value_BN, first_BN, second_BN, above_BN
 
 
 def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -128,7 +125,7 @@ def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
     return near_BN * (far_BN - near_BN / 2), np.clip(r_BN, -delta, delta), inside_BN, delta / np.maximum(far_BN, delta)
 
 
-def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over: float = 1.0) -> float | None:
+def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> float | None:
     """Returns the maximum log-likelihood of n points with density exp(-loss / scale) / Z(scale); None for an exact fit.
 
     Least squares has a normal density. Huber's is normal in the middle with Laplace tails, and nearly Laplace where
@@ -139,9 +136,7 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over
     mean = math.log(total / n)
 
     def minus_ln_L(ln_scale: float) -> float:
-        below, above = (_ln_Z(objective, delta, each) for each in (ln_scale, ln_scale + math.log(over)))
-        ln_Z = np.logaddexp(below, above)
-        return n * float(ln_Z - math.log(2) + math.exp(mean - ln_scale))
+        return n * (_ln_Z(objective, delta, ln_scale) + math.exp(mean - ln_scale))
 
     return -float(minimize_scalar(minus_ln_L, bounds=(mean - 5, mean + 5), options={"xatol": 1e-8}).fun)
 

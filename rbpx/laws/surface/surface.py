@@ -28,7 +28,6 @@ class SurfaceParameters:
         n_free: number of fitted constants.
         residual_N: ln y_fit - ln y.
         fixed_P: mask of the fixed numbers of theta.
-        sd: standard deviation of well-tuned runs about the surface; None if the fit does not distinguish these.
     """
 
     form: SurfaceForm
@@ -40,7 +39,6 @@ class SurfaceParameters:
     residual_N: Floats
     fixed_P: NDArray[np.bool_]
     weight_N: Floats | None = None
-    sd: float | None = None
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Returns ln y of the fit, [N], and of each replicate, [B, N], at other points; U None means no repetition."""
@@ -93,8 +91,8 @@ class SurfaceParameters:
     def scatter(self) -> float:
         """Standard deviation of ln y of one run about the surface; NaN where no degree of freedom is left."""
         dof = self.n_runs - self.n_free
-        if self.sd is not None or dof <= 0:
-            return math.nan if self.sd is None else self.sd
+        if dof <= 0:
+            return math.nan
         return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 

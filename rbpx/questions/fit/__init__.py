@@ -13,8 +13,7 @@ axis=cross_entropy@stdlib, fits loss to loss, y = E_y + K (x - E_x)^kappa by err
 families share one curve.
 
 In sweeps (several runs of one size and as many tokens) frontier=true takes the minimum of a quadratic in what they
-vary; over=10 fits the law of well-tuned runs, in which squares above it count a tenth. A column `weight` of an import
-weighs runs. The last two need method=ols and choose no form.
+vary. A column `weight` of an import weighs runs; it needs method=ols and chooses no form.
 """
 
 from rbpx.questions.registry import Analysis
@@ -34,5 +33,5 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     small=True,
-    keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier", "over"),
+    keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier"),
 )

@@ -37,11 +37,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Fits every requested law to one group of runs by every requested method."""
     k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())
-    laws = [
-        doubted(group, law)
-        for method in request.method
-        for law in fit_all(points, method, pins=request.pins, over=request.over)
-    ]
+    laws = [doubted(group, law) for method in request.method for law in fit_all(points, method, pins=request.pins)]
     return GroupLaws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 

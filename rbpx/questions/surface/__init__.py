@@ -10,11 +10,11 @@ The spread of S and D says whether their effects can be told apart. Where both v
 status is collinear and a surface predicts only near their line; `decide next=3` says which runs would help.
 
 In sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
-takes the minimum of a quadratic in what they vary, and lists it with the best settings. over=10 fits the law of
-well-tuned runs: those above it weigh a tenth. A column `weight` of an import weighs runs.
+takes the minimum of a quadratic in what they vary, and lists it with the best settings. A column
+`weight` of an import weighs runs.
 
 A run outside what the others allow, such as one that diverged, is named and left out, also by `decide` and `predict`;
-outliers=keep counts it. Of a hundred sets of runs that scatter alike one has such a run. With over= none is looked for.
+outliers=keep counts it. Of a hundred sets of runs that scatter alike one has such a run.
 """
 
 from rbpx.questions.registry import Analysis
@@ -33,7 +33,7 @@ ANALYSIS = Analysis(
     trainings=True,
     keys=(
         *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "budgets"),
-        *("unique_tokens", "last", "E", "pin", "frontier", "outliers", "over"),
+        *("unique_tokens", "last", "E", "pin", "frontier", "outliers"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

@@ -80,7 +80,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[SurfaceLaw]:
     """Fits every requested form to each quantity of a group, and finds the best model of each budget."""
-    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta, "over": request.over}
+    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     with_constants(request.form, request.pins)
     laws = []
     with naming(group.title):
@@ -147,8 +147,7 @@ def _form(
     by_budget |= {"optima_as_stated": best(flops_as_stated(trained)), **ways}
     has_split = surface is not None and by_budget["optima"] and is_identified and "beta" in fit.constants
     a, b = split(surface) if surface is not None and has_split else (NO_ESTIMATE, NO_ESTIMATE)
-    # Residuals of badly tuned runs say nothing about the form.
-    against = () if surface is None or fit.over != 1 else against_axes(surface, runs)
+    against = () if surface is None else against_axes(surface, runs)
     more: Record = {
         "resamples": n_replicates,
         "unique_tokens": request.unique_tokens,

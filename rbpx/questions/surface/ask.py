@@ -177,9 +177,6 @@ def _verdict(law: SurfaceLaw) -> Iterator[str]:
     ]
     if others:
         yield f"least AIC: {best.fit.form} ({', '.join(others)})"
-    if best.fit.tuned is not None:
-        share, excess = (float(each[0]) for each in (best.fit.tuned.share_B, best.fit.tuned.excess_B))
-        yield f"{share:.0%} of the runs are taken to be badly tuned, by {excess:.0%} on average"
     if bent := [of["axis"] for of in row["params"]["against"] if Estimate(*of["curvature"]).leaves_out_0]:
         yield f"the residuals of {best.fit.form} bend along {', '.join(bent)}"
     ways: Record = {} if optimal is None else {optimal.fit.form: optimal.row}

@@ -31,12 +31,7 @@ def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGrou
 
 
 def tested(trained: Trained, request: Request) -> Trained:
-    """Remove the outliers of a quantity, unless the request keeps them, and test its largest runs.
-
-    The law of well-tuned runs (`over`) expects such runs, so nothing is tested for it.
-    """
-    if request.over != 1:
-        return trained
+    """Remove the outliers of a quantity, unless the request keeps them, and test its largest runs."""
     keeps = request.outliers is Outliers.keep
     runs, rows, sign = trained.runs, list[Record](), trained.sign
     found = outliers(runs)

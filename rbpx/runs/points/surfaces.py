@@ -285,15 +285,14 @@ def surface_record(
 def refitted(record: Record) -> dict[str, float | None] | None:
     """Refit a surface of `fits` to the points stored with it: its objective and constants.
 
-    None where the fit has no numbers.
+    None where the fit has no numbers, or is one of 0.4 in which runs above it weigh less.
     """
     params = record["params"]
-    if params["objective"] is None:
+    if params["objective"] is None or "over" in params:
         return None
     U = None if params["U"] is None else [math.nan if each is None else each for each in params["U"]]
     runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"], weights=params.get("weights"))
     how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
-    how |= {"over": params["over"]} if "over" in params else {}
     pins = {name: Prior(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
     fit = fit_surface_with_priors(runs, record["form"], pins, n_replicates=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
