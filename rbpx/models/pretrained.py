@@ -192,11 +192,13 @@ def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], n
         RbpxError: a file has a matrix of them that is none in the model.
     """
     tensors = {**model.state_dict(), **dict(model.named_buffers())}
-    known = [*unused, *(key for key, tensor in tensors.items() if not tensor.is_floating_point())]
+    whole = {key.rpartition(".")[2] for key, tensor in tensors.items() if not tensor.is_floating_point()}
     ignored = model._keys_to_ignore_on_load_unexpected or ()
     for key, kind in _matrices_of_others(files):
-        if not any(f".{ours}".endswith(f".{key}") or f".{key}".endswith(f".{ours}") for ours in known) and not any(
-            re.search(pattern, key) for pattern in ignored
+        if (
+            key.rpartition(".")[2] not in whole  # parts of a name that are before it may differ in files
+            and not any(f".{left}".endswith(f".{key}") or f".{key}".endswith(f".{left}") for left in unused)
+            and not any(re.search(pattern, key) for pattern in ignored)
         ):
             raise RbpxError(
                 f"{name} has integers or 8-bit numbers for weights, the first is {key} ({kind}), and config.json has "

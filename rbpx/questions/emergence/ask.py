@@ -71,7 +71,7 @@ LAWS: Final = View[Record](
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Counts or reads the windows at each k, and fits their laws."""
     found = [*windows_of(connection, group, request)]
-    says = [_sentence(group.runs[-1].size, of) for of in sorted(found, key=lambda of: of.spoken_of is None)]
+    says = [_sentence(group, of) for of in sorted(found, key=lambda of: of.spoken_of is None)]
     return Result(
         [group],
         [row for of in found for row in (*chain(*of.windows), *of.laws)],
@@ -99,8 +99,8 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
     yield LAWS.table(title, laws, *about, brief=lambda row: (row["n"] or 1) > 1 and row["alpha"] is not None)
 
 
-def _sentence(size: str, of: Emergence) -> str:
-    row, joint = of.spoken_of, of.laws[len(of.fits)]
+def _sentence(group: Group, of: Emergence) -> str:
+    row, joint, size = of.spoken_of, of.laws[len(of.fits)], group.runs[-1].size
     says = f"At k = {of.k:,}, {size} gets no window of several tokens right {FEWEST} times"
     if row is not None:
         p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
@@ -115,7 +115,7 @@ def _sentence(size: str, of: Emergence) -> str:
     if joint["alpha"] is None:
         return f"{says}."
     alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"]).label
-    return f"{says}; α of C·N·S^−α is {alpha}, R² {decimals(2)(joint['r2'])}: {status}."
+    return f"{says}; α of C·N·{group.axis.value}^−α is {alpha}, R² {decimals(2)(joint['r2'])}: {status}."
 
 
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))
