@@ -37,6 +37,7 @@ COMMANDS = [
     command
     for command in dict.fromkeys(command for page in (README, *TOLD) for command in commands_of(page))
     if command not in SHOWN_WITH_OUTPUT
+    and command != "python -m rbpx -m model=gpt2,pythia dataset=wikipedia,humaneval"  # which wants a hub
 ]
 FEW = {"pydoc": 24, "stdlib": 6}
 
@@ -66,6 +67,11 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, name in enumerate(("FOLDER", "A", "B", "C")):
         build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
     rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
+    (folder / "notes").mkdir()
+    for day in range(3):
+        (folder / "notes" / f"{day}.txt").write_text(f"Day {day}: the sea reads nothing, and the harbour sleeps.\n")
+    losses = "model,S,val_loss,c4_loss,hellaswag_bpb\n" + "".join(f"m{n},{n}e8,{3 - n / 9},3,1\n" for n in (1, 2, 4))
+    (folder / "table.csv").write_text(losses)
     (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "lm_eval").mkdir()
     for number, name in enumerate(("ORG/A", "ORG/B", "ORG/C")):  # as lm-evaluation-harness 0.4 writes them
@@ -78,7 +84,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside the results
+SILENT = {"measure", "import", "report"}  # what they do is told beside the results
 SHOWN = [command for command in COMMANDS if command.startswith("python")]
 
 
@@ -99,6 +105,7 @@ def test_a_command_that_is_shown_runs(command: str, scratch: Path, of_pages: Pat
 # Services are stood in for by what remembers what it was given.
 STAND_INS = """
 import sys
+import accelerate  # asks which trackers are installed
 from unittest.mock import MagicMock
 sys.modules |= {name: MagicMock() for name in ("mlflow", "wandb")}
 """
@@ -134,7 +141,8 @@ def test_python_that_is_shown_runs(sample: Path, workplace: Path, tmp_path: Path
         assert file.execute("SELECT count(*) FROM fits WHERE law = 'cross_entropy'").fetchall()[0][0] > 0
     (queries,) = re.findall(r"```sql\n(.*?)```", PAGES[Path("docs/howto/other-tools.md")], re.DOTALL)
     with duckdb.connect(tmp_path / "store" / "rbpx.duckdb", read_only=True) as index:
-        assert [len(index.sql(query).fetchall()) for query in queries.strip().split("\n")] == [14, 14]
+        rows_of = [len(index.sql(query).fetchall()) for query in queries.strip().split("\n")]
+    assert rows_of == [28, 28]  # of the demo on few documents, and on all, which the page on Python measures
     with (tmp_path / "lm_eval.csv").open(newline="") as table:
         rows = [
             (row["model"], float(row["S"]), row["dataset"], float(row["accuracy"])) for row in csv.DictReader(table)
