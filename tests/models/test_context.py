@@ -74,5 +74,5 @@ def test_every_head_that_is_known_in_float32_is_known_in_16_bits() -> None:
     assert len(measured) > 100
     assert not [name for name, row in measured.items() if row["head"] == "unknown"]
     other = {name: row["in_16_bits"] for name, row in measured.items() if row["in_16_bits"] != row["head"]}
-    assert set(other) == {"deepseek_v4"}, "whose own code fails in float16"
-    assert "RuntimeError" in other["deepseek_v4"]
+    assert set(other) == {"deepseek_v4", "xlstm"}, "whose own code fails in 16 bits, xlstm's beyond a chunk of tokens"
+    assert all("RuntimeError" in told for told in other.values())
