@@ -28,7 +28,6 @@ DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
 USUAL_K: Final = (1, 10, 100)  # if neither laws nor k are named
 USUAL: Final = ("rbp", "cross_entropy", *IMPORTED)
 _MOST_REPLICATES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
-_MOST_OVER: Final = 1000.0
 _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
 
 

@@ -230,11 +230,6 @@ class Scatter:
         shared = max(sequences - apart, 0.0)
         return half_width(shared, scatter, self.dof, own=math.sqrt(apart), n_effective=self.n_effective)
 
-    def variance_of(self, gradient_P: Floats) -> float:
-        """Returns the variance of a linear function of the parameters, over sequences (or documents) and models."""
-        models = 0.0 if self.variance is None else self.variance * float(gradient_P @ self.spread_PP @ gradient_P)
-        return float(gradient_P @ self.sequences_PP @ gradient_P) + models
-
 
 def model_scatter(
     x_C: Floats,

@@ -25,7 +25,6 @@ from rbpx.laws.intervals.estimate import (
     extended_to,
     from_half_width,
     half_width,
-    student_t,
 )
 from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_family
 from rbpx.laws.numeric import Floats
@@ -63,12 +62,6 @@ class SharedError:
     def variance_of_one(self) -> float:
         """Variance that independent points would need for the combination to have this scatter."""
         return self.scatter**2 / self.unit
-
-    @property
-    def document_part(self) -> float:
-        """Contribution of the documents to the squared half width."""
-        t = student_t(self.dof)
-        return max(self.half_width**2 - (t * self.scatter) ** 2, 0.0) if math.isfinite(t) else 0.0
 
     def around(self, value: float) -> Estimate:
         """Returns the value with its interval."""

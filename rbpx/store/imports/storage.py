@@ -14,7 +14,6 @@ from filelock import FileLock
 
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest_of_rows
-from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.imports.contradictions import fields_of, not_stored
 from rbpx.store.imports.identity import LATER, run_ids
 from rbpx.store.imports.observations import ROW
@@ -128,14 +127,6 @@ def remove_source(store: Store, source: str) -> int:
                 path.unlink(missing_ok=True)
                 n_removed += 1
     return n_removed
-
-
-def dataset_names(store: Store) -> list[str]:
-    """The sorted names of all texts in a store: measured, imported, running or failed."""
-    imported = {name for _, table in _tables(store) for name in _distinct(table, "dataset")}
-    records = [*store.records("cells"), *store.records("failures")]
-    records += [beat.facts for beat in read_heartbeats(store).values()]
-    return sorted(imported | {record["dataset"] for record in records})
 
 
 def list_imports(store: Store) -> list[Record]:
