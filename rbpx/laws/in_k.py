@@ -136,14 +136,23 @@ def _standard_deviations(
 def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
     """Covariance of nested counts, scaled by the residuals of generalised least squares, and its degrees of freedom."""
     covariance_KK = nested_covariance(y_K)
-    inverse_KK = np.linalg.pinv(covariance_KK, hermitian=True)  # the same RBP at two k is one observation
-    dof = int(np.linalg.matrix_rank(covariance_KK, hermitian=True)) - J_KP.shape[1]
+    *white_PR, white_R = _whitened(y_K, np.column_stack([J_KP, np.log(y_K)]))
+    dof = len(white_R) - len(white_PR)
     if dof < 1:
         return covariance_KK, 0
-    z_K = np.log(y_K)
-    theta_P = np.linalg.solve(J_KP.T @ inverse_KK @ J_KP, J_KP.T @ inverse_KK @ z_K)
-    left_K = z_K - J_KP @ theta_P
-    return covariance_KK * float(left_K @ inverse_KK @ left_K) / dof, dof
+    white_RP = np.column_stack(white_PR)
+    left_R = white_R - white_RP @ np.linalg.lstsq(white_RP, white_R)[0]
+    return covariance_KK * float(left_R @ left_R) / dof, dof
+
+
+def _whitened(y_K: Floats, columns_KP: Floats) -> Floats:
+    """Columns whose errors are independent with variance 1, [P, R]; the same RBP at several k is one observation.
+
+    By the covariance of nested counts, y times its error is a random walk in 1 / RBP - 1.
+    """
+    y_R, at_K, count_R = np.unique(y_K, return_inverse=True, return_counts=True)
+    walk_PR = np.array([np.bincount(at_K, column_K) for column_K in columns_KP.T]) / count_R * y_R
+    return np.asarray(np.diff(walk_PR, prepend=0.0) / np.sqrt(np.diff(np.expm1(y_R), prepend=0.0)))
 
 
 def _autocorrelation(residual_K: Floats) -> float | None:

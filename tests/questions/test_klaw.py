@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from rbpx.laws.in_k import curvature_of, fit_k_law, nested_covariance
 from rbpx.status import Status
@@ -50,13 +51,23 @@ def test_a_curve_is_said_and_a_line_is_not() -> None:
         assert fit.bend.residual_autocorrelation == pytest.approx(r, rel=1e-6)
 
 
-def test_three_k_have_a_line_and_no_curvature_and_two_the_same_share_are_one_observation() -> None:
+def test_three_k_have_a_line_and_no_curvature() -> None:
     assert curvature_of((1, 2, 5), np.array([1.0, 0.8, 0.5]), None) is None
-    y_K = np.array([1.2, 0.94, 0.94, 0.7, 0.55])
-    fit = fit_k_law((1, 2, 3, 5, 10), y_K, None)
-    assert fit.alpha.lo is not None
-    assert fit.alpha.hi is not None
-    assert fit.alpha.lo < fit.alpha.value < fit.alpha.hi  # type: ignore[operator]
+
+
+def test_the_interval_of_nested_counts_is_as_variable_as_generalised_least_squares_shows() -> None:
+    """Two k of the same share are one observation."""
+    k_K, y_K = np.array([1, 2, 3, 5, 10]), np.array([1.2, 0.94, 0.94, 0.7, 0.55])
+    R_KK = nested_covariance(y_K)
+    inverse_KK, J_K2 = np.linalg.pinv(R_KK, hermitian=True), np.column_stack([np.ones(5), -np.log(k_K)])
+    fit_2 = np.linalg.solve(J_K2.T @ inverse_KK @ J_K2, J_K2.T @ inverse_KK @ np.log(y_K))
+    left_K = np.log(y_K) - J_K2 @ fit_2
+    scale = left_K @ inverse_KK @ left_K / (4 - 2)
+    line_2K = np.linalg.pinv(J_K2)
+    sd = np.sqrt((line_2K @ R_KK @ line_2K.T)[1, 1] * scale)
+    fit = fit_k_law(k_K.tolist(), y_K, None)
+    assert fit.alpha.value == pytest.approx(line_2K[1] @ np.log(y_K), rel=1e-12)
+    assert fit.alpha.lo == pytest.approx(fit.alpha.value - stdtrit(5 - 2, 0.975) * sd, rel=1e-9)
 
 
 def test_k_where_every_token_is_a_hit_have_no_law() -> None:

@@ -19,8 +19,9 @@ Source:
     Testing, 1993, section 2.3: the simulated least p.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -46,15 +47,24 @@ class Covariance:
     """The covariance of the scatter under one departure.
 
     Attributes:
-        prior: weight of the departure; those of all sum to 1.
-        R_NN: covariance, with variance 1 for an undisturbed model.
+        prior: weight of the departure; those of `departures` sum to 1.
+        along_N: the direction v in which a model or a curve departs, where R = I + v v'; None elsewhere.
+        other_NN: R elsewhere.
         grows: sd of the scatter at the largest size over that at the smallest.
     """
 
     kind: Departure
-    prior: float
-    R_NN: Floats
+    prior: float = 1.0
+    along_N: Floats | None = None
+    other_NN: Floats | None = None
     grows: float = 1.0
+
+    @property
+    def R_NN(self) -> Floats:
+        """The covariance, with variance 1 for an undisturbed model."""
+        if self.along_N is None:
+            return np.asarray(self.other_NN)
+        return np.eye(len(self.along_N)) + np.outer(self.along_N, self.along_N)
 
     def of_new(self, x_T: Floats, x_N: Floats) -> Floats:
         """Returns the variance of undisturbed new models at ln S, [T]."""
@@ -73,26 +83,26 @@ _NEIGHBOURS: Final = 0.15  # of the span of ln S: correlation length of a smooth
 def departures(x_N: Floats) -> tuple[Covariance, ...]:
     """Returns the departures at 3 or more different ln S in increasing order."""
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
-    kinds = list(_kinds(t_N))
-    counts = {kind: sum(of is kind for of, *_ in kinds) for kind in Departure}
-    return tuple(Covariance(kind, _PRIOR[kind] / counts[kind], R_NN, grows) for kind, R_NN, grows in kinds)
+    each = list(_covariances(t_N))
+    counts = Counter(departure.kind for departure in each)
+    return tuple(replace(departure, prior=_PRIOR[departure.kind] / counts[departure.kind]) for departure in each)
 
 
-def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
+def _covariances(t_N: Floats) -> Iterator[Covariance]:
     equal_NN = np.eye(len(t_N))
     line_N2 = np.linalg.qr(np.column_stack([np.ones(len(t_N)), t_N]))[0]
     curve_N = t_N**2 - line_N2 @ (line_N2.T @ t_N**2)
     curve_N /= np.abs(curve_N).max()
-    shared_NN = np.exp(-(((t_N[:, None] - t_N) / _NEIGHBOURS) ** 2) / 2)
+    smooth_NN = np.exp(-(((t_N[:, None] - t_N) / _NEIGHBOURS) ** 2) / 2)
     for times in _TIMES:
-        for R_NN in (*[np.outer(curve_N, curve_N)] * 3, shared_NN):  # a curve counts three times
-            yield Departure.bend, equal_NN + times**2 * R_NN, 1.0
+        yield from [Covariance(Departure.bend, along_N=times * curve_N)] * 3  # a curve counts three times
+        yield Covariance(Departure.bend, other_NN=equal_NN + times**2 * smooth_NN)
         for far_N in (equal_NN[-1], _TWO_ENDS[0] * equal_NN[-2] + _TWO_ENDS[1] * equal_NN[-1]):
-            yield Departure.end, equal_NN + times**2 * np.outer(far_N, far_N), 1.0
+            yield Covariance(Departure.end, along_N=times * far_N)
         for size_N in equal_NN[:-1]:
-            yield Departure.run, equal_NN + times**2 * np.outer(size_N, size_N), 1.0
+            yield Covariance(Departure.run, along_N=times * size_N)
     for grows in _GROWS:
-        yield Departure.scatter, np.diag(grows ** (2 * t_N)), grows
+        yield Covariance(Departure.scatter, other_NN=np.diag(grows ** (2 * t_N)), grows=grows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,20 +167,27 @@ def _rounded(column_N: Floats) -> tuple[float, ...]:
 class _Likelihoods:
     """The departures in the complement of the parameters.
 
+    Where R = I + v v', w' (W R W')^(-1) w = w'w - (u'w)^2 with u = W v / sqrt(1 + |W v|^2). These come first, then
+    the others, O.
+
     Attributes:
         ln_weight_A: logarithm of prior times |W R W'|^(-1/2).
-        inverse_AQQ: of W R W'.
+        u_VQ: of the former.
+        inverse_OQQ: of W R W' of the others.
     """
 
     basis_QN: Floats
     ln_weight_A: Floats
-    inverse_AQQ: Floats
+    u_VQ: Floats
+    inverse_OQQ: Floats
     kind_A: NDArray[np.str_]
 
     def of_kinds(self, w_BQ: Floats) -> Floats:
         """Logarithm of the mean likelihood of each kind, [B, K]."""
-        form_BA = np.einsum("baq,bq->ba", np.einsum("bq,aqr->bar", w_BQ, self.inverse_AQQ), w_BQ)
-        ln_BA = self.ln_weight_A - w_BQ.shape[1] / 2 * np.log(form_BA / (w_BQ**2).sum(axis=1)[:, None])
+        square_B = (w_BQ**2).sum(axis=1)
+        others = [((w_BQ @ inverse_QQ) * w_BQ).sum(axis=1) for inverse_QQ in self.inverse_OQQ]
+        form_BA = np.column_stack([square_B[:, None] - (w_BQ @ self.u_VQ.T) ** 2, *others])
+        ln_BA = self.ln_weight_A - w_BQ.shape[1] / 2 * np.log(form_BA / square_B[:, None])
         return np.stack([np.logaddexp.reduce(ln_BA[:, self.kind_A == kind], axis=1) for kind in Departure], axis=1)
 
 
@@ -179,9 +196,19 @@ def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -
     each, J_NP = departures(np.array(x)), np.array(columns).T
     left_NN, singular_P, _ = np.linalg.svd(J_NP / np.abs(J_NP).max(axis=0))
     basis_QN = left_NN[:, int((singular_P > _DEPENDENT * singular_P[0]).sum()) :].T
-    R_AQQ = basis_QN @ np.array([departure.R_NN for departure in each]) @ basis_QN.T
-    ln_weight_A = np.log([departure.prior for departure in each]) - np.linalg.slogdet(R_AQQ)[1] / 2
-    return _Likelihoods(basis_QN, ln_weight_A, np.linalg.inv(R_AQQ), np.array([departure.kind for departure in each]))
+    along = [departure for departure in each if departure.along_N is not None]
+    others = [departure for departure in each if departure.along_N is None]
+    along_VQ = np.array([departure.along_N for departure in along]) @ basis_QN.T
+    R_OQQ = np.array([basis_QN @ departure.R_NN @ basis_QN.T for departure in others])
+    square_V, ordered = (along_VQ**2).sum(axis=1), (*along, *others)
+    ln_det_A = np.append(np.log1p(square_V), np.linalg.slogdet(R_OQQ)[1])
+    return _Likelihoods(
+        basis_QN,
+        np.log([departure.prior for departure in ordered]) - ln_det_A / 2,
+        along_VQ / np.sqrt(1 + square_V)[:, None],
+        np.linalg.inv(R_OQQ),
+        np.array([departure.kind for departure in ordered]),
+    )
 
 
 def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
