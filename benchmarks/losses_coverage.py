@@ -1,9 +1,8 @@
-"""Measures how often intervals of loss to loss hold: of its constants by errors in variables, of predictions by none.
+"""Measures how often intervals of one loss from another hold.
 
 Both losses fall as powers of S and err together. Each cell is the covariance of the errors and a number of models over
-three decades of S. Constants are fitted with the true covariance (`right`), with equal errors (`assumed`) and with none
-in x; predictions, which take none, are of a new model within the sizes and of one ten times larger. The last cells have
-many models and errors of x a tenth of their range, where a wrong covariance tells.
+three decades of S; predictions are of a new model within the sizes and of one ten times larger. The last cell has many
+models and errors of x a tenth of their range.
 
 Then accuracy of four choices, a sigmoid in the loss whose errors are of so many items, and -ln RBP_k, a share of so
 many tokens; predictions are as `predict` gives them, widened by backtests, with the share of draws in which backtests
@@ -21,11 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best
-from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_losses
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
-from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, Noise, NoiseSource
 from rbpx.laws.prediction.calibration import widen
-from tests.support.loss_pairs import TRUE, covariance, drawn, losses, success
+from tests.support.loss_pairs import covariance, drawn, losses, success
 
 ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.02, 0.5))
 
@@ -33,27 +30,17 @@ ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.
 def cell(errors: tuple[float, float, float], S: np.ndarray, draws: int) -> str:
     """The shares of draws in which intervals hold, and the median width of the prediction beyond, in ln y."""
     C_22, n, rng = covariance(*errors), len(S), np.random.default_rng(1)
-    noises = {"right": Noise(C_22, NoiseSource.seeds), "assumed": EQUAL, "none in x": NONE_IN_X}
-    held = {name: dict.fromkeys(CONSTANTS, 0) for name in noises}
     inside, widths = np.zeros(2), []
     for _ in range(draws):
         new = [10 ** rng.uniform(np.log10(S[0]), np.log10(S[-1])), 10 * S[-1]]
         x, y = drawn(np.append(S, new), C_22, rng)
-        for name, noise in noises.items():
-            fit = fit_losses(LossPoints(np.log(x[:n]), np.log(y[:n]), noise.C_22), noise)
-            for each, true in TRUE.items():
-                of = fit.constants[each]
-                held[name][each] += (of.lo is None or of.lo <= true) and (of.hi is None or true <= of.hi)
         calibration = calibrate(x[:n], y[:n], float(x.min()))
         assert calibration is not None
         told = calibration.at(x[n:].tolist())
         inside += [(each.lo or 0) <= at <= (each.hi or 0) for each, at in zip(told, y[n:], strict=True)]
         widths.append(np.log((told[1].hi or 1) / (told[1].lo or 1)))
-    constants = "  ".join(
-        f"{name} " + "/".join(f"{held[name][each] / draws:.2f}" for each in CONSTANTS) for name in noises
-    )
     within, beyond = inside / draws
-    return f"within {within:.3f}  beyond {beyond:.3f} (width {np.median(widths):.3f})  {constants}"
+    return f"within {within:.3f}  beyond {beyond:.3f} (width {np.median(widths):.3f})"
 
 
 def of_shares(kind: str, n_items: int, n: int, draws: int) -> str:
@@ -89,7 +76,6 @@ def of_shares(kind: str, n_items: int, n: int, draws: int) -> str:
 
 if __name__ == "__main__":
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    print(f"constants: {'/'.join(CONSTANTS)}")
     for errors in ERRORS:
         for n in (5, 7, 12):
             print(f"errors {errors}, {n} models: {cell(errors, np.geomspace(1e6, 1e9, n), draws)}", flush=True)

@@ -105,7 +105,7 @@ _REMEDY = {
     Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
     Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add runs that do.",
     Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
-    Status.families_differ: "The families do not share one curve: predict a model from runs of its own family.",
+    Status.families_differ: "The families do not share the constants of one law: read the multiplier at each compute.",
     Status.not_straddled: "All sizes of a budget lie on one side of its minimum: add larger or smaller models there.",
     Status.at_limit: "The best value is at the edge of the search: for ranks, read the simpler family.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",

@@ -61,7 +61,7 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
 
     @property
     def along(self) -> Axis:
-        """The axis of laws through trainings; not defined for loss-to-loss laws."""
+        """The axis of laws through trainings; not defined for a quantity on another text."""
         assert isinstance(self.axis, Axis)
         return self.axis
 
@@ -226,7 +226,7 @@ def _check_engine(request: Request) -> None:
 
 
 def _check_axis(request: Request) -> None:
-    """Refuses keys that loss-to-loss laws do not have, and x= for all others."""
+    """Refuses keys that predictions from another loss do not have, and x= for all others."""
     if not isinstance(request.axis, OnText):
         if request.x:
             raise RbpxError(

@@ -38,7 +38,7 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True)
 class OnText:
-    """A quantity on a text, as the variable of a loss-to-loss law."""
+    """A quantity on a text, from which `predict` tells another."""
 
     law: str
     dataset: str

@@ -130,7 +130,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     if isinstance(request.axis, OnText):
-        raise RbpxError(f"axis={request.axis.value} is not of a report, whose laws are of one text; ask fit or predict")
+        raise RbpxError(f"axis={request.axis.value} is not of a report, whose laws are of one text; ask predict")
     store = Store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():

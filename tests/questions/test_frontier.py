@@ -83,4 +83,4 @@ def test_fit_and_decide_take_the_frontier(swept: Path) -> None:
 
 def test_what_another_loss_does_not_have_is_refused(swept: Path) -> None:
     with refused("frontier= is of laws in size or tokens"):
-        asked_of(swept, "fit", axis="cross_entropy@c4", frontier=True)
+        asked_of(swept, "predict", axis="cross_entropy@c4", frontier=True)

@@ -1,4 +1,4 @@
-"""Loss to loss by `fit` and `predict`: imported families and drawn runs on two texts, rows, words and refusals."""
+"""One loss from another by `predict`: imported families and drawn runs on two texts, rows, words and refusals."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 from rbpx.display.chart.figure import Figure
 from rbpx.laws.losses.calibration import calibrate
 from rbpx.store.sql import connected_once
-from tests.support.asking import Asked, Rows, ask, imported, refused
+from tests.support.asking import Asked, ask, imported, refused
 from tests.support.losses import E_X, E_Y, KAPPA, K, S, losses, off, table
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import Truth, write_store
@@ -32,33 +32,8 @@ def asked(store: Path, verb: str, **keys: Any) -> Asked:
     return ask(store, verb, **{"dataset": "code", "axis": ON, "laws": ["cross_entropy"], **keys})
 
 
-@pytest.fixture(scope="module")
-def answer(store: Path) -> Asked:
-    return asked(store, "fit")
-
-
-@pytest.fixture(scope="module")
-def fitted(answer: Asked) -> Rows:
-    return answer.rows
-
-
-def test_fit_has_a_curve_of_each_family_and_one_of_all(fitted: Rows) -> None:
-    assert [row["family"] for row in fitted] == ["a", "b", "a + b"]
-    for row in fitted:
-        params = row["params"]
-        assert (row["axis"], row["form"], row["method"]) == (ON, "loss_to_loss", "errors_in_variables")
-        assert (row["law"], row["dataset"], row["dataset_b"]) == ("cross_entropy", "code", "prose")
-        assert row["alpha_lo"] <= KAPPA <= row["alpha_hi"]
-        assert params["E_x_lo"] <= E_X
-        assert params["covariance"] == {"from": "assumed", "sd_ratio": 1.0, "correlation": 0.0}
-        assert set(params["kappa_without_errors"]) == {"in_x", "in_y"}
-        assert params["shared"]["n_families"] == 2
-        assert params["shared"]["p"] > 0.05
-    assert len({row["fit_id"] for row in fitted}) == len(fitted)
-
-
-def test_a_figure_has_what_each_model_shows_on_both_texts(answer: Asked) -> None:
-    (result,) = answer.results
+def test_a_figure_has_what_each_model_shows_on_both_texts(store: Path) -> None:
+    (result,) = asked(store, "predict").results
     (figure,) = result.figures()
     assert isinstance(figure, Figure)
     shown = [(row["series"], row["x"], row["y"]) for row in figure.values.records()]
@@ -70,21 +45,16 @@ def test_a_figure_has_what_each_model_shows_on_both_texts(answer: Asked) -> None
 def test_models_on_the_other_text_alone_are_foretold_without_S(store: Path) -> None:
     found = asked(store, "predict", x=[2.5])
     told = found.of_kind("prediction")
-    by = {(row["model_family"], row["family"], row["method"]): row for row in told}
-    assert set(by) == {
-        ("a", "a", "combined"),
-        ("a", "a + b", "shared"),
-        ("c", "a + b", "combined"),
-        *((None, family, "combined") for family in "ab"),
-        (None, "a + b", "shared"),
-    }
+    by = {(row["model_family"], row["family"]): row for row in told}
+    assert len(by) == len(told)
+    assert set(by) == {("a", "a"), ("c", "a + b"), (None, "a"), (None, "b")}
     for row in told:
         assert row["lo"] < E_Y + K * (row["x"] - E_X) ** KAPPA < row["hi"]
     x = [losses(size)[0] for size in S]
     y = [losses(size)[1] * (1 + off(at, "a") / 100) for at, size in enumerate(S)]
     calibration = calibrate(x, y, losses(1e10)[0])
     assert calibration is not None
-    alone = by["a", "a", "combined"]
+    alone = by["a", "a"]
     (again,) = calibration.at([alone["x"]])
     assert alone["y"] == pytest.approx(again.value, rel=1e-6)
     assert (alone["S"], alone["x"]) == (1e10, pytest.approx(losses(1e10)[0]))
@@ -93,47 +63,52 @@ def test_models_on_the_other_text_alone_are_foretold_without_S(store: Path) -> N
     assert all(row["error"] == pytest.approx((row["y"] - row["measured"]) / row["measured"]) for row in tests)
 
 
+def test_accuracy_is_predicted_as_the_share_of_misses_of_odds(store: Path) -> None:
+    """Accuracy on code is 1 / (1 + y) of the loss y there, and its chance is not known: the odds of misses are y."""
+    of_loss, of_misses = (
+        asked(store, "predict", laws=[law]).of_kind("prediction") for law in ("cross_entropy", "accuracy")
+    )
+    assert [row["size"] for row in of_misses] == [row["size"] for row in of_loss] != []
+    for loss, misses in zip(of_loss, of_misses, strict=True):
+        assert misses["y"] == pytest.approx(loss["y"] / (1 + loss["y"]), rel=1e-5)
+        assert 0 < misses["lo"] < misses["y"] < misses["hi"] < 1
+
+
 def test_one_family_alone_foretells_another_with_a_doubt(store: Path) -> None:
     found = asked(store, "predict", family=["a", "c"]).of_kind("prediction")
     (row,) = [row for row in found if row["model_family"] == "c"]
     assert "unsupported" in row["reasons"]
 
 
-def test_measured_runs_have_documents_behind_their_covariance(tmp_path: Path) -> None:
+def test_measured_models_are_points_of_what_was_counted_on_each_text(tmp_path: Path) -> None:
+    store = tmp_path / "store"
     for dataset, C, seed in (("code", 4.0, 1), ("prose", 3.0, 2)):
-        write_store(tmp_path / "store", Truth(C=C, scatter=0.02), seed, dataset=dataset)
+        write_store(store, Truth(C=C, scatter=0.02), seed, dataset=dataset)
     with connected_once():
-        (apart,), (same,) = (
-            asked(tmp_path / "store", "fit", k=1, laws=["rbp"], resamples=60, axis=axis).rows
-            for axis in ("rbp@prose", "cross_entropy@code")
-        )
-    assert apart["params"]["covariance"]["from"] == "documents"
-    assert apart["params"]["covariance"]["correlation"] == 0
-    assert same["params"]["covariance"]["correlation"] > 0.2  # the same documents
-    assert len(apart["run_ids"]) == 2 * len(same["run_ids"]) == 10
-    for side, dataset in (("x", "prose"), ("y", "code")):
-        runs = [record for record in cell_records(tmp_path / "store") if record["dataset"] == dataset]
-        of_size = {
-            int(record["size"]): columns_of(tmp_path / "store" / "runs" / record["run_id"], "tokens")["greater"]
-            for record in runs
-        }
-        counted = [-np.log((of_size[size] == 0).mean()) for size in sorted(of_size)]
-        assert apart["params"][side] == pytest.approx(counted)
+        (result,) = asked(store, "predict", k=1, laws=["rbp"], axis="rbp@prose").results
+        (figure,) = result.figures()
+    assert isinstance(figure, Figure)
+    counted: dict[str, dict[str, float]] = {}
+    for record in cell_records(store):
+        greater = columns_of(store / "runs" / record["run_id"], "tokens")["greater"]
+        counted.setdefault(record["size"], {})[record["dataset"]] = -np.log((greater == 0).mean())
+    shown = sorted((row["x"], row["y"]) for row in figure.values.records())
+    assert np.array(shown) == pytest.approx(np.array(sorted((of["prose"], of["code"]) for of in counted.values())))
 
 
 @pytest.mark.parametrize(
     ("verb", "keys", "said"),
     [
-        ("fit", {"axis": "cross_entropy@prosa"}, ("axis=cross_entropy@prosa: ", "did you mean prose")),
-        ("fit", {"axis": "cros@prose"}, ("axis=cros@prose is unknown",)),
-        ("klaw", {"axis": ON}, ("axis=cross_entropy@prose is not for this verb", "whose laws are in any")),
+        ("predict", {"axis": "cross_entropy@prosa"}, ("axis=cross_entropy@prosa: ", "did you mean prose")),
+        ("predict", {"axis": "cros@prose"}, ("axis=cros@prose is unknown",)),
+        *((verb, {"axis": ON}, (f"axis={ON} is asked of predict alone: .predict(axis=",)) for verb in ("fit", "klaw")),
         ("predict", {"axis": "D"}, ("axis=D is not for this verb",)),
         ("predict", {"axis": "S", "x": [2]}, ("x= is what models show on another text",)),
         ("predict", {"S": [1e9]}, ("S= is of laws in size or tokens",)),
         ("predict", {"register": "june"}, ("register= is of laws in size or tokens",)),
-        ("fit", {"method": "offset"}, ("method= is of laws in size or tokens",)),
+        ("predict", {"method": "offset"}, ("method= is of laws in size or tokens",)),
         (
-            "fit",
+            "predict",
             {"axis": "accuracy@code", "dataset": "prose", "family": ["c"]},
             ("no model was measured alike on prose and on code",),
         ),

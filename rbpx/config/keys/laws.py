@@ -202,7 +202,7 @@ class LawKeys:
     )  # fmt: skip
     axis: Axis | OnText = key(
         Axis.S.value,
-        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT",
+        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; of predict QUANTITY@TEXT",
         _axis,
         "S",
         values=tuple(Axis),

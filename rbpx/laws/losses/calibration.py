@@ -1,7 +1,7 @@
 """Predicts y from a measured x, by a regression of y on x averaged over forms, y = E_y + K (x - E_x)^kappa, E on grids.
 
 A regression on measured x holds for a new x with errors like the others', so their size is not needed; its constants
-are not interpreted. Forms are averaged as for laws in size (`rbpx.laws.forms.candidates`), with scatter that is
+are those of no law. Forms are averaged as for laws in size (`rbpx.laws.forms.candidates`), with scatter that is
 independent, or correlated between models of neighbouring x.
 
 A model of a new family deviates by as much as the families do, Student's t of one less than their number.
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.forms.candidates import FormFits, FormGrid, LawForm, fit_forms
 from rbpx.laws.forms.scatters import correlated
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
+from rbpx.laws.intervals.lack_of_fit import coefficient
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predictor import Prediction, extrapolation_factor
 from rbpx.laws.prediction.verdict import Backtest
@@ -173,6 +174,13 @@ def _compared(m: int, fitted_N: Floats, told: Sequence[Estimate], x_T: Floats, y
         predicted = Prediction(1 / x, value, y.lo, y.hi, extrapolation_factor(1 / x, places))
         tests.append(Backtest(m, 1 / x, predicted, measured, (value - measured) / measured))
     return tests
+
+
+def rises(x: ArrayLike, y: ArrayLike) -> bool:
+    """Whether ln y rises with ln x: the interval of the slope of its regression lies above 0."""
+    ln_x_N, ln_y_N = np.log(np.asarray(x, np.float64)), np.log(np.asarray(y, np.float64))
+    slope = coefficient(np.column_stack([np.ones(len(ln_x_N)), ln_x_N - ln_x_N.mean()]), ln_y_N, 1)
+    return slope.lo is not None and slope.lo > 0
 
 
 def is_far(x: float, x_N: ArrayLike) -> bool:

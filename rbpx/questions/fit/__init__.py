@@ -8,9 +8,7 @@ sampling and the scatter of the models. `form` says whether the points call for 
 the scores of each model.
 
 axis=D, step or C fits laws in training tokens, steps or FLOPs: along D and step one for each size, through its
-checkpoints and runs; along C one through the best model of each budget. axis=QUANTITY@TEXT, as
-axis=cross_entropy@stdlib, fits loss to loss, y = E_y + K (x - E_x)^kappa by errors in variables, and tests whether
-families share one curve.
+checkpoints and runs; along C one through the best model of each budget.
 
 In sweeps (several runs of one size and as many tokens) frontier=true takes the minimum of a quadratic in what they
 vary. A column `weight` of an import weighs runs; it needs method=ols and chooses no form.
@@ -26,7 +24,6 @@ ANALYSIS = Analysis(
         "python -m rbpx fit axis=D size=25k",
         "python -m rbpx fit axis=C source=sweep frontier=true",
         "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",
-        "python -m rbpx fit dataset=pydoc axis=cross_entropy@stdlib",
         "python -m rbpx fit source=theirs laws='[cross_entropy]' size_by=active",
     ),
     title="Scaling laws",

@@ -14,7 +14,7 @@ from rbpx.display.frontier import frontier_table
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
-from rbpx.laws.names import IMPORTED, Axis, Method, OnText
+from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit.analysis import GroupLaws, analyse, fit_rows, rank_fit_rows
 from rbpx.questions.fit.figures import figures
@@ -34,10 +34,6 @@ _FORM: Final = "whether the points call for an irreducible offset E"
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
-    if isinstance(request.axis, OnText):
-        from rbpx.questions.fit.losses import fit_loss_to_loss  # slow to import, and laws in size do not need it
-
-        return fit_loss_to_loss(connection, group, request)
     laws = analyse(connection, group, request)
     fits = fit_rows(laws)
     return Result(
@@ -123,4 +119,4 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
 
 
-QUESTION = of_each(answer, select=partial(in_size, sizes=3, loss_to_loss=True))
+QUESTION = of_each(answer, select=partial(in_size, sizes=3))

@@ -3,25 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.display.chart.figure import Figure, Origin, Undrawn
-from rbpx.display.view import Table, View, magnitude, text, whole
+from rbpx.display.chart.figure import Figure, Mark, Origin, Rows, Scale, Undrawn, line
+from rbpx.display.chart.laws import series_figure
+from rbpx.display.view import Table, Value, View, magnitude, text, whole
 from rbpx.display.vocabulary import in_digits, short
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
-from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
-from rbpx.laws.losses.curve import fit_curve, rise_of
-from rbpx.laws.losses.shared import SharedTest, share_one_curve
+from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predictor import extrapolation_factor
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
-from rbpx.laws.prediction.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.questions.losses import calibration_line, families_sentence, loss_figure
+from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests
 from rbpx.questions.predict.rows import (
     LAW,
     STATUS,
@@ -43,7 +42,6 @@ from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-SHARED: Final = "shared"  # the method of a prediction from all families where its own family predicts too
 _Targets = Sequence[tuple[Run | None, float]]
 """The models that are on the other text only, None where x was typed, and their scores there."""
 
@@ -53,7 +51,6 @@ PREDICTIONS: Final = View[Record](
     LAW,
     text("model", "size", lambda row: row["size"] and f"{row['model_family']} {row['size']}", spare=1),
     magnitude("x", "x", means="what the model shows on the other text"),
-    text("by", "method", spare=4),
     text("fitted", "family", spare=2),
     predicted_columns(in_digits(4)),
     TESTED,
@@ -70,15 +67,13 @@ class CalibrationPrediction:
         pairs: the points.
         family: the family whose models are fitted; None for all.
         calibration: predicts y, or the odds of misses; None where there are too few points.
-        shared: the test for one curve of all families; None where it was not run.
-        predictions: of method `combined`, or `shared` where the model's own family predicts it too.
+        predictions: a row for each model.
         tests: backtests of the models of the smallest x; with all families, of each family from the others.
     """
 
     pairs: Pairs
     family: str | None
     calibration: Calibration | None
-    shared: SharedTest | None
     predictions: Sequence[Record]
     tests: Sequence[Record]
 
@@ -107,19 +102,14 @@ def _of(pairs: Pairs, request: Request) -> list[CalibrationPrediction]:
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]
-    found = [_by(pairs, family, [*(at for at in alone if family_of(at[0]) == family), *typed], own) for family in own]
-    if len(pairs.families) > 1 or not own:
-        shared, points = None, pairs.points(pairs.of(None)) if len(pairs.x_N) else None
-        if points is not None and len(pairs.x_N) > 4 and len(np.unique(pairs.x_N)) >= FEWEST:
-            shared = share_one_curve(points, fit_curve(points), pairs.family_N, request.seed)
-        return [*found, _by(pairs, None, [*alone, *typed], own, shared)]
+    found = [_by(pairs, family, [*(at for at in alone if family_of(at[0]) == family), *typed]) for family in own]
+    if not own:
+        return [_by(pairs, None, [*alone, *typed])]
     strangers = [at for at in alone if family_of(at[0]) not in own]
-    return [*found, _by(pairs, None, strangers, own)] if strangers else found
+    return [*found, _by(pairs, None, strangers)] if strangers else found
 
 
-def _by(
-    pairs: Pairs, family: str | None, targets: _Targets, own: Sequence[str], shared: SharedTest | None = None
-) -> CalibrationPrediction:
+def _by(pairs: Pairs, family: str | None, targets: _Targets) -> CalibrationPrediction:
     of_N, several = pairs.of(family), family is None and len(pairs.families) > 1
     x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
@@ -129,7 +119,7 @@ def _by(
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
     predictions = list[Record]()
     if calibration is not None and targets:
-        of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
+        of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family)
         scatter = pairs.scatter(calibration, family)
         for (run, x), y in zip(targets, calibration.at([x for _, x in targets]), strict=True):
             beyond = extrapolation_factor(1 / x, (1 / x_N).tolist())
@@ -137,29 +127,23 @@ def _by(
             y = pairs.as_y(widen(y, by), scatter)
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
             reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
-            has_own = bool(own) if run is None else family_of(run) in own
             row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
-            row |= {"S": run and run.non_embedding_params, "method": SHARED if family is None and has_own else COMBINED}
+            row |= {"S": run and run.non_embedding_params, "method": COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
-            row |= {"status": first_of(reasons), "reasons": [*reasons], "shared_p": shared and shared.p}
+            row |= {"status": first_of(reasons), "reasons": [*reasons]}
             predictions.append(row)
-    at = {"method": SHARED if several else COMBINED, "S": None}
+    at = {"method": COMBINED, "S": None}
     backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
-    return CalibrationPrediction(pairs, family, calibration, shared, predictions, backtests)
+    return CalibrationPrediction(pairs, family, calibration, predictions, backtests)
 
 
-def _doubts(
-    pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None, shared: SharedTest | None
-) -> list[Status]:
+def _doubts(pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None) -> list[Status]:
     doubts = list(pairs.doubts)
-    slope = rise_of(np.log(x_N), np.log(y_N))
-    doubts += [] if slope.lo is not None and slope.lo > 0 else [Status.no_trend]
+    doubts += [] if rises(x_N, y_N) else [Status.no_trend]
     doubts += [Status.intervals_missed] if too_few_hold(tests) else []
     if family is not None or len(pairs.families) == 1:
         order = np.argsort(1 / x_N, kind="stable")
         doubts += missed_by_backtests((1 / x_N)[order].tolist(), tests)
-    elif shared is not None and shared.p < SIGNIFICANT:
-        doubts.append(Status.families_differ)
     return doubts
 
 
@@ -170,9 +154,7 @@ def _predictions(found: Sequence[CalibrationPrediction]) -> list[Record]:
 def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
     rows = _predictions(found)
     if rows:
-        yield PREDICTIONS.table(
-            "Predictions from another loss", rows, group.title, brief=lambda row: row["method"] == COMBINED
-        )
+        yield PREDICTIONS.table("Predictions from another loss", rows, group.title)
     note = " ".join(dict.fromkeys(of.pairs.of_guessing for of in found if of.pairs.of_guessing))
     backtests = [of.names | backtest_summary(of.tests) for of in found]
     yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
@@ -186,32 +168,55 @@ def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> It
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 
-    predictions = [row for row in _predictions(found) if row["method"] == COMBINED]
+    predictions = _predictions(found)
     if not predictions:
         yield (
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
             "type what it shows there: x=2.9."
         )
     yield from answer_sentence(predictions, subject)
-    for of in found:
-        if of.shared is not None:
-            yield families_sentence(of.pairs, of.shared.p)
 
 
 def _figures(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
+    """Yields models, calibrations and predictions of each quantity, as figure 1 of arXiv 2411.12925 does."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):
+        name, title = f"losses-{pairs.key.replace('_', '-')}", f"{pairs.title} against {pairs.x_title}"
+        if not len(pairs.x_N):
+            yield Undrawn(name, title, "No model has both.")
+            continue
         laws = [of for of in found if of.pairs is pairs]
-        predictions = [
-            (f"foretold, {row['model_family'] or of.names['family']}", float(row["x"]), value_in(row))
+        measured = zip(pairs.family_N, pairs.x_N.tolist(), pairs.y_N.tolist(), strict=True)
+        predicted = [
+            (f"predicted, {row['model_family'] or of.names['family']}", float(row["x"]), value_in(row))
             for of in laws
             for row in of.predictions
-            if row["method"] == COMBINED
         ]
-        lines: list[Any] = []
-        for of in laws:
-            x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.predictions)]
-            if of.family or len(pairs.families) == 1 or len(laws) == 1:
-                lines += calibration_line(pairs, of.family, of.calibration, x)
-        yield loss_figure(pairs, lines, predictions, f"{len(predictions)} are foretold", caption, origin)
+        lines = [at for of in laws if of.family or len(pairs.families) == 1 or len(laws) == 1 for at in _line(of)]
+        yield series_figure(
+            name,
+            title,
+            [*((family, x, Estimate(y)) for family, x, y in measured), *predicted],
+            Scale("x", pairs.x_title),
+            Scale("y", pairs.title),
+            (
+                f"{pairs.title} of {len(pairs.x_N)} models against {pairs.x_title}; {len(predicted)} are predicted.",
+                caption,
+            ),
+            origin,
+            [Mark("band", lines), line(lines)] if lines else [],
+        )
+
+
+def _line(of: CalibrationPrediction) -> Rows:
+    """Points of a calibration between the least and the greatest x, with the 95 % band of new models."""
+    pairs, calibration = of.pairs, of.calibration
+    if calibration is None:
+        return []
+    x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.predictions)]
+    scatter, rows = pairs.scatter(calibration, of.family), list[dict[str, Value]]()
+    for at, told in calibration.along(min(x), max(x)):
+        y = pairs.as_y(told, scatter)
+        rows.append({"series": of.family or pairs.families[0], "x": at, "y": y.value, "lo": y.lo, "hi": y.hi})
+    return rows

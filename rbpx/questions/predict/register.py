@@ -11,6 +11,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
+from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.runs.group import Group
 from rbpx.runs.select.selections import Cells, in_size, whole_trainings
@@ -32,12 +33,16 @@ def targets_of(group: Group, request: Request) -> list[float]:
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """Selects one run per size, or whole trainings with D; refuses a forecast that cannot be registered.
+    """Selects one run per size, whole trainings with D, or models on two texts; refuses a forecast that it cannot keep.
 
     Raises:
         RbpxError: there are several groups, the name is taken, or such a model is measured already.
     """
-    in_sizes = partial(in_size, sizes=3, along=False, loss_to_loss=True)
+    if isinstance(request.axis, OnText):
+        from rbpx.runs.select.losses import select_pairs  # laws in size do not need it
+
+        return select_pairs(connection, request, request.axis, cells)
+    in_sizes = partial(in_size, sizes=3, along=False)
     groups = (whole_trainings if request.D else in_sizes)(connection, request, cells)
     if request.register is None or not groups:  # without groups the question itself says why there are none
         return groups

@@ -1,4 +1,4 @@
-"""Computes the points of loss-to-loss laws: a quantity on one text against one on another, with replicates."""
+"""Computes the points of loss to loss: a quantity of models on one text against one on another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,12 @@ from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
-from rbpx.laws.losses.curve import LossPoints
 from rbpx.laws.losses.guessing import as_misses, backtest_of_misses, odds, scatter_of
-from rbpx.laws.losses.noise import Noise, noise_of
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.runs.documents import with_documents
-from rbpx.runs.group import OF_TRAINING, Group, Run
+from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Points, size_points, weigh_group
 from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status
@@ -43,12 +41,8 @@ class Pairs:
         members: the runs at which both are known and positive.
         x_N: x.
         y_N: y.
-        z_BN2: ln x and ln y of each bootstrap replicate; None without any, or with one document.
-        n_effective: effective sample size, the smaller of the two texts.
-        noise: the covariance of the errors of x and y.
         alone: runs of models that were measured on the other text only.
         x_A: their x.
-        n_left_out: models without a positive x and y.
         doubts: warnings that hold before anything is fitted.
         chance: success of guessing, where y is a share of misses, which is fitted as odds
             (`rbpx.laws.losses.guessing`); None for other quantities.
@@ -63,12 +57,8 @@ class Pairs:
     members: tuple[Run, ...]
     x_N: Floats
     y_N: Floats
-    z_BN2: Floats | None
-    n_effective: float | None
-    noise: Noise
     alone: tuple[Run, ...]
     x_A: Floats
-    n_left_out: int
     doubts: tuple[Status, ...]
     chance: float | None = None
     is_chance_known: bool = True
@@ -131,10 +121,6 @@ class Pairs:
         """Mask of the members of a family; all for None."""
         return np.array([family in (None, of) for of in self.family_N], bool)
 
-    def points(self, of_N: Which) -> LossPoints:
-        """The members of a mask, for a curve."""
-        return LossPoints(np.log(self.x_N[of_N]), np.log(self.fitted_N[of_N]), self.noise.C_22, self.least_x)
-
 
 def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[Pairs]:
     """Every requested quantity against that of the axis; by default RBP_k and the losses that are known."""
@@ -145,13 +131,12 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, reques
     k_grid: list[int] = []
     if group.is_measured:
         k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K)
-    # Documents of different texts are resampled independently.
-    asked = request if group.is_same_text else request.but(seed=request.seed + 1)
+    request = request.but(resamples=1)  # values only: a calibration has its interval from the scatter of models
     evidence = weigh_group(connection, here, request, k_grid, chosen)
     y = size_points(here, evidence, request, k_grid, chosen)
     named = {group.on.law}
-    evidence = weigh_group(connection, beside, asked, k_grid, named)
-    x_at = {points.k: points for points in size_points(beside, evidence, asked, k_grid, named)}
+    evidence = weigh_group(connection, beside, request, k_grid, named)
+    x_at = {points.k: points for points in size_points(beside, evidence, request, k_grid, named)}
     found = []
     for points in y:
         if not request.laws.by_name and points.doubt is Status.not_known:
@@ -181,24 +166,16 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
     of_y, of_x = [at for at, _, _ in both], [at for _, at, _ in both]
     members = tuple(run for _, _, run in both)
     alone = [run for run in group.alone if known(x, x_at.get(id(run)))]
-    x_N, y_N = x.y_N[of_x], y.y_N[of_y]
-    fitted_N = y_N if chance is None else odds(y_N, chance)
-    z_N2 = np.log(np.stack([x_N, fitted_N], axis=1))
-    z_BN2, n_effective = _replicates_of(x, y, of_x, of_y)
     return Pairs(
         law=y.law,
         k=y.k,
         x_k=x.k,
         x_title=f"{law_title(group.on.law, x.k)} on {group.on.dataset}",
         members=members,
-        x_N=x_N,
-        y_N=y_N,
-        z_BN2=z_BN2,
-        n_effective=n_effective,
-        noise=noise_of(z_N2, [_without_seed(run) for run in members], z_BN2, group.is_same_text),
+        x_N=x.y_N[of_x],
+        y_N=y.y_N[of_y],
         alone=tuple(alone),
         x_A=np.array([x.y_N[x_at[id(run)]] for run in alone], np.float64),
-        n_left_out=len(group.runs) - len(members),
         doubts=(*(each for each in (y.doubt, x.doubt) if each is not None), *group.doubts),
         chance=chance,
         is_chance_known=guessed is not None or not is_share,
@@ -208,28 +185,3 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
             if chance is not None and y.y_N[at_y] >= 1 - chance
         ),
     )
-
-
-def _replicates_of(
-    x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]
-) -> tuple[Floats | None, float | None]:
-    """Logarithms of the replicates in which all values are positive; None where x or y has none."""
-    if x.y_BN is None or y.y_BN is None or Status.one_document in (x.doubt, y.doubt):
-        return None, None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z_BN2 = np.log(np.stack([x.y_BN[:, of_x], y.y_BN[:, of_y]], axis=2))
-    z_BN2 = z_BN2[np.isfinite(z_BN2).all(axis=(1, 2))]
-    counted = [n for n in (x.n_effective, y.n_effective) if n is not None]
-    return (z_BN2, min(counted, default=None)) if len(z_BN2) > 1 else (None, None)
-
-
-def _without_seed(run: Run) -> tuple[str, ...]:
-    """The key that trainings share when they differ in their seed alone."""
-    names = (
-        "family",
-        "variant",
-        "size",
-        "revision",
-        *(name for name in OF_TRAINING if name not in ("training_seed", "model")),
-    )
-    return tuple(str(getattr(run, name)) for name in names)

@@ -1,4 +1,4 @@
-"""Selects the models measured on two texts, of any family and size, for loss-to-loss laws."""
+"""Selects the models measured on two texts, of any family and size, for predictions from one loss to another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

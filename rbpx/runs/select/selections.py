@@ -18,6 +18,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.select.axis import select_along
 from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
 from rbpx.runs.select.trainings import select_trainings
+from rbpx.spelling import typed
 
 __all__ = ["in_size", "in_size_and_tokens", "varies_in_both", "whole_trainings"]
 
@@ -34,7 +35,6 @@ def in_size(
     sizes: int = 1,
     along: bool = True,
     best_of_budget: bool = True,
-    loss_to_loss: bool = False,
     needs_law: bool = True,
 ) -> Sequence[Group]:
     """One run for each size, or the points along D, C or steps.
@@ -46,7 +46,6 @@ def in_size(
         sizes: that a law needs; checkpoints with fewer are dropped where a family has enough.
         along: whether laws in D, C or steps are allowed.
         best_of_budget: whether along C only the best run of each budget is kept.
-        loss_to_loss: whether laws in a quantity on another text are allowed.
         needs_law: whether groups too small for a law are left out.
 
     Raises:
@@ -56,12 +55,13 @@ def in_size(
     if axis is Axis.S:
         groups = select(connection, request, cells, needs_law)
         return with_enough_sizes(groups, sizes) if sizes >= _LAW else groups
-    if not (loss_to_loss if isinstance(axis, OnText) else along):
-        raise RbpxError(f"axis={axis.value} is not for this verb; drop it, or ask fit, whose laws are in any")
     if isinstance(axis, OnText):
-        from rbpx.runs.select.losses import select_pairs  # laws in size do not need it
-
-        return select_pairs(connection, request, axis, cells)
+        raise RbpxError(
+            f"axis={axis.value} is asked of predict alone: {typed('predict', axis=axis.value)} tells what models show "
+            f"from what they show on {axis.dataset}"
+        )
+    if not along:
+        raise RbpxError(f"axis={axis.value} is not for this verb; drop it, or ask fit, whose laws are in any")
     return select_along(connection, request, cells, best_of_budget and not request.frontier, needs_law)
 
 
