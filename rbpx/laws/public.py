@@ -281,9 +281,9 @@ def rank_distributions(
 ) -> list[RankFit]:
     """Fit distributions to the ranks of true tokens by maximum likelihood over 1..V, the best first.
 
-    Each is p_x = w_x / sum_{y <= V} w_y with its own weight w, such as x^-beta (power_law), x^-beta exp(-gamma ln^2 x)
-    (lognormal_full) or (x + q)^-beta (zipf_mandelbrot). All are discrete and truncated at V, so that they compare by
-    AIC = 2 m - 2 ln L with m parameters.
+    Each is p_x = w_x / sum_{y <= V} w_y with its own weight w, such as x^-beta (power_law) or
+    x^-beta exp(-gamma ln^2 x) (lognormal_full). All are discrete and truncated at V, so that they compare by AIC = 2 m
+    - 2 ln L with m parameters.
 
     Args:
         ranks: the rank of each token, from 1, shape [T]; or different ranks with their `counts`.

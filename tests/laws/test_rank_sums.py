@@ -12,9 +12,7 @@ THETAS = {  # as fits to real ranks have them, and far from that
     "lognormal_full": [(0.7, 0.05), (1.6, 0.0), (-20.0, 3.0)],
     "power_law": [(1.2,), (-3.0,), (40.0,)],
     "power_law_cutoff": [(0.9, 3.0), (0.1, 200.0)],
-    "zipf_mandelbrot": [(1.4, 1.0), (2.0, 5.0), (1.0, -8.0)],
     "weibull": [(-1.0, -1.2), (-4.0, -0.3), (0.5, -3.0)],
-    "negative_binomial": [(-1.5, 1.0), (1.0, 30.0)],
     "lognormal_inflated": [(1.0, 0.7, 0.05)],
 }
 

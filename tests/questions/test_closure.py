@@ -38,7 +38,7 @@ def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, asked
     largest = sorted((drawn / "runs").glob("[!_]*"))[-1]
     tokens = columns_of(largest, "tokens")
     rank = tokens["greater"] + tokens["ties"] + 1
-    quantities = [row for row in asked.of_kind("quantity") if row["distribution"] == "power_law"]
+    quantities = [row for row in asked.of_kind("quantity") if row["distribution"] == "lognormal_full"]
     assert [row["k"] for row in quantities] == [*KS, None, None]
     for row in quantities[: len(KS)]:
         assert row["measured"] == pytest.approx(-math.log(np.mean(rank <= row["k"])), rel=1e-9)
@@ -63,20 +63,20 @@ def test_the_largest_size_judges_and_has_no_part_in_the_choice_and_a_form_more_i
         "flat", "(1 + x)^a", ("a",), ((-1.0,),), lambda theta, at: at.one(theta[..., :1] * np.log1p(at.x_Q))
     )
     monkeypatch.setitem(RANK_FORMS, "flat", flat)
-    few = {name: RANK_FORMS[name] for name in ("power_law", "flat")}
+    few = {name: RANK_FORMS[name] for name in ("lognormal_full", "flat")}
     monkeypatch.setattr("rbpx.questions.ranks.closure.RANK_FORMS", few)
     other = write_store(tmp_path / "store", Truth(S=(*Truth().S[:-1], 2_000_000), scatter=0.01), seed=3)
     found = ask(other, "ranks", k=KS, resamples=40)
     assert " flat " in found.words
     before, after = (
-        next(row for row in each.of_kind("form") if row["distribution"] == "power_law") for each in (asked, found)
+        next(row for row in each.of_kind("form") if row["distribution"] == "lognormal_full") for each in (asked, found)
     )
     assert before["error"] != after["error"]
     assert (before["error_choice"], before["chosen_on"]) == (after["error_choice"], after["chosen_on"])
 
 
 def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: Path, asked: Asked) -> None:
-    """A power law of ranks whose exponent is a line in ln S, fitted to three sizes, at the fourth."""
+    """A lognormal of ranks whose parameters are lines in ln S, fitted to three sizes, at the fourth."""
     V = 100_000
     runs = sorted((drawn / "runs").glob("[!_]*"), key=lambda run: float(run.name.removeprefix("synthetic")))
     x = np.log([float(run.name.removeprefix("synthetic")) for run in runs])
@@ -84,20 +84,21 @@ def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: P
     ranks, ln_r = [each["greater"] + each["ties"] + 1 for each in tokens], np.log(np.arange(1, V + 1))
 
     def ln_p(line: Any, at: int) -> Any:
-        weight = -(line[0] + line[1] * (x[at] - x[0])) * ln_r
+        beta, gamma = line[:2] + line[2:] * (x[at] - x[0])
+        weight = -beta * ln_r - gamma * ln_r**2
         return weight - logsumexp(weight)
 
     def lost(line: Any) -> float:
         return -float(sum(ln_p(line, at)[ranks[at] - 1].sum() for at in range(3)))
 
-    fit = minimize(lost, (1.0, 0.0), tol=1e-9)
+    fit = minimize(lost, (1.0, 0.0, 0.0, 0.0), tol=1e-9)
     p = np.exp(ln_p(fit.x, 3))
     H = float(-(p * np.log(p)).sum())
     counts = np.bincount(ranks[3]) / len(ranks[3])
     seen = -float(sum(share * math.log(share) for share in counts if share))
     off = [math.log(math.log(p[:k].sum()) / math.log(np.mean(ranks[3] <= k))) for k in KS]
     off += [math.log(H / seen), math.log(H / -float(tokens[3]["logprob"].mean()))]
-    (row,) = [row for row in asked.of_kind("form") if row["distribution"] == "power_law"]
+    (row,) = [row for row in asked.of_kind("form") if row["distribution"] == "lognormal_full"]
     assert row["error_choice"] == pytest.approx(float(np.median(np.abs(off))), rel=1e-3)
 
 

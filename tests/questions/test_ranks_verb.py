@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
-from rbpx.laws.ranks.shapes import RANK_FORMS
+from rbpx.laws.ranks.family import FAMILIES
 from rbpx.questions.render import tables
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
@@ -62,9 +62,9 @@ def of_kind(said: Rows, kind: str) -> Rows:
     return [row for row in said if row["kind"] == kind]
 
 
-def test_each_run_has_eight_distributions_and_the_criteria_are_those_of_its_likelihood(said: Rows) -> None:
+def test_each_run_has_six_distributions_and_the_criteria_are_those_of_its_likelihood(said: Rows) -> None:
     found = of_kind(said, "distribution")
-    assert len(found) == 4 * 8
+    assert len(found) == 4 * 6
     n_parameters = {"power_law": 1, "lognormal_inflated": 3}
     for row in found:
         m = n_parameters.get(row["distribution"], 2)
@@ -99,7 +99,7 @@ def test_the_verdict_is_said_first(ranks: Asked) -> None:
     better = int(np.sum(aic[best] < aic["lognormal_full"]))
     assert best != "lognormal_full"
     at = f"all {better}" if better == 4 else f"{better} of 4"
-    label = RANK_FORMS[best].label
+    label = FAMILIES[best].label
     verdict = f"ot lognormal: {'an' if label[0] in 'aeiou' else 'a'} {label} describes these ranks better at {at} sizes"
     assert verdict in first
     params = [row["params"] for row in found if row["distribution"] == "lognormal_paper"]
@@ -263,7 +263,7 @@ def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(terms_
 
 
 def test_intervals_over_documents_hold_the_truth() -> None:
-    """Ranks of a known Zipf-Mandelbrot law and of a known lognormal, draws of 40 documents each."""
+    """Ranks of a known power law with a cut-off and of a known lognormal, draws of 40 documents each."""
     held = of_rank_distributions(10)
     assert len(held) == 6
     assert min(held.values()) >= fewest(10, n_counts=6), held

@@ -78,8 +78,6 @@ _EQUIVALENT = {
         "for t, tail in zip(of_level, TAILS, strict=False)]",
     ),
     "a search that begins elsewhere ends there too": (
-        "laws/ranks/shapes: , 'ln r'), ((-1.0, 0.7, 0.9, 1.0), (-3.0, 1.0, 0.9008999999999999, 1.0)"
-        "), _two_power_laws)}",
         "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
     ),
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),

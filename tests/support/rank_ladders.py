@@ -10,8 +10,8 @@ from rbpx.laws.ranks.shapes import RANK_FORMS, ln_mixture
 V, K = 3000, (1, 7, 100, 1000)
 S = np.geomspace(1e3, 1e6, 7)
 AT = {  # a line in ln S for each parameter: at the smallest size, at the largest
-    "shifted_cut_off": ((0.9, 0.0, 0.9), (1.1, -0.8, 1.2)),
-    "two_power_laws": ((-2.0, 0.5, 0.9, 1.0), (-0.8, 1.0, 1.1, 1.2)),
+    "power_law_cutoff": ((0.9, 2.5), (1.1, 3.3)),
+    "geometric_and_power": ((-2.0, -1.0, 0.9, 1.0), (-0.8, 0.5, 1.1, 1.2)),
 }
 
 
@@ -36,16 +36,16 @@ def at_nodes(nodes: RankNodes, seen_NV: np.ndarray) -> np.ndarray:
 
 
 def held_out_sizes(n_draws: int) -> tuple[int, int]:
-    """How often the interval of the largest size holds it, by the form that was drawn and by a power law.
+    """How often the interval of the largest size holds it, by the form that was drawn and by a lognormal.
 
     Models scatter about the laws of their parameters.
     """
     nodes, rng = nodes_of(V, K), np.random.default_rng(3)
-    held = dict.fromkeys(("shifted_cut_off", "power_law"), 0)
+    held = dict.fromkeys(("geometric_and_power", "lognormal_full"), 0)
     for _ in range(n_draws):
-        theta_NP = ladder("shifted_cut_off")
+        theta_NP = ladder("geometric_and_power")
         theta_NP[:, 0] += rng.normal(0, 0.02, len(S))
-        seen_NV = counts(rng, "shifted_cut_off", theta_NP)
+        seen_NV = counts(rng, "geometric_and_power", theta_NP)
         y_NY = -np.log(np.cumsum(seen_NV / 20_000, axis=1)[:, np.array(K) - 1])
         for name in held:
             fit = fit_form(RANK_FORMS[name], nodes, S[:-1], at_nodes(nodes, seen_NV[:-1]))
@@ -53,4 +53,4 @@ def held_out_sizes(n_draws: int) -> tuple[int, int]:
             scatter, dof, unit = scatter_half_width(off_N, S[:-1], S[-1])
             half = half_width(scatter=scatter, dof=dof, unit=unit)
             held[name] += bool(abs(np.log(y_NY[-1, 0] / fit.derived(S[-1:])[0, 0])) <= half)
-    return held["shifted_cut_off"], held["power_law"]
+    return held["geometric_and_power"], held["lognormal_full"]

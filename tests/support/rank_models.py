@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 from scipy.stats import nbinom, weibull_min
 
 from rbpx.laws.ranks.family import RankFit
@@ -18,9 +18,7 @@ TRUE: dict[str, dict[str, float]] = {
     "lognormal_full": {"beta": 1.3, "gamma": 0.04},
     "power_law": {"beta": 1.4},
     "power_law_cutoff": {"beta": 1.1, "rate": 0.01},
-    "zipf_mandelbrot": {"beta": 1.6, "q": 2.5},
     "weibull": {"shape": 0.4, "scale": 8.0},
-    "negative_binomial": {"r": 0.3, "q": 0.97},
     "lognormal_inflated": {"share_1": 0.45, "beta": 0.9, "gamma": 0.06},
 }
 BOUNDS = {
@@ -29,10 +27,8 @@ BOUNDS = {
     "rate": (0.0, 5.0),
     "shape": (0.02, 20.0),
     "scale": (1e-9, 1e7),
-    "r": (1e-6, 1e3),
     "share_1": (1e-6, 1 - 1e-6),
 }
-BOUNDS_OF_Q = {"zipf_mandelbrot": (-1 + 1e-9, 1e4), "negative_binomial": (1e-6, 1.0)}
 
 
 def plain_ln_p(name: str, params: dict[str, Any], V: int) -> np.ndarray:
@@ -41,11 +37,6 @@ def plain_ln_p(name: str, params: dict[str, Any], V: int) -> np.ndarray:
     if name == "weibull":
         above = weibull_min.logsf(np.arange(V + 1), params["shape"], scale=params["scale"])
         ln_w = above[:-1] + np.log(-np.expm1(np.diff(above)))
-    elif name == "negative_binomial":
-        r, q = params["r"], params["q"]
-        ln_w = nbinom.logpmf(x - 1, r, 1 - q) if q < 1 else gammaln(x - 1 + r) - gammaln(x)
-    elif name == "zipf_mandelbrot":
-        ln_w = -params["beta"] * np.log(x + params["q"])
     else:
         ln_w = -params["beta"] * np.log(x) - params.get("rate", 0.0) * x
         if name.startswith("lognormal"):
@@ -59,7 +50,7 @@ def plain_ln_p(name: str, params: dict[str, Any], V: int) -> np.ndarray:
 def other_maximum(name: str, rank: np.ndarray, n_tokens: np.ndarray, V: int) -> float:
     """The highest log-likelihood, in nats, that simplex searches from three places reach within the bounds."""
     names = list(TRUE[name])
-    bounds = [BOUNDS_OF_Q[name] if key == "q" else BOUNDS[key] for key in names]
+    bounds = [BOUNDS[key] for key in names]
 
     def loss(z: np.ndarray) -> float:
         with np.errstate(all="ignore"):
@@ -86,10 +77,17 @@ def heavy_tailed(V: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(np.ceil((0.8 / -np.log(u)) ** (1 / 0.6)).clip(1, V).astype(np.int64), return_counts=True)
 
 
+def negative_binomial(V: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks of a distribution that is none of the families, cut at V."""
+    p = nbinom.pmf(np.arange(V), 0.3, 0.03)
+    counts = np.random.default_rng(seed).multinomial(n, p / p.sum())
+    return np.flatnonzero(counts) + 1, counts[counts > 0]
+
+
 SAMPLES = {
     "heavy": heavy_tailed(400, 4000, seed=0),
     "lognormal": drawn("lognormal_inflated", 400, 4000, seed=1, gamma=0.2),
-    "negative binomial": drawn("negative_binomial", 400, 4000, seed=2),
+    "negative binomial": negative_binomial(400, 4000, seed=2),
 }
 
 

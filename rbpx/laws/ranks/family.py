@@ -14,12 +14,18 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln
 
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.status import Status
 
 Params = dict[str, float | int | None]
+
+_LABELS: Final = {
+    "lognormal_full": "lognormal",
+    "lognormal_inflated": "inflated lognormal",
+    "weibull": "Weibull",
+    "power_law_cutoff": "truncated power law",
+}
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,11 @@ class Family(ABC):
     is_linear = False
 
     @property
+    def label(self) -> str:
+        """Its name in tables."""
+        return _LABELS.get(self.name, self.name.replace("_", " "))
+
+    @property
     def n_parameters(self) -> int:
         """Number of fitted parameters."""
         return len(self.starts[0])
@@ -151,25 +162,6 @@ _NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
 
 
 @dataclass(frozen=True)
-class ZipfMandelbrot(Family):
-    """W_x = (x + q)^(-beta), q > -1; theta = (beta, ln(1 + q))."""
-
-    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns -beta ln(x + q)."""
-        return np.asarray(-theta[0] * np.log(x_X - 1 + np.exp(theta[1])))
-
-    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns the slopes in beta and ln(1 + q)."""
-        shift = np.exp(theta[1])
-        moved_X = x_X - 1 + shift
-        return np.stack([-np.log(moved_X), -theta[0] * shift / moved_X])
-
-    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Returns beta and q."""
-        return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
-
-
-@dataclass(frozen=True)
 class Weibull(Family):
     """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
 
@@ -201,26 +193,6 @@ class Weibull(Family):
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
 
-@dataclass(frozen=True)
-class NegativeBinomial(Family):
-    """W_x = Gamma(x-1+r) / Gamma(x) q^(x-1): theta = (ln r, -V ln q)."""
-
-    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns ln w_x without Gamma(r), which is the same for all x."""
-        y_X, r = x_X - 1, np.exp(theta[0])
-        return np.asarray(gammaln(y_X + r) - gammaln(r) - gammaln(y_X + 1) - theta[1] * y_X / V)
-
-    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns the slopes in ln r and -V ln q."""
-        y_X, r = x_X - 1, np.exp(theta[0])
-        by_r = r * (digamma(y_X + r) - digamma(r))
-        return np.stack([by_r, np.broadcast_to(-y_X / V, by_r.shape)])
-
-    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Returns dispersion r, and q."""
-        return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
-
-
 def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:
     """A family by the start of each parameter; the last of them has the edge, if there is one."""
     at_edge = None if edge is None else (len(start) - 1, edge)
@@ -229,22 +201,18 @@ def _exponential(name: str, equation: str, start: dict[str, float], edge: Status
 
 _LN, _LN2 = "x^(-beta)", "exp(-gamma ln^2 x)"
 
+LOGNORMAL: Final = _exponential("lognormal_full", f"{_LN} {_LN2}", {"beta": 1.0, "gamma": 0.0}, Status.power_law_limit)
+POWER_LAW_CUTOFF: Final = _exponential(
+    "power_law_cutoff", f"{_LN} exp(-rate x)", {"beta": 1.0, "rate": 0.0}, Status.at_limit
+)
 FAMILIES: Final[dict[str, Family]] = {
     family.name: family
     for family in (
-        _exponential("lognormal_full", f"{_LN} {_LN2}", {"beta": 1.0, "gamma": 0.0}, Status.power_law_limit),
+        LOGNORMAL,
         _exponential("power_law", _LN, {"beta": 1.0}),
-        _exponential("power_law_cutoff", f"{_LN} exp(-rate x)", {"beta": 1.0, "rate": 0.0}, Status.at_limit),
-        ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0)), (1e3, 15.0)),
+        POWER_LAW_CUTOFF,
         Weibull(
             "weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5)), (50.0, 10.0)
-        ),
-        NegativeBinomial(
-            "negative_binomial",
-            "Gamma(x-1+r) / Gamma(x) q^(x-1)",
-            ((-1.5, 1.0), (0.0, 1.0)),
-            (15.0, inf),
-            (1, Status.at_limit),
         ),
         _exponential(
             "lognormal_inflated",

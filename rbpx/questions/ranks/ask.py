@@ -28,6 +28,7 @@ from rbpx.display.view import (
 from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
+from rbpx.laws.ranks.family import FAMILIES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
@@ -57,7 +58,7 @@ TOGETHER: Final = View[Record](
     written("BIC", "bic_above_least", None, _thousands),
     whole("best at", "n_best", means="sizes at which it has the least AIC"),
     whole("parameters", "n_parameters", spare=1),
-    text("share of rank x", "formula", lambda row: RANK_FORMS[row["distribution"]].equation, spare=2),
+    text("share of rank x", "formula", lambda row: FAMILIES[row["distribution"]].equation, spare=2),
 )
 EACH: Final = View[Record](
     "rivals",

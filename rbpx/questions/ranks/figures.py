@@ -30,7 +30,7 @@ from rbpx.display.view import Column, Value, View, error, magnitude, text, whole
 from rbpx.display.vocabulary import decimals, law_title, number
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.ranks.distribution import ln_shares
-from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks
 from rbpx.questions.ranks.closure import relative_error
@@ -43,7 +43,6 @@ from rbpx.store.store import Record
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
 _PER_DECADE: Final = 6  # bins of ranks
-_MOST: Final = 4  # forms whose errors are drawn
 _ERRORS: Final = View[Record](
     "errors",
     text("form", "form"),
@@ -72,7 +71,8 @@ def _middle(first: int, last: int) -> float:
 
 def label(row: Record) -> str:
     """Returns the name of the distribution of a row."""
-    return "published fit" if row["distribution"] == PAPER else RANK_FORMS[row["distribution"]].label
+    name = row["distribution"]
+    return "published fit" if name == PAPER else (RANK_FORMS.get(name) or FAMILIES[name]).label
 
 
 def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
@@ -152,10 +152,9 @@ def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterat
 
 def _errors(ranks: Ranks, title: str) -> Figure:
     of_k = [row | {"form": label(row)} for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None]
-    drawn_forms = list(dict.fromkeys(row["form"] for row in of_k))[:_MOST]
-    held = [row for row in of_k if row["form"] == drawn_forms[0]]
-    said = [row for row in of_k if row["form"] in drawn_forms]
-    said += [
+    chosen = of_k[0]["form"]
+    held = [row for row in of_k if row["form"] == chosen]
+    said = of_k + [
         row | {"form": "separate laws", "predicted": row["separate"], "error": relative_error(row, "separate")}
         for row in held
         if row["separate"] is not None
@@ -168,7 +167,7 @@ def _errors(ranks: Ranks, title: str) -> Figure:
     return drawn(
         _ERRORS.table(title, said),
         Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
-        f"Error of -ln RBP_k of the largest size against k for {ranks.group.title}, by {drawn_forms[0]} and others.",
+        f"Error of -ln RBP_k of the largest size against k for {ranks.group.title}, by {chosen} and others.",
         "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
         "in S through the smaller sizes, and by a separate law at each k. Band: 95 % of the first form, chosen by the "
         "smaller sizes.",
