@@ -12,15 +12,14 @@ from rbpx.laws.power.regression import EQUATIONS
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
-from rbpx.store import schema
-from rbpx.store.relations import BY_FILE
+from rbpx.store.relations import COLUMNS
 
 
 def relations() -> str:
     """A section for each relation; a column is explained where it first stands, later ones name it."""
     parts, known = [], set()
     for relation, meaning in meanings.RELATIONS.items():
-        columns: Any = BY_FILE.get(relation, getattr(schema, relation.upper()))  # with the columns of items
+        columns: Any = COLUMNS[relation]
         lines = [_column(c.name, c.type) for c in columns if c.name not in known]
         again = [name(c.name) for c in columns if c.name in known]
         parts.append(f"## {relation}\n\n{plain(meaning)}\n\n" + "\n".join(lines) + "\n")

@@ -107,6 +107,7 @@ COLUMNS: Final = {
     "position": "index of the predicted token in its document; the first token is 0",
     "protocol": "how documents were cut into windows",
     "quantise": "what the weights were rounded to: int8, int4 or nf4, or as a GGUF file says (Q4_1)",
+    "rank": "greater + ties + 1, the rank of the true token (pessimistic); null where none is known",
     "r2": "R² of the regression of ln y on ln S",
     "rbp": "share of tokens (or of windows of n tokens) whose ranks are at most k",
     "registered_at": "when it was registered, as it says itself",

@@ -1,12 +1,14 @@
 """Performs every question: asks the store once, for all jobs of a sweep, after the last one."""
 
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
+from rbpx.files.output import check_output, opened
 from rbpx.questions.registry import analysis, question
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def perform(asked: Asked) -> "list[Measured]":
     from rbpx.measure.results import Measured
 
     line, verb = asked.line, asked.line.verb
-    requests, described, of_verb = [_named(line, request) for request in asked.requests], analysis(verb), question(verb)
+    requests = [_named(line, _as_suffix_says(request)) for request in asked.requests]
+    described, of_verb = analysis(verb), question(verb)
     for request in requests:
         _check(verb, request)
     if line.words and not described.words:
@@ -39,10 +42,18 @@ def perform(asked: Asked) -> "list[Measured]":
     return [Measured(request, each.run_ids, each.failures) for request, each in zip(requests, became, strict=False)]
 
 
+def _as_suffix_says(request: "Request") -> "Request":
+    """Returns the request with the format that the suffix of its output names, unless it has a format for programs."""
+    suffix = Path(request.output or "").suffix.removeprefix(".")
+    if request.format is not Format.table or suffix not in Format.__members__:
+        return request
+    return request.but(format=Format(suffix))
+
+
 def _check(verb: str, request: "Request") -> None:
     """Refuses an output that cannot be written, before anything is computed."""
     if request.output is not None and request.format is Format.table:
-        raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
+        check_output(request.output)
     if is_told(verb, request):
         from rbpx.report.output import check
 
@@ -79,6 +90,9 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
             from rbpx.report.output import write_answered
 
             write_answered(verb, answer(verb, grids), requests[0])
+        elif requests[0].format is Format.table and requests[0].output is not None:
+            with opened(requests[0].output) as file, redirect_stdout(file):
+                perform([verb], grids)
         else:
             perform([verb], grids, writes=True)
 

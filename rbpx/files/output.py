@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from glob import escape
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.errors import RbpxError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.cells import csv_cell
-from rbpx.files.entries import atomic_write
+from rbpx.files.entries import atomic_write, is_full, is_temporary
 from rbpx.files.escapes import out
+from rbpx.files.leftovers import held, remove_left
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
@@ -44,6 +46,7 @@ def output_file(output: str) -> Iterator[Path]:
     """Yield a temporary path for a user's output; it is renamed at the end, or removed after an error.
 
     Raises:
+        MeasureError: the disk is full.
         RbpxError: the output cannot be written.
     """
     path = Path(output).expanduser().resolve()
@@ -53,11 +56,16 @@ def output_file(output: str) -> Iterator[Path]:
             return
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        remove_left(each for each in path.parent.glob(f"{escape(f'.{path.name}.')}*.tmp") if is_temporary(each.name))
         with atomic_write(path) as temporary:
-            yield temporary
+            temporary.touch()
+            with held(temporary):
+                yield temporary
     except OSError as problem:
-        reason = problem.strerror or problem
-        raise RbpxError(f"output={output} cannot be written: {reason}; name another file") from None
+        line = f"output={output} cannot be written: {problem.strerror or problem}; "
+        if is_full(problem):
+            raise MeasureError(f"{line}make room and run the same line again") from None
+        raise RbpxError(f"{line}name another file") from None
 
 
 @contextmanager

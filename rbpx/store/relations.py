@@ -42,6 +42,7 @@ BY_RECORD: Final = {
     "failures": schema.FAILURES,
     "forecasts": schema.FORECASTS,
 }
+_RANK: Final = "coalesce(f.greater, 0) + f.ties + 1 AS rank"  # under the rule pessimistic
 Read = dict[Path, tuple[Record, str]]
 """The records of a kind, each with its text, by file."""
 
@@ -90,12 +91,30 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits:
     """
     run_ids = _records(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
     for name, columns in BY_FILE.items():
-        connection.register(name, dataset_of([str(store.part(run_id, name)) for run_id in run_ids], columns, run_ids))
+        paths = [str(store.part(run_id, name)) for run_id in run_ids]
+        connection.register(f"{name}_files", dataset_of(paths, columns, run_ids))
+        connection.execute(f"CREATE VIEW {name} AS SELECT {_shown(columns)} FROM {name}_files AS f")
     for name, columns in _ALONE.items():
         paths = [str(path) for path in _beside(store, name) if _is_whole(store, path)]
         stems = [Path(path).stem for path in paths] if name in BESIDE else None
         connection.register(name, dataset_of(paths, _with_varied(name, columns, paths), stems))
     connection.execute(read_sql("relations"))
+
+
+def with_rank(columns: pa.Schema) -> pa.Schema:
+    """Columns of a file as its relation shows them: `rank` follows `greater` and `ties`."""
+    if "greater" not in columns.names:
+        return columns
+    return columns.insert(columns.get_field_index("ties") + 1, pa.field("rank", pa.int32()))
+
+
+COLUMNS: Final = {name: with_rank(BY_FILE.get(name, getattr(schema, name.upper()))) for name in RELATIONS}
+"""Of each relation; those of observations without what runs vary."""
+
+
+def _shown(columns: pa.Schema) -> str:
+    """SQL for these columns of the table `f`, each named with it, as `ties` is a parameter of macros too."""
+    return ", ".join(_RANK if name == "rank" else f"f.{name}" for name in with_rank(columns).names)
 
 
 @contextmanager
@@ -322,8 +341,7 @@ def _views(store: Store) -> list[str]:
         elif name in BESIDE:
             own = "f.run_id = parse_filename(f.filename, true)"
         statements.append(
-            # named with their table, as `ties` is a parameter of macros too
-            f"CREATE VIEW {name} AS SELECT {', '.join(f'f.{each}' for each in columns.names)} "
+            f"CREATE VIEW {name} AS SELECT {_shown(columns)} "
             f"FROM read_parquet({_list([glob])}, union_by_name = true, hive_partitioning = false, filename = true) "
             f"AS f WHERE {own}"
         )

@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
+from rbpx.files.leftovers import held, remove_left
 from rbpx.files.output import Rows
-from rbpx.store.errors import beyond, one_line, too_large, unread, untold
-from rbpx.store.relations import RELATIONS, read_sql, relations_of
+from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
+from rbpx.store.relations import read_sql, relations_of
 from rbpx.store.store import Store
 
 T = TypeVar("T")
 _MIB: Final = 2**20
+_SPILL: Final = "rbpx-spill-"
 _ROWS: Final = 2048  # fetched at a time, DuckDB's smallest unit
 
 
@@ -67,8 +69,9 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
 
 @contextmanager
 def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
-    with tempfile.TemporaryDirectory(prefix="rbpx-spill-", ignore_cleanup_errors=True) as spill:
-        with duckdb.connect(":memory:") as connection:
+    remove_left(Path(tempfile.gettempdir()).glob(f"{_SPILL}*"))
+    with tempfile.TemporaryDirectory(prefix=_SPILL, ignore_cleanup_errors=True) as spill:
+        with held(Path(spill)), duckdb.connect(":memory:") as connection:
             connection.execute("SET memory_limit = $1", [f"{limits.held_mib}MiB"])
             connection.execute("SET temp_directory = $1", [spill])
             yield connection
@@ -231,8 +234,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                 return call(do)
             # Errors while reading rows come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
             except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-                wrong = RbpxError(f"this SQL is wrong: {one_line(problem)}; relations: {', '.join(RELATIONS)}")
-                raise unread(problem) or beyond(problem, limits) or wrong from None
+                raise unread(problem) or beyond(problem, limits) or wrong_query(problem, query) from None
 
         select = get(lambda: select_of(connection, query))
         reader = get(lambda: connection.sql(select).to_arrow_reader(_ROWS))
@@ -246,6 +248,8 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
 
         try:
             yield Rows(reader.schema, parts())
+        except OverflowError as problem:  # Python has no date before year 1, nor after 9999
+            raise RbpxError(f"a value of this answer has no date ({problem}); cast it: column::VARCHAR") from None
         finally:
             reader.close()  # an unread answer would keep the connection busy
 

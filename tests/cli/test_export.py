@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
+from rbpx.files.leftovers import held
 from rbpx.store.export import export
 from rbpx.store.relations import RELATIONS, write_views
 from tests.support.commands import here
@@ -24,7 +25,7 @@ ONE_SIZE = "SELECT size, k, ties, rbp, revision FROM observations WHERE size = '
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("export") / "store"
-    write_views(write_store(root, Truth(S=(1_000, 10_000)), seed=1, n_documents=4, n_tokens=8))
+    write_views(write_store(root, Truth(S=(1_000, 10_000, 100_000)), seed=1, n_documents=4, n_tokens=8))
     return root
 
 
@@ -71,11 +72,26 @@ def test_without_an_output_it_is_csv_on_stdout_and_sql_writes_parquet_too(
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == asked_of_duckdb(store, ONE_SIZE)
 
 
+def test_a_question_writes_what_the_suffix_of_its_output_says(store: Path, cwd: Path, tmp_path: Path) -> None:
+    asked = ("emergence", "k=1", "n=1", "--store", store)
+    for name, begins in (
+        ("a.txt", ""),
+        ("a.md", "<!-- rbpx"),
+        ("a.csv", "kind,"),
+        ("a.json", "["),
+        ("a.tex", "% rbpx"),
+    ):
+        here(*asked, "--output", tmp_path / name, cwd=cwd, check=0)
+        assert (tmp_path / name).read_text().lstrip().startswith(begins), name
+    assert (tmp_path / "a.txt").read_text() == here(*asked, cwd=cwd, check=0).stdout
+
+
 def test_tokens_leave_as_they_were_measured(store: Path, tmp_path: Path) -> None:
     export(str(store), "tokens", str(tmp_path / "tokens.csv"))
     rows = list(csv.DictReader(io.StringIO((tmp_path / "tokens.csv").read_text())))
     runs = {name: columns_of(folder, "tokens") for name, folder in run_folders(store).items()}
     assert len(rows) == sum(len(run["greater"]) for run in runs.values())
+    assert {int(row["greater"]) + int(row["ties"]) + 1 - int(row["rank"]) for row in rows} == {0}
     for name, run in runs.items():
         ranks = sorted(int(row["greater"]) for row in rows if row["run_id"] == name)
         assert ranks == sorted(run["greater"].tolist())
@@ -118,6 +134,25 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(store: Path, tmp_pa
     export(str(store), "SELECT 1 AS one", str(output))
     assert output.read_text() == "one\n1\n"
     assert list(tmp_path.iterdir()) == [output]
+
+
+def test_what_a_killed_export_left_goes_at_the_next_and_what_a_living_one_writes_stays(
+    store: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.csv"
+    left, living = (tmp_path / f".out.csv.{at:08x}.tmp" for at in range(2))
+    for path in (left, living):
+        path.touch()
+        os.utime(path, (0, 0))
+    with held(living):
+        export(str(store), "SELECT 1 AS one", str(output))
+    assert sorted(tmp_path.iterdir()) == [living, output]
+
+
+def test_a_full_disk_ends_with_1_and_what_to_do(store: Path, cwd: Path) -> None:
+    for words in (("export", "runs", "--format", "csv"), ("fit", "--format", "json"), ("report",)):
+        told = here(*words, "--store", store, "--output", "/dev/full", cwd=cwd, check=1)
+        assert told.stderr.splitlines()[-1].endswith("make room and run the same line again"), words
 
 
 def test_an_export_into_a_device_or_a_pipe_leaves_it_one(store: Path, tmp_path: Path) -> None:

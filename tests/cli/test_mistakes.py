@@ -147,6 +147,9 @@ QUERIES = {
     "that writes": ("DELETE FROM runs", "SELECT.*DELETE|DELETE.*SELECT"),
     "that writes a file": ("COPY runs TO 'runs.csv'", "SELECT.*COPY|COPY.*SELECT"),
     "made of two": ("SELECT 1; SELECT 2", "one SELECT"),
+    "of a column of runs": ("SELECT size, greater FROM tokens", "size.*it is in runs.*JOIN runs USING"),
+    "of hits": ("SELECT avg(t.hit) FROM tokens AS t", "hit is rank <= k"),
+    "of a column that is a word of SQL": ("SELECT window FROM runs", 'write the column as "window"'),
     "that reads a file": ("SELECT * FROM read_csv('/etc/passwd')", "read_csv|/etc/passwd|disabled"),
 }
 
@@ -173,7 +176,6 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "fitt": "did you mean 'fit'",
         "fit ties=nosuch": "nosuch.*pessimistic",
         "fit k=0": "k=0.*from 1",
-        "fit --output out.csv": "add --format csv or json",
         "fit --store /nosuch": "/nosuch does not exist.*name another \\(store=DIR\\)",
         "show nosuch": "nosuch is not a run_id",
         "show": "id",

@@ -16,14 +16,12 @@ from rbpx.config.folders import folder
 from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
-from rbpx.store import schema
-from rbpx.store.relations import BY_FILE
+from rbpx.store.relations import COLUMNS
 from tests.support.composed import requests_of
 from tests.support.places import DOCS, PROJECT
 from tests.support.shown import write_own_folder
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
-RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
 OF_READER = re.compile(r"(model|dataset)=(schooner|mine|letters|notes)")  # files that they write
 WHOLE = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in PAGES[1:]}
 
@@ -72,14 +70,14 @@ def test_what_pages_list_is_what_the_code_says() -> None:
 
 
 def test_every_column_of_a_relation_has_a_meaning() -> None:
-    for column in (column for columns in RELATIONS.values() for column in columns):
+    for column in (column for columns in COLUMNS.values() for column in columns):
         meaning = f"): {plain(meanings.COLUMNS[column.name])}\n"
         assert f"- `{column.name}` (" in WHOLE["reference/store.md"]
         assert meaning in WHOLE["reference/store.md"]
 
 
 def test_no_meaning_is_of_a_column_that_is_gone() -> None:
-    assert set(meanings.COLUMNS) == {column.name for columns in RELATIONS.values() for column in columns}
+    assert set(meanings.COLUMNS) == {column.name for columns in COLUMNS.values() for column in columns}
 
 
 def test_every_law_and_status_is_explained() -> None:
