@@ -3,12 +3,10 @@
 Shapes: F series, M points of all of them, P parameters: ln C at the reference of each series, exponents, offsets.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from scipy.optimize import brentq
 
 from rbpx.laws.intervals.lack_of_fit import FamilyPoints
 from rbpx.laws.numeric import Floats
@@ -107,16 +105,3 @@ def _through(points: FamilyPoints, n_E: int, E: float) -> SeriesLaw:
     of_family, x_M1 = points.of_family_MF, points.x_M[:, None]
     theta_P = np.linalg.lstsq(np.hstack([of_family, -x_M1 * of_family]), np.log(np.exp(points.ln_y_M) - E))[0]
     return SeriesLaw(points, np.append(theta_P, [E] * n_E), n_E, E)
-
-
-def crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
-    """Finds where a function that is below 0 at the centre passes 0, in growing steps; None if not before `last`."""
-    inside, outside = centre, centre + step
-    while (last - outside) * step > 0:
-        if over(outside) > 0:
-            return float(brentq(over, inside, outside, xtol=1e-4 * abs(step), rtol=1e-8))
-        inside, step = outside, 1.6 * step
-        outside = inside + step
-    if inside == last or over(last) <= 0:
-        return None
-    return float(brentq(over, inside, last, xtol=1e-4 * abs(step), rtol=1e-8))
