@@ -33,6 +33,8 @@ class Status(StrEnum):
     unreachable = "unreachable"
     one_length = "one_length"
     too_short = "too_short"
+    rate_rises = "rate_rises"
+    too_early = "too_early"
     # no law
     at_chance = "at_chance"
     no_trend = "no_trend"
@@ -63,6 +65,10 @@ class Status(StrEnum):
     unsupported = "unsupported"
     wide_interval = "wide_interval"
     same_weights = "same_weights"
+    leaves_law = "leaves_law"
+    no_decay_seen = "no_decay_seen"
+    plan_unlike_finished = "plan_unlike_finished"
+    other_size = "other_size"
 
     @property
     def label(self) -> str:
@@ -90,6 +96,7 @@ _LABEL = {
     Status.mixed_checkpoints: "mixed",
     Status.families_differ: "differ",
     Status.dependent_documents: "dependent",
+    Status.plan_unlike_finished: "unlike plan",
 }
 _REMEDY = {
     Status.ok: "No test speaks against it, which is no proof of it: read its interval.",
@@ -139,6 +146,12 @@ _REMEDY = {
     Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
     Status.wide_interval: "The interval covers half of the range from chance to 1: add models nearer to this one.",
     Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
+    Status.rate_rises: "The rate rises again after its warm-up, which the law does not describe: no end is predicted.",
+    Status.too_early: "Too few states follow the warm-up and a tenth of the plan: ask again when the run is further.",
+    Status.leaves_law: "Its losses have risen off their law and stayed there: look at the run from that step on.",
+    Status.no_decay_seen: "Nobody saw a rate fall, so what its fall will give is guessed: finish a run of a size once.",
+    Status.plan_unlike_finished: "Its plan is 4 times as long as finished ones, or anneals twice as much: doubt it.",
+    Status.other_size: "Finished runs are of another size, whose level is none of its own: the interval allows for it.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
 

@@ -6,10 +6,18 @@ The public functions are in `rbpx.laws.public`, imported when one of them is fir
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
+__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_schedule", "fit_surface", "predict", "rank_distributions"]
 
 if TYPE_CHECKING:
-    from rbpx.laws.public import bootstrap, fit_k_law, fit_power_law, fit_surface, predict, rank_distributions
+    from rbpx.laws.public import (
+        bootstrap,
+        fit_k_law,
+        fit_power_law,
+        fit_schedule,
+        fit_surface,
+        predict,
+        rank_distributions,
+    )
 else:
 
     def __getattr__(name: str) -> object:

@@ -26,11 +26,12 @@ from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Prior
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 
-__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_surface", "predict", "rank_distributions"]
+__all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_schedule", "fit_surface", "predict", "rank_distributions"]
 
 _NONE_GIVEN: Final[Mapping[str, float | tuple[float, float]]] = {}
 
@@ -217,6 +218,50 @@ def predict(
             f"got {len(np.unique(S_N))} sizes and y = {y_N.tolist()}"
         )
     return averaged if np.ndim(at) else averaged[0]
+
+
+def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> ScheduleLaw:
+    """Fit L = E + A x^-alpha - C a, the loss of runs of one size under any schedules of the learning rate.
+
+    x is progress, the sum over steps of (rate / highest rate)^0.6 in 10,000 steps; a is annealing, the sum of the falls
+    of rate / highest rate, each fading in with a time constant of 200 steps. The constants are those of highest
+    posterior, under wide priors about what such runs show.
+
+    Args:
+        rates: the learning rate of each step of each run, from its first step to the end of its plan.
+        losses: the loss in nats at each of these steps, of each run, NaN where it is unknown; a list may end early.
+
+    Returns:
+        A law with `constants` by name (E, A, alpha, C), each with `value`, `lo` and `hi`; `status`; and
+        `predict(rates)`, the loss in nats at each step of a plan. The status is rate_rises, too_early (both without
+        numbers), no_decay_seen or ok.
+
+    Raises:
+        ValueError: no run is given, rates are negative or all 0, or a run has more losses than rates.
+
+    Source:
+        Tissue et al., Scaling Law with Learning Rate Annealing, arXiv 2408.11029, whose x is the sum of the rates.
+
+    Example:
+        >>> import numpy as np
+        >>> step = np.arange(1, 20001)
+        >>> rates = np.minimum(step / 1000, 1) * np.where(step > 10000, 1 - (step - 10000) / 10000, 1)
+        >>> law = fit_schedule([rates], [3 + 0.3 * (step / 1e4) ** -0.5])
+        >>> law.status.value, law.predict(rates).shape
+        ('ok', (20000,))
+    """
+    runs = []
+    if not len(rates) or len(rates) != len(losses):
+        raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
+    for rate_T, loss_T in zip(rates, losses, strict=True):
+        (rate_T,), (loss_T,) = _numbers(None, rates=rate_T), _numbers(None, losses=loss_T)
+        if not len(rate_T) or not np.all((rate_T >= 0) & np.isfinite(rate_T)) or rate_T.max() == 0:
+            raise ValueError(f"rates must be 0 or more, finite, and above 0 at a step, got {rate_T.tolist()[:10]}")
+        if len(loss_T) > len(rate_T):
+            raise ValueError(f"a run has {len(loss_T)} losses but {len(rate_T)} rates; give a rate for each step")
+        known_N = np.flatnonzero(np.isfinite(loss_T))
+        runs.append(Training(rate_T, np.asarray(known_N + 1, np.float64), loss_T[known_N]))
+    return fit_trainings(runs)
 
 
 def fit_k_law(
