@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rbpx.config.request import Request
     from rbpx.measure.results import Measured
 
-_NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
-
 
 def perform(asked: Asked) -> "list[Measured]":
     """Asks the store about all jobs as one, or scores runs again, and prints the answer."""
@@ -29,9 +27,6 @@ def perform(asked: Asked) -> "list[Measured]":
     described, of_verb = analysis(verb), question(verb)
     for request in requests:
         _check(verb, request)
-    if line.words and not described.words:
-        _tell(verb, [_of_file(line, request) for request in requests], requests[0])
-        return []
     again = [] if of_verb.remeasure is None else [of_verb.remeasure(request) for request in requests]
     if is_main_process():
         if described.measures:
@@ -114,13 +109,3 @@ def is_told(verb: str, request: "Request") -> bool:
     if request.format is Format.html and question(verb).page is not None:
         return False
     return request.format.is_figures or request.format in (Format.html, Format.md, Format.tex)
-
-
-def _of_file(line: "CommandLine", request: "Request") -> Any:
-    """Answers from a file in place of the store; the file is read whole."""
-    of_file = question(line.verb).of_file
-    if of_file is None or len(line.words) > 1:
-        raise RbpxError(f"{line.verb} takes {analysis(line.verb).file or 'no file'}, got {' '.join(line.words)}")
-    for name in (name for name in _NARROWS if getattr(request, name) is not None):
-        raise RbpxError(f"{name}= narrows what the store holds, and {line.verb} FILE takes all rows of it; drop it")
-    return of_file(Path(line.words[0]).expanduser(), request)

@@ -132,7 +132,7 @@ def _of_questions(request: Request) -> Iterable[str]:
 def takes_words(name: str) -> bool:
     """Whether a verb takes words besides key=value."""
     described = about(name)
-    return bool(described.file or described.words) if isinstance(described, Analysis) else described.takes_words
+    return bool(described.words) if isinstance(described, Analysis) else described.takes_words
 
 
 @cache

@@ -14,6 +14,7 @@ from rbpx.spelling import help_of, typed
 
 _GONE: Final = {
     "over": "frontier=true, the best run of each size and number of tokens, where a column says what was varied",
+    "study.file": "an import of that file (imports), of which the analyses are asked",
     "T": "imported counts of samples at that temperature, columns item, n_samples and n_correct",
 }  # removed keys, and what answers now
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id

@@ -23,7 +23,7 @@ _BRACKETED: Final = re.compile(r"[^\['\"][^'\"]*(?<=[^,])\[[^'\"]*")  # dir/[ab]
 _FUNCTION: Final = re.compile(r"(?!choice\b)\w+\(|\{")
 # a folder, or ORG/NAME of the hub
 _MODELS: Final = re.compile(r"model\.(id(\.\d+)?|sizes\..+\.id)")
-_FILES: Final = re.compile(r"dataset\.(fewshot_)?path|imports\.\d+\.file|study\.file")
+_FILES: Final = re.compile(r"dataset\.(fewshot_)?path|imports\.\d+\.file")
 
 
 def quoted(value: str) -> str:

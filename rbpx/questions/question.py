@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rbpx.runs.select.selections import Cells, in_size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import duckdb
 
     from rbpx.config.request import Request
@@ -45,14 +43,12 @@ class Question:
         answer: answers about groups of runs: each by itself (`of_each`), or all compared.
         select: selects the groups of runs.
         remeasure: scores runs again instead of reading the store.
-        of_file: answers from a file instead of the store.
         page: renders an HTML page of its own, instead of one like a report.
     """
 
     answer: Answers
     select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
     remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
-    of_file: Callable[[Path, Request], Result] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
 
 

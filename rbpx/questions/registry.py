@@ -24,6 +24,7 @@ REMOVED: Final[Mapping[str, str]] = {
     "experts": "fit size_by=active, and fit size_by=total",
     "improve": "learning",
     "exponents FILE": "import FILE, with columns family, dataset, S, k, rbp and cross_entropy_nats, and then exponents",
+    "outcomes FILE": "outcomes of stored runs; import FILE, with columns item, n_samples, n_correct, and attempts",
     "pooled": "exponents, for each family by itself",
     "temperature": "entropy (what cross-entropy consists of)",
     "tokenwise": "outcomes",
@@ -59,7 +60,6 @@ class Analysis:
         trainings: whether a group holds all trainings of a family with known tokens, instead of one run per size.
         small: whether it also answers about groups with fewer sizes than a law needs.
         chooses_checkpoints: whether it takes `checkpoints=`.
-        file: the file that it can read instead of the store, as FILE.csv; empty for none.
         words: the keys, in order, of words without key=; empty for none.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
         primary: the file of conf/ that its request starts from.
@@ -78,7 +78,6 @@ class Analysis:
     trainings: bool = False
     small: bool = False
     chooses_checkpoints: bool = True
-    file: str = ""
     keys: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     lacking: str = ""

@@ -33,6 +33,7 @@ WORDS = {
     "closure dataset=pydoc": "closure is not asked any more; in its place: ranks",
     "experts source=theirs": r"experts is not asked any more; in its place: fit size_by=active, and fit size_by=total",
     "pooled dataset=pydoc": "pooled is not asked any more; in its place: exponents, for each family by itself",
+    "outcomes passed.csv": "outcomes FILE is not asked any more; in its place: outcomes of stored runs; import FILE",
     "exponents slopes.csv": "exponents FILE is not asked any more; in its place: import FILE, with columns",
     "temperature dataset=pydoc": "temperature is not asked any more; in its place: entropy",
     "tokenwise k=10": "tokenwise is not asked any more; in its place: outcomes",

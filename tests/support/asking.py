@@ -18,7 +18,6 @@ from rbpx.errors import RbpxError
 from rbpx.files.output import plain
 from rbpx.questions import render
 from rbpx.questions.ask import answer_all, groups_of
-from rbpx.questions.registry import question
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import connected_once
@@ -66,18 +65,6 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
     if isinstance(found, RbpxError):
         raise found
     return Asked(verb, as_json(render.rows_of(found)), found, list(messages))
-
-
-def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
-    """Ask a question that is answered from a file.
-
-    Raises:
-        RbpxError: the file is not as it should be.
-    """
-    of_file = question(verb).of_file
-    assert of_file is not None
-    results = [of_file(path, request("none", **keys))]
-    return Asked(verb, as_json(render.rows_of(results)), results, [])
 
 
 def request(store: Path | Store | str, **keys: Any) -> Request:

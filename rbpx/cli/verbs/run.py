@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
-from rbpx.errors import RbpxError
 from rbpx.questions.registry import own_keys
 
 if TYPE_CHECKING:
@@ -69,26 +68,8 @@ def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]
     from rbpx.questions.render import perform
 
     first = requests[0]
-    if first.study is not None and first.study.file is not None:
-        return _of_file(first, first.study.file)
     if done:
         return perform(first.analyses, [(first, done)], required=False)
     if first.model is None:
         return perform(first.analyses, [(request, None) for request in requests])
     return []
-
-
-def _of_file(request: "Request", file: str) -> "list[Record]":
-    """Prints the analyses of a study that reads a file, and returns their rows with `analysis`."""
-    from rbpx.questions.registry import question
-    from rbpx.questions.render import print_results, rows_of
-
-    rows = []
-    for name in request.analyses:
-        of_file = question(name).of_file
-        if of_file is None:
-            raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
-        result = of_file(Path(file), request)
-        print_results(name, [result], request)
-        rows += [{"analysis": name, **row} for row in rows_of([result])]
-    return rows

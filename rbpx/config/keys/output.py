@@ -18,7 +18,6 @@ class StudyConfig:
         grid: what the publication measured, and what is measured here.
         published: the published result, with its source.
         would_change: the measurement that would change the answer.
-        file: a file that its analyses read in place of the store; relative to the study's file.
         result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """
 
@@ -27,7 +26,6 @@ class StudyConfig:
     grid: str | None = None
     published: str | None = None
     would_change: str | None = None
-    file: str | None = None
     result: str | None = None
 
 

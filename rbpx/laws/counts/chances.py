@@ -48,15 +48,6 @@ class Block:
     x_FNq: Floats
     passed_q: NDArray[np.bool_]
 
-    def of_tokens(self) -> "Block":
-        """Returns each token as a sequence of its own, with the outcome of its sequence."""
-        F, N, _ = self.x_FNq.shape
-        return Block(self.x_FNq.reshape(F, 1, -1), np.tile(self.passed_q, N))
-
-    def of_constant(self) -> "Block":
-        """Returns the same sequences with the first feature alone."""
-        return Block(self.x_FNq[:1], self.passed_q)
-
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
     """Cuts sequences into blocks."""

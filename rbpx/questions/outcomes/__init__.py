@@ -2,28 +2,22 @@
 
 A benchmark reports for each sequence of N tokens whether all of it was right. If tokens are independent, a sequence
 passes with probability exp(-C N S^-alpha), so maximum likelihood recovers C, alpha and RBP_k of single tokens (arXiv
-2510.20387, eqs. 5 to 8). Give a file of rows with columns model, S (or non_embedding_params), n (tokens of a sequence),
-passed (true or false; or a count, with trials), and optionally k and group (task or document, resampled whole). Without
-a file, documents in the store are cut into sequences and the result is compared with their tokens. Hits cluster, so the
-bias grows with N; two corrections use the correlation of two hits, as measured or fitted. --details has the law of each
-N and the sequences.
+2510.20387, eqs. 5 to 8). Documents in the store are cut into sequences, and the result is compared with their tokens.
+Hits cluster, so the bias grows with N; two corrections use the correlation of two hits, as measured or fitted.
+--details has the law of each N and the sequences.
 
 Then it learns which tokens of the largest model are hits from those outcomes and features of each token (position,
 frequency, log-probability and rank under the next smaller model; arXiv 2306.11343), and judges it on held-out documents
-by AUC, log loss and calibration, beside other learners. size= with two sizes chooses the models.
+by AUC, log loss and calibration. size= with two sizes chooses the models.
 """
 
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     theme="tasks",
-    examples=(
-        "python -m rbpx outcomes FILE.csv",
-        "python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",
-    ),
+    examples=("python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",),
     title="From outcomes to tokens",
     sizes=2,
     tokens=True,
-    file="FILE.csv",
     keys=("k", "n", "ties", "resamples", "seed"),
 )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import duckdb
@@ -13,13 +12,11 @@ from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
 from rbpx.display.vocabulary import decimals, number, signed
-from rbpx.errors import RbpxError, number_of
-from rbpx.files.rows import read_table
+from rbpx.errors import number_of
 from rbpx.laws.counts.fit import Correction
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
-from rbpx.questions.outcomes.counts import counts_of, counts_of_trials, recover
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.questions.outcomes.counts import counts_of, recover
 from rbpx.questions.outcomes.learners import learners
-from rbpx.questions.outcomes.trials import read_trials
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
@@ -45,33 +42,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     about = {"kind": "learner", **group.names(), "size": run.size, "smaller": smaller.size}
     about["run_ids"] = [run.run_id, smaller.run_id]
     learned = [about | row for row in learners(connection, group, k_grid, lengths, request.seed)]
-    title, unranked = f"Hits of {run.size}, with features from {smaller.size}", by_name(auc=NO_ESTIMATE)
-    shown = [row | unranked if row["learner"] == "constant" else row for row in learned]
-    table = LEARNERS.table(title, shown, group.title, brief=False)
+    title = f"Hits of {run.size}, learned from outcomes, with features from {smaller.size}"
+    table = LEARNERS.table(title, learned, group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
     says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens})]
     return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], says, fits=fits)
-
-
-def of_file(path: Path, request: Request) -> Result:
-    """Fits the rows of a file, separately for each k; groups, if the file names them, are resampled as blocks.
-
-    Raises:
-        RbpxError: the file or a row is invalid.
-    """
-    trials = read_trials(read_table(path))
-    wanted = None if not request.k.by_number else set(request.k.listed())
-    k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
-    chosen = [k for k in k_grid if wanted is None or k in wanted]
-    lengths = sorted({one.N for one in trials})
-    has_length = bool(set(lengths) & set(request.n.listed(lengths)))
-    for is_there, name, asked, values in ((chosen, "k", request.k, k_grid), (has_length, "n", request.n, lengths)):
-        if not is_there:
-            known = ", ".join("none" if value is None else str(value) for value in values)
-            raise RbpxError(f"no row of {path} has {name}={asked}, which was asked for; it has {name} = {known}")
-    by_k = {k: counts_of_trials([one for one in trials if one.k == k], request) for k in chosen}
-    rows = [row for k, of_k in by_k.items() for row in recover(k, *of_k)]
-    return Result([], rows, [*_tables(rows, path.name, [])], [*_sentences(rows, {})])
 
 
 def _hits(row: Record) -> str:
@@ -113,7 +88,6 @@ SHARES: Final = View[Record](
 LEARNERS: Final = View[Record](
     "learners",
     _K,
-    text("learned from", "learner", means="outcomes; naive: of its sequence; constant: no features; tokens: true hits"),
     whole("N", "n"),
     with_ends("AUC", "auc", None, decimals(3)),
     with_ends("loss", "log_loss_nats", means="log loss, nats", ends_spare=4),
@@ -160,4 +134,4 @@ def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, floa
         yield says + ("." if status is Status.ok else f": {status.label}.")
 
 
-QUESTION = of_each(answer, of_file=of_file, select=partial(in_size, along=False))
+QUESTION = of_each(answer, select=partial(in_size, along=False))

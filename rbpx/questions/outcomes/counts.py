@@ -1,16 +1,14 @@
-"""Counts the sequences that pass, from the runs of a store or a benchmark file, and recovers laws from the counts.
+"""Counts the sequences that pass, from the runs of a store, and recovers laws from the counts.
 
 Each document of a run is cut into sequences of N scored tokens; a sequence passes if all are hits. The fit sees passes
-alone, as in the results of a benchmark; the tokens of the store then give the bias of the recovered law. A benchmark
-file gives the passes of each model among sequences of N tokens.
+alone, as in the results of a benchmark; the tokens of the store then give the bias of the recovered law.
 
-Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B bootstrap replicates over them, Q
-sequences; C cells, each one size and one length, ordered by size.
+Shapes: T tokens, K values of k, M sizes, L lengths, D documents, B bootstrap replicates over them, Q sequences; C
+cells, each one size and one length, ordered by size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import duckdb
 import numpy as np
@@ -19,13 +17,12 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
 from rbpx.laws.counts.passing import correlation
-from rbpx.laws.intervals.estimate import Estimate, Recipe, Replicates, by_name, document_weights, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, Replicates, by_name, estimate
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import with_exponent_statuses
 from rbpx.questions.outcomes.learners import sequences
-from rbpx.questions.outcomes.trials import Trial
 from rbpx.runs.documents import text_ranks
 from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
 from rbpx.runs.group import Group
@@ -34,9 +31,6 @@ from rbpx.store.store import Record
 
 Sizes = Mapping[float, str]
 """Names of the models by their S, rising."""
-
-_COLUMNS: Final = ("C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "aic", "bic", "status", "n_points")
-"""Columns of a law without runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +70,15 @@ def counts_of(
 
 
 def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_effective: float) -> Outcomes:
-    """The cells of all sizes and lengths: sequences, passes and, where known, hits and pairs of hits."""
+    """The cells of all sizes and lengths: sequences, passes, hits and pairs of hits."""
     N_C = np.tile(np.asarray(lengths, np.float64), len(S))
-    trials_BC, passed_BC, *of_hits = total_4BML.reshape((*total_4BML.shape[:2], -1))
-    cells = Outcomes(np.repeat(np.asarray(S, np.float64), len(lengths)), N_C, passed_BC[0], trials_BC[0])
-    if len(passed_BC) > 1:
-        cells = replace(cells, passed_BC=passed_BC[1:], trials_BC=trials_BC[1:], n_effective=n_effective)
-    if of_hits:
-        n_BC, (hits_BC, pairs_BC) = trials_BC * N_C, of_hits
-        r_BC = correlation(n_BC, hits_BC, n_BC * (N_C - 1), pairs_BC, hits_BC * (N_C - 1))
-        r_BC = np.where(N_C == 1, 0.0, r_BC)
-        cells = replace(cells, r_C=r_BC[0], r_BC=r_BC[1:] if len(r_BC) > 1 else None)
-    return cells
+    trials_BC, passed_BC, hits_BC, pairs_BC = total_4BML.reshape((*total_4BML.shape[:2], -1))
+    n_BC = trials_BC * N_C
+    r_BC = np.where(N_C == 1, 0.0, correlation(n_BC, hits_BC, n_BC * (N_C - 1), pairs_BC, hits_BC * (N_C - 1)))
+    cells = Outcomes(np.repeat(np.asarray(S, np.float64), len(lengths)), N_C, passed_BC[0], trials_BC[0], r_C=r_BC[0])
+    if len(passed_BC) == 1:
+        return cells
+    return replace(cells, passed_BC=passed_BC[1:], trials_BC=trials_BC[1:], n_effective=n_effective, r_BC=r_BC[1:])
 
 
 def cut_sequences(
@@ -118,35 +109,18 @@ def cut_sequences(
     return counts_4KLD
 
 
-def counts_of_trials(trials: Sequence[Trial], request: Request) -> tuple[Sizes, Outcomes]:
-    """Returns the sequences of a file at one k; groups, if it names them, are resampled as blocks."""
-    sizes = {float(one.S): one.size for one in sorted(trials, key=lambda one: one.S)}
-    S, lengths = [*sizes], sorted({one.N for one in trials} & set(request.n.listed([one.N for one in trials])))
-    groups = sorted({one.group or "" for one in trials})
-    counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))
-    for one in trials:
-        if one.N in lengths:
-            at = (S.index(one.S), lengths.index(one.N), groups.index(one.group or ""))
-            counts_2MLD[(slice(None), *at)] += (one.trials, one.passed)
-    weights_BD = document_weights(len(groups), request.resamples, request.seed)[: None if len(groups) > 1 else 0]
-    weights_BD = np.vstack([np.ones(len(groups)), weights_BD])
-    return sizes, _outcomes(S, lengths, np.moveaxis(counts_2MLD @ weights_BD.T, -1, 1), len(groups))
-
-
-def recover(
-    k: int | None, sizes: Sizes, cells: Outcomes, group: Group | None = None, tokens: TrueValues | None = None
-) -> Iterator[Record]:
+def recover(k: int, sizes: Sizes, cells: Outcomes, group: Group, tokens: TrueValues) -> Iterator[Record]:
     """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
 
     Args:
-        k: highest rank of a hit; None where unknown.
+        k: highest rank of a hit.
         sizes: names of the models.
         cells: their sequences at that k.
-        group: the runs; None for a file.
-        tokens: the true values; None for a file.
+        group: the runs.
+        tokens: the true values.
     """
-    about: Record = ({} if group is None else group.names()) | {"k": k}
-    named = {S: {"size": size, "non_embedding_params": int(S) if group is None else S} for S, size in sizes.items()}
+    about = group.names() | {"k": k}
+    named = {S: {"size": size, "non_embedding_params": S} for S, size in sizes.items()}
     lengths = sorted({int(N) for N in cells.N_C})
     for at in np.lexsort((cells.S_C, cells.N_C)):
         row = {"kind": "outcomes", "n": int(cells.N_C[at]), **about, **named[cells.S_C[at]]}
@@ -154,22 +128,19 @@ def recover(
         yield row | {"correlation": None if cells.r_C is None else float(cells.r_C[at])}
     for n in (*lengths, *([None] if len(lengths) > 1 else [])):
         own = cells if n is None else cells.of(cells.N_C == n)
-        can = {Correction.measured: cells.r_C is not None and n != 1, Correction.free: n is None}
+        can = {Correction.measured: n != 1, Correction.free: n is None}
         for fit in (fit_outcomes(own, each) for each in Correction if can.get(each, True)):
-            fit = _of_one_document(fit) if group is not None and group.n_resampled == 1 else fit
-            bias = None if tokens is None else _bias(fit, tokens, cells.n_effective)
+            fit = _of_one_document(fit) if group.n_resampled == 1 else fit
+            bias = _bias(fit, tokens, cells.n_effective)
             params = fit.record() | {"S": [*sizes], "bias_against_tokens": None if bias is None else bias.record()}
-            if group is None:
-                law = about | {name: fit.columns()[name] for name in _COLUMNS} | {"params": params}
-            else:
-                params |= {"cells": own.record(), "n": n}  # allows refitting
-                apart = [n, fit.correction.value, *([] if n is not None else lengths)]
-                law = record_of(group, "rbp", fit, group.run_ids, MLE, k=k, n=apart, params=params)
+            params |= {"cells": own.record(), "n": n}  # allows refitting
+            apart = [n, fit.correction.value, *([] if n is not None else lengths)]
+            law = record_of(group, "rbp", fit, group.run_ids, MLE, k=k, n=apart, params=params)
             of = {"n": n, "correction": fit.correction.value}
             yield {"kind": "law", **of, **law}
             for S, size in named.items() if fit.alpha.value is not None else ():
                 row = {"kind": "rbp", **of, **about, **size, **by_name(rbp=fit.rbp(S))}
-                yield row | {"rbp_tokens": None if tokens is None else tokens.rbp[S]}
+                yield row | {"rbp_tokens": tokens.rbp[S]}
 
 
 def _of_one_document(fit: OutcomeFit) -> OutcomeFit:

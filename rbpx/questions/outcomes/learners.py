@@ -1,14 +1,13 @@
-"""Learns which tokens are hits from the outcomes of their sequences alone, and scores the learners.
+"""Learns which tokens are hits from the outcomes of their sequences alone, and scores what was learned.
 
 Only outcomes of the largest model of a group are used; the next smaller one, measured on the same tokens, supplies the
-features. Learners are cross-fitted: trained on some documents and scored on the others. Source of the learner: arXiv
-2306.11343.
+features. The learner is cross-fitted: trained on some documents and scored on the others. Source: arXiv 2306.11343.
 
 Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """
 
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import product
 from typing import Any, Final
 
 import duckdb
@@ -17,7 +16,6 @@ import numpy.typing as npt
 
 from rbpx.laws.counts.chances import (
     NO_SCORES,
-    Block,
     blocks_of,
     hit_chance,
     learn,
@@ -50,11 +48,9 @@ def sequences(document_T: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64
 def learners(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], seed: int
 ) -> list[Record]:
-    """Trains and scores at each k and sequence length in a measured group; returns a row for each learner.
+    """Trains and scores at each k and sequence length in a measured group; returns a row for each of them.
 
-    learner: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
-        "constant" (one chance for all, from the share of passes) or "tokens" (trained on the true hits, the ceiling).
-    n: tokens of a sequence; None for "tokens".
+    n: tokens of a sequence.
     rbp: share of hits of the scored tokens; n_tokens: their number.
     status: of the first fold without a model; ok if all have one.
     auc, log_loss_nats, excess: see `rbpx.laws.counts.chances.score_chances`; None unless the status is ok.
@@ -76,46 +72,31 @@ def learners(
     fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
     _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # documents with tokens
 
-    def cross_fit(
-        about: Record, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
-    ) -> tuple[Record, Floats]:
-        """A learner, with the cross-fitted logit of each token; NaN without a model."""
-        z_T, thetas, status = np.full(len(hit_T), np.nan), list[Floats](), Status.one_document
-        for fold in range(len(folds)):
-            seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
-            if not seen:  # no document is left to train on
-                return about | {"status": status}, z_T
-            found = learn(seen, thetas[-1] if thetas else None)  # starts at the solution of the fold before
-            if found.status is not Status.ok:
-                return about | {"status": found.status}, z_T
-            thetas.append(found.theta_F)
-            z_T[fold_T == fold] = x_TF[fold_T == fold][:, : len(found.theta_F)] @ found.theta_F
-        coefficients = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=False))
-        return about | {"status": Status.ok, "coefficients": coefficients, **score_chances(z_T, hit_T, document_T)}, z_T
-
-    def learners_at(k: int, n: int | None) -> list[Record]:
-        """The three learners from outcomes of sequences of n tokens, or for n = None the one from hits."""
+    def learned(k: int, n: int) -> Record:
         hit_T = rank_T <= k
-        about: Record = {"learner": "tokens" if n is None else "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean())}
-        about |= {"n_tokens": len(hit_T), "status": Status.too_short, **NO_SCORES, "told_nats": None}
-        about |= {"coefficients": None}
-        at_QN = sequences(document_T, n or 1)[:, None] + np.arange(n or 1)
+        row: Record = {"learner": "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean()), "n_tokens": len(hit_T)}
+        row |= {"status": Status.too_short, **NO_SCORES, "told_nats": None, "coefficients": None}
+        at_QN = sequences(document_T, n)[:, None] + np.arange(n)
         if not len(at_QN):
-            return [about]
+            return row
         passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), fold_T[at_QN[:, 0]]
         of_folds = [at_QN[fold_Q == fold] for fold in range(int(fold_T.max()) + 1)]
         folds = [blocks_of(x_TF[at], passed_Q[fold_Q == fold]) for fold, at in enumerate(of_folds)]
-        found = [cross_fit(about, hit_T, folds)]
-        for name, blocks_as in (("naive", Block.of_tokens), ("constant", Block.of_constant)) if n is not None else ():
-            own = [[blocks_as(block) for block in blocks] for blocks in folds]
-            found.append(cross_fit(about | {"learner": name}, hit_T, own))
-        first, z_T = found[0]
-        for row, each_T in found if n is not None and first["status"] is Status.ok else ():
-            if row["status"] is Status.ok:
-                losses = -ln_hit_chance(each_T[at_QN]), -ln_hit_chance(-each_T[at_QN])
-                row["told_nats"] = unbiased_risk(hit_chance(z_T[at_QN]), passed_Q, *losses)
-        return [row for row, _ in found]
+        z_T, thetas = np.full(len(hit_T), np.nan), list[Floats]()
+        for fold in range(len(folds)):
+            seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
+            if not seen:  # no document is left to train on
+                return row | {"status": Status.one_document}
+            found = learn(seen, thetas[-1] if thetas else None)  # starts at the solution of the fold before
+            if found.status is not Status.ok:
+                return row | {"status": found.status}
+            thetas.append(found.theta_F)
+            z_T[fold_T == fold] = x_TF[fold_T == fold] @ found.theta_F
+        losses = -ln_hit_chance(z_T[at_QN]), -ln_hit_chance(-z_T[at_QN])
+        row["told_nats"] = unbiased_risk(hit_chance(z_T[at_QN]), passed_Q, *losses)
+        row["coefficients"] = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=True))
+        return row | {"status": Status.ok, **score_chances(z_T, hit_T, document_T)}
 
     with side_by_side() as pool:
-        found = pool.map(lambda each: learners_at(*each), product(k_grid, (*lengths, None)))
-    return [flat(row) for row in chain.from_iterable(found)]
+        found = pool.map(lambda each: learned(*each), product(k_grid, lengths))
+    return [flat(row) for row in found]

@@ -53,12 +53,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "item": ("item", "problem", "problem_id"),
     "n_samples": ("n_samples", "num_samples"),
     "n_correct": ("n_correct", "num_correct"),
-    "passed": ("passed", "pass", "n_passed", "correct"),
-    "trials": ("trials", "n_trials", "n_sequences"),
-    "group": ("group", "task", "task_id", "document", "doc_id"),
 }
-TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
-OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # besides RBP_k
 OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
 COUNTED: Final = (  # a heading may say that these are in millions or billions
@@ -165,7 +160,7 @@ def match_columns(
     runs = {
         name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()
     }
-    own_columns = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
+    own_columns = _chosen(by_name, chosen, f"columns: {file}", tuple(ALIASES))
     named, wide, times = own_columns.named, own_columns.wide, own_columns.times
     of_texts, of_runs = (
         {name: _chosen(by_name, of, f"{key}: {name}: {file}", fields) for name, of in (each or {}).items()}
@@ -178,7 +173,7 @@ def match_columns(
         for column in (*of.named.values(), *of.wide.values())
     }
     free = {name: column for name, column in by_name.items() if column not in used}
-    fields = [name for name in OBSERVATION_FIELDS if name not in own]
+    fields = [name for name in ALIASES if name not in own]
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
             named[name] = free.pop(_plain(column))
@@ -260,7 +255,7 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
     return Columns(named, wide, (), times)
 
 
-def field_of(name: str, fields: Sequence[str] = OBSERVATION_FIELDS) -> str | None:
+def field_of(name: str, fields: Sequence[str] = tuple(ALIASES)) -> str | None:
     """The field that a name means; None for an unknown name."""
     return next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
 
