@@ -28,7 +28,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from rbpx.config.explain import explain, unknown_key
+from rbpx.config.explain import explain, unknown_key, unread
 from rbpx.config.folders import GROUPS, experiments, folder, options, study_file
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.config.texts import quoted, said_in, texts_quoted
@@ -321,7 +321,16 @@ def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Ite
     try:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # last: Hydra's
-        raise RbpxError(explain(problem, asking, words, own)) from None
+        broken = next((word for word in words if "=" in word and not _parses(word)), None)
+        raise RbpxError(unread(broken) if broken else explain(problem, asking, words, own)) from None
+
+
+def _parses(word: str) -> bool:
+    try:
+        OverridesParser.create().parse_override(word)
+    except HydraException:
+        return False
+    return True
 
 
 def _as_yaml(value: Any) -> Any:

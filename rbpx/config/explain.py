@@ -10,7 +10,7 @@ from rbpx.config.folders import options
 from rbpx.config.model.placement import UNFIT
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import KEYS, Asking
-from rbpx.spelling import help_of, typed
+from rbpx.spelling import help_of, speaks_shell, typed
 
 _GONE: Final = {
     "over": "frontier=true, the best run of each size and number of tokens, where a column says what was varied",
@@ -56,6 +56,13 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
     return "; ".join(dict.fromkeys(lines))[:300] + f"; see {help_of(asking.verb)}"
 
 
+def unread(word: str) -> str:
+    """Returns one line for a word that Hydra's grammar does not read."""
+    key = word.partition("=")[0]
+    as_text = f"{key}='\"...\"'" if speaks_shell() else f'{key}="..."'
+    return f"{word} cannot be read: close each bracket and quote, or quote all of a text that has one: {as_text}"
+
+
 def unknown_key(key: str, asking: Asking) -> str:
     """Returns one line for a key that a verb does not have, with the one that was probably meant."""
     group, _, inner = key.partition(".")
@@ -76,4 +83,6 @@ def _unknown_option(group: str, option: str, own: Sequence[Path]) -> str:
     hint = f"{UNFIT[option]}; " if group == "engine" and option in UNFIT else did_you_mean(option, known)
     if group in _EXAMPLES and (Path(option).suffix or "/" in option):
         hint = f"one of your own is {_EXAMPLES[group].format(option)}; "
+    elif group == "model" and not hint:
+        hint = f"to measure your own, name its checkpoints: model=hub model.id='[A,B]' model.family={option}; "
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}, and {group}/NAME.yaml in --config-dir"

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 import duckdb
@@ -38,8 +39,12 @@ Outcome = Sequence[Result] | RbpxError
 """The results of a call, or the error that ended it."""
 
 
-def open_filled(name: str) -> Store:
-    """Opens a store; imports its files if it has no runs yet.
+def open_filled(name: str, source: str | None = None) -> Store:
+    """Opens a store that holds runs, or imported results.
+
+    Args:
+        name: its folder.
+        source: the import that was asked for, if any.
 
     Raises:
         RbpxError: the store holds no runs.
@@ -47,11 +52,17 @@ def open_filled(name: str) -> Store:
     store = Store(name)
     if not any(store.records("cells")) and not store.import_files():
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
-        raise RbpxError(
-            f"store={name} {what}; name another ({typed(store='DIR')}), or measure first: "
-            f"{typed('measure', model='ladder', dataset='stdlib')}"
-        )
+        deeper = next((place.name for place in sorted(store.root.glob("[!.]*/")) if _is_filled(place)), None)
+        first = f"measure first: {typed('measure', model='ladder', dataset='stdlib')}"
+        if source not in (None, "measured"):
+            first = f"import first: {typed('import FILE', source=source)}"
+        other = typed(store="DIR") if deeper is None else typed(store=str(Path(name) / deeper))
+        raise RbpxError(f"store={name} {what}; name another ({other}), or {first}")
     return store
+
+
+def _is_filled(folder: Path) -> bool:
+    return any(folder.glob("cells/*.json")) or any(folder.glob("imports/[!_.]*.parquet"))
 
 
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:
@@ -119,7 +130,7 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
     across, calls, tokens_known = analysis(name).across, list[Call](), False
     for alike in _alike(grids) if across else [[grid] for grid in grids]:
         request = alike[0][0]
-        store = open_filled(request.store)
+        store = open_filled(request.store, request.source)
         with connected(request) as connection:
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
@@ -184,7 +195,7 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
     """
     groups = []
     for grid in grids:
-        open_filled(grid[0].store)
+        open_filled(grid[0].store, grid[0].source)
         with connected(grid[0]) as connection:
             groups += [group for group in _groups(connection, name, [grid]) if _suits(analysis(name), group)]
     return groups

@@ -66,10 +66,11 @@ def _listed(value: Any) -> list[Any]:
 def no_groups(name: str, request: Request, tokens_known: bool) -> str:
     """Returns why no group of runs suits a question."""
     described = analysis(name)
+    beside = f"; {typed('downstream')} answers from imported accuracies" if name == "items" else ""
     if not tokens_known and (described.tokens or request.slices is not None):
         return (
-            f"{name} looks at tokens, and imported results have none; measure: "
-            f"{typed('measure', model='ladder', dataset='pydoc')}"
+            f"{name} looks at tokens, and imported results have none; measure the models here, or bring their tokens: "
+            f"{typed('import tokens FILE')}{beside}"
         )
     if described.lacking:
         return described.lacking.format(store=request.store)

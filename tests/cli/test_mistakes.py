@@ -56,10 +56,10 @@ COMPOSED = {
     "measure model=pythya": "model=pythya is unknown; did you mean pythia",
     "measure model=EleutherAI/pythia-70m": "model=hub model.id=EleutherAI/pythia-70m",
     "measure dataset=notes.txt": "dataset=file dataset.path=notes.txt",
-    "fit dataset=pydoc output=a=b(": "mismatched input '='",
+    "fit dataset=pydoc output=a=b(": "output=a=b. cannot be read",
     "fit model=gpt2,pythia": "a sweep -m model=gpt2,pythia",
     "fit k=1,10": r"a list is k='\[1,10\]', a sweep -m k=1,10",
-    "fit k=[1,10": r"no viable alternative at input '\[1,10'",
+    "fit k=[1,10": "k=.1,10 cannot be read: close each bracket and quote",
     "measure limit=ten": "limit.*ten.*Integer",
     "measure limit=null": "limit.*not Optional",
     "fit details=maybe": "details.*maybe.*bool",
@@ -196,6 +196,8 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
     }.items():
         assert re.search(says, told(*line.split(), store=store, cwd=cwd)), line
     assert "no runs" in told("fit", store=cwd, cwd=cwd)
+    assert f"name another (store={store})" in told("fit", "--store", store.parent, store=store, cwd=cwd)
+    assert "import first: python -m rbpx import FILE source=x" in told("decide", "source=x", store=cwd, cwd=cwd)
     assert "no runs" in told("show", "x", store=cwd, cwd=cwd)
     answer = alone("model=nosuch", cwd=cwd, env={"RBPX_STORE": str(store)}, check=2)
     assert (answer.stdout, answer.stderr.count("\n")) == ("", 1), "in a process of its own"

@@ -73,8 +73,16 @@ def _remove(store: "Store", name: str) -> None:
     from rbpx.store.records import is_name
 
     if is_name(name) and store.run_folder(name).is_dir():
+        cells = [
+            f"{cell['family']} {cell['size']} on {cell['dataset']}"
+            for cell in store.records("cells")
+            if cell["run_id"] == name
+        ]
         store.drop_run(name)
-    elif not remove_source(store, name) and not _forget_failures(store, name):
+        say(f"removed run {name}: {', '.join(cells) or 'no cell named it'}")
+    elif n_files := remove_source(store, name):
+        say(f"removed {number_of(n_files, 'imported file')} of {name}")
+    elif not _forget_failures(store, name):
         raise RbpxError(
             f"{name} is neither a run_id nor an imported source, and nothing of that name has failed, in "
             f"store={store.name}; see {typed('status')}"
