@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ext import architectures, bundled, citation, code, gallery, holdings, interface, layers
+from ext import architectures, code, holdings, interface
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
@@ -25,10 +25,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "distributions": holdings.distributions,
     "statuses": holdings.statuses,
     "questions": holdings.questions,
-    "layers": layers.layers,
-    "gallery": gallery.page,
-    "citation": citation.page,
-    "bundled": bundled.page,
     "package": interface.package,
     "arrays": interface.laws,
 }

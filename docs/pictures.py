@@ -1,6 +1,7 @@
 """Every picture of the pages, on light and on dark ground, from the demo's store and the studies: `make gallery`.
 
-The gallery's go to docs/_static/gallery, each with its rows as CSV; the first screen of the report, by Chromium, to
+The gallery's are those that docs/gallery.md shows, each by the command above it; they go to docs/_static/gallery with
+their rows as CSV; the first screen of the report, by Chromium, to
 docs/report-light.png and -dark.png; figures of the page on open questions to docs/_static.
 """
 
@@ -14,9 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
 
 import vl_convert
-from ext.gallery import PICTURES, PLACE, THEMES, Picture
 from playwright.sync_api import sync_playwright
 from retell import ROOT, demo_copy
 from rich.console import Console
@@ -34,8 +35,29 @@ OPEN = {  # figures of the page on open questions, by their names in a folder of
     "regimes-r2": "ladder-on-stdlib-regimes-r2",
     "regimes-r2-pydoc": "ladder-on-pydoc-regimes-r2",
 }
+PLACE: Final = DOCS / "_static" / "gallery"
+THEMES: Final = ("light", "dark")
+CUT: Final = {"text": (24, "ladder/3.2m")}  # lines of the terminal that are shown, and the model whose rows are data
 WIDTH = 420  # of a chart without its axes, in points
 COLUMNS = 112  # of the terminals
+
+
+class Picture(NamedTuple):
+    """A picture, the commands that bring in what is drawn, and the words of the one that draws it, behind `rbpx`."""
+
+    name: str
+    before: list[list[str]]
+    words: list[str]
+
+
+def pictures() -> list[Picture]:
+    """Those of the gallery, in its order."""
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    found = []
+    for block, name in re.findall(r"```text\n(.*?)```.*?_static/gallery/(\w+)-light", page, re.DOTALL):
+        *before, words = (shlex.split(line)[3:] for line in block.splitlines())
+        found.append(Picture(name, before, words))
+    return found
 
 
 def main() -> None:
@@ -43,21 +65,22 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         store = demo_copy(Path(folder))
         report(store, Path(folder))  # of the demo alone: some pictures measure more
-        for picture in PICTURES:
+        for picture in pictures():
             draw(picture, store)
 
 
 def draw(picture: Picture, store: Path) -> None:
     """One picture of the gallery under both themes, and its rows."""
-    for command in picture.before():
-        printed_by(shlex.split(command)[3:], store)
-    place = DOCS / PLACE / picture.name
-    place.parent.mkdir(exist_ok=True)
+    for command in picture.before:
+        printed_by(command, store)
+    PLACE.mkdir(exist_ok=True)
+    n_lines, model = CUT.get(picture.name, (None, None))
     rows = printed_by([*picture.words, "--format", "csv"], store)
-    place.with_name(f"{picture.name}.csv").write_text(of_model(rows, picture.model), encoding="utf-8")
+    (PLACE / f"{picture.name}.csv").write_text(of_model(rows, model), encoding="utf-8")
     for theme in THEMES:
-        drawn = chart(picture, store, theme) if picture.kind == "chart" else terminal(picture, store, theme)
-        place.with_name(f"{picture.name}-{theme}.svg").write_text(drawn, encoding="utf-8")
+        is_text = picture.words[0] == "view"
+        drawn = terminal(picture, store, theme, n_lines) if is_text else chart(picture, store, theme)
+        (PLACE / f"{picture.name}-{theme}.svg").write_text(drawn, encoding="utf-8")
 
 
 def printed_by(words: list[str], store: Path, **environment: str) -> str:
@@ -88,11 +111,11 @@ def chart(picture: Picture, store: Path, theme: str) -> str:
     return with_indices(vl_convert.vegalite_to_svg(spec, config=look))
 
 
-def terminal(picture: Picture, store: Path, theme: str) -> str:
+def terminal(picture: Picture, store: Path, theme: str, n_lines: int | None) -> str:
     """What a terminal with colours shows, as SVG whose letters are text."""
-    printed = printed_by(list(picture.words), store, FORCE_COLOR="1", COLORTERM="truecolor", TERM="xterm-256color")
+    printed = printed_by(picture.words, store, FORCE_COLOR="1", COLORTERM="truecolor", TERM="xterm-256color")
     lines = printed.rstrip().split("\n")
-    shown = "\n".join(lines[: picture.lines]) + ("\n…" if picture.lines and len(lines) > picture.lines else "")
+    shown = "\n".join(lines[:n_lines]) + ("\n…" if n_lines and len(lines) > n_lines else "")
     with Path(os.devnull).open("w") as nowhere:
         screen = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
         screen.print(Text.from_ansi(shown))

@@ -2,12 +2,12 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
-from ext import contents, meanings
-from ext.gallery import PICTURES
+from ext import meanings
 from ext.markdown import plain
 from generate import PART, PARTS, filled
 
@@ -57,8 +57,16 @@ def test_a_file_that_a_page_names_is_in_the_project() -> None:
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:
-    listed = [page for pages in contents.pages(WHOLE["index.md"]).values() for page in pages]
+    listed = re.findall(r"\]\(([\w/-]+)\.md\)", WHOLE["index.md"].partition("\n## ")[2])
     assert sorted(listed) == sorted({page.removesuffix(".md") for page in WHOLE} - {"index"})
+
+
+def test_the_rooms_are_listed_as_imports_are_held() -> None:
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    (held,) = (each for each in settings["tool"]["importlinter"]["contracts"] if each["id"] == "layers")
+    listed = re.findall(r"^1\. (.*)", WHOLE["contributing/index.md"], re.MULTILINE)
+    rooms = [re.findall(r"(?:^|; |, )`(\w+)`", line) for line in listed]
+    assert [sorted(line) for line in rooms] == [sorted(re.findall(r"\w+", layer)) for layer in held["layers"]]
 
 
 def test_every_generated_part_has_a_page() -> None:
@@ -122,8 +130,8 @@ def test_text_of_the_code_means_nothing_to_markdown() -> None:
 
 
 def commands() -> set[str]:
-    """Every line of rbpx in a block of a page, and those that draw the pictures, from `-m rbpx` on."""
-    found = {picture.command().removeprefix("python ") for picture in PICTURES}
+    """Every line of rbpx in a block of a page, from `-m rbpx` on."""
+    found = set[str]()
     for page in PAGES:
         written = PART.sub("", page.read_text(encoding="utf-8"))  # by hand: examples of verbs are tested with the verbs
         for block in re.findall(r"```(?:text|bash)\n(.*?)```", written, re.DOTALL):
