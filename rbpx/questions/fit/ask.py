@@ -16,13 +16,13 @@ from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, 
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
-from rbpx.questions.fit.analysis import GroupLaws, analyse, fit_rows, rank_fit_rows
 from rbpx.questions.fit.figures import figures
 from rbpx.questions.fit.sentences import by_methods, describe_runs, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
+from rbpx.runs.laws import GroupLaws, analyse, fit_rows, rank_fit_rows
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record

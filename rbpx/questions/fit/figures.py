@@ -16,9 +16,9 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import neg_ln
-from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.questions.fit.sentences import by_methods
 from rbpx.runs.fits import Law
+from rbpx.runs.laws import GroupLaws
 from rbpx.runs.origin import from_shares
 
 _BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased

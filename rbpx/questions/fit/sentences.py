@@ -10,8 +10,8 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
-from rbpx.questions.fit.analysis import GroupLaws
 from rbpx.runs.group import Group
+from rbpx.runs.laws import GroupLaws
 from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.status import Status
 from rbpx.store.store import Record

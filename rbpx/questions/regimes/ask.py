@@ -22,9 +22,10 @@ from rbpx.questions.question import of_each
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
 from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.result import Result
-from rbpx.runs.fits import Law, doubted, fit_all, fit_record, stands, supported
+from rbpx.runs.fits import Law, stands, supported
 from rbpx.runs.group import Group
-from rbpx.runs.points.sizes import Points, known_points
+from rbpx.runs.laws import analyse, fit_rows
+from rbpx.runs.points.sizes import Points
 from rbpx.runs.select.selections import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -35,19 +36,18 @@ _FEW: Final = 8  # k
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
-    """Fits the law at every k, log-spaced up to V unless the request names others."""
-    points = known_points(connection, group, request, {"rbp"}, "log")
-    laws = [doubted(group, law) for law in fit_all(points, request.method[0], compares=False)] if points else []
-    both = list(zip(points, laws, strict=True))
+    """Says of the laws that `fit laws=[rbp] k=log` has, or at the k of the request, how far they reach and why."""
+    asked = request.but(laws=["rbp"], k=request.typed["k"] or "log", method=request.method[0].value)
+    laws = analyse(connection, group, asked)
+    both = list(zip(laws.points, laws.laws, strict=True))
     noise: list[Record] = [{"predicted": None} for _ in both]
     if group.is_measured and group.n_resampled > 1:
         S = [run.x for run in group.runs if run.x is not None]
         noise = predict_noise(S, group.runs[-1].n_tokens or 0, [_at_k(*each) for each in both])
-    reach = {"supported_up_to_k": supported(laws)}
-    fits = [
-        fit_record(group, law, request.resamples, {"regime": _regime(of, law) | reach | more})
-        for (of, law), more in zip(both, noise, strict=True)
-    ]
+    reach = {"supported_up_to_k": supported(laws.laws)}
+    fits = fit_rows(laws)
+    for fit, of, more in zip(fits, both, noise, strict=True):
+        fit["params"] |= {"regime": _regime(*of) | reach | more}
     rows = [_shown(row) for row in fits]
     words, ties = AXES[group.axis], "" if group.ties is Ties.pessimistic else f"Ties {group.ties.value}."
     title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"

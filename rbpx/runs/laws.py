@@ -1,4 +1,4 @@
-"""Fits the laws of size to a group of runs (verb fit): one law for each quantity, k and method, with intervals.
+"""Fits the laws of size to a group of runs: one law for each quantity, k and method, with intervals.
 
 Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
 """
@@ -15,7 +15,7 @@ from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.frontier import frontier
-from rbpx.runs.points.sizes import Evidence, law_points
+from rbpx.runs.points.sizes import Evidence, Points, law_points
 from rbpx.store.store import Record
 
 _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published fit of the ranks
@@ -23,10 +23,11 @@ _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published f
 
 @dataclass(frozen=True, eq=False)
 class GroupLaws:
-    """The laws of one group, and the evidence of each run; runs in order of S."""
+    """The laws of one group, method by method, their points, and the evidence of each run; runs in order of S."""
 
     group: Group
     evidence: tuple[Evidence, ...]
+    points: tuple[Points, ...]
     laws: tuple[Law, ...]
     k_grid: tuple[int, ...]
     resamples: int
@@ -38,7 +39,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())
     laws = [doubted(group, law) for method in request.method for law in fit_all(points, method, pins=request.pins)]
-    return GroupLaws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
+    return GroupLaws(group, tuple(evidence), tuple(points), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
 def fit_rows(laws: GroupLaws) -> list[Record]:
