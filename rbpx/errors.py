@@ -15,10 +15,6 @@ class AbsentTextError(RbpxError):
     """A dataset whose file does not exist."""
 
 
-class UntoldRanksError(RbpxError):
-    """An engine did not return ranks under the tie rule asked for."""
-
-
 class MeasureError(RbpxError):
     """A measurement that failed while running; it is recorded in `failures`, and the command exits 1."""
 

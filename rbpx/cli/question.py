@@ -49,7 +49,7 @@ def _check(verb: str, request: "Request") -> None:
     """Refuses an output that cannot be written, before anything is computed."""
     if request.output is not None and request.format is Format.table:
         check_output(request.output)
-    if is_told(verb, request):
+    if is_told(request):
         from rbpx.report.output import check
 
         check(request, verb)
@@ -81,7 +81,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
     grids = [(request, None) for request in requests]
 
     with processes_for([verb], requests[0]):
-        if is_told(verb, requests[0]):
+        if is_told(requests[0]):
             from rbpx.report.output import write_answered
 
             write_answered(verb, answer(verb, grids), requests[0])
@@ -94,7 +94,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
 
 def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
     """Prints or writes results that are not in a store."""
-    if is_told(verb, request):
+    if is_told(request):
         from rbpx.report.output import write_answered
 
         write_answered(verb, results, request)
@@ -104,8 +104,6 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
     print_results(verb, results, request)
 
 
-def is_told(verb: str, request: "Request") -> bool:
+def is_told(request: "Request") -> bool:
     """Whether the answer is written as a page, a text or figures, as a report is."""
-    if request.format is Format.html and question(verb).page is not None:
-        return False
     return request.format.is_figures or request.format in (Format.html, Format.md, Format.tex)

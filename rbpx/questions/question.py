@@ -43,13 +43,11 @@ class Question:
         answer: answers about groups of runs: each by itself (`of_each`), or all compared.
         select: selects the groups of runs.
         remeasure: scores runs again instead of reading the store.
-        page: renders an HTML page of its own, instead of one like a report.
     """
 
     answer: Answers
     select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
     remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
-    page: Callable[[Sequence[Result]], str] | None = None
 
 
 def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Request], Result], **more: Any) -> Question:

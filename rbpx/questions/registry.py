@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The sections of the list of verbs, in order."""
 REMOVED: Final[Mapping[str, str]] = {
-    "choices": "audit limit=0",
+    "choices": "fit, which has a law for each protocol, bos and dtype, and fit ties=mid",
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
     "experts": "fit size_by=active, and fit size_by=total",

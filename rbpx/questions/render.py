@@ -11,9 +11,9 @@ from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import console, print_passages, print_tables, print_under
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
-from rbpx.files.output import opened, plain
+from rbpx.files.output import plain
 from rbpx.questions.ask import Grid, answer
-from rbpx.questions.registry import analyses, analysis, question
+from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.spelling import speaks_shell, typed
 from rbpx.status import Status
@@ -22,7 +22,7 @@ from rbpx.store.store import Record
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _WIDEST: Final = 100  # characters of a table without --details
 _MOST_ANSWERS: Final = 12  # lines at the top
-_LONGEST: Final = 240  # tokens of texts together
+_LONGEST: Final = 240  # tokens of texts together, or of each in a report
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
@@ -114,7 +114,7 @@ def _section(name: str, result: Result) -> Section:
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
         tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in doubts.items()),
-        tuple(result.passages),
+        tuple(text.beginning(_LONGEST) for text in result.passages),
     )
 
 
@@ -138,27 +138,19 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows = grids[0][0], list[Record]()
+    if request.format is Format.html:
+        raise RbpxError(f"format=html shows one question at a time: {typed(names[0], format='html')}")
     for name in names:
         results = answer(name, grids, required)
         rows += [{"analysis": name, **row} for row in rows_for(request, results)]
-        if request.format is Format.html:
-            _write_page(name, results, request.output)
-        elif results and request.format is Format.table:
+        if results and request.format is Format.table:
             show(name, results, request.details)
-    if request.format not in (Format.table, Format.html):
+    if request.format is not Format.table:
         from rbpx.display.records import print_records
 
         unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
         print_records(unnamed, request.format, request.output if writes else None)
     return rows
-
-
-def _write_page(name: str, results: Sequence[Result], output: str | None) -> None:
-    page = question(name).page
-    if page is None:
-        raise RbpxError(f"format=html shows one question at a time: {typed(name, format='html')}")
-    with opened(output) as file:
-        file.write(page(results))
 
 
 _DETAILS: Final = frozenset("objective_name delta aic bic alpha_stderr created_at seen_at versions".split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rbpx.display.chart.figure import Figure, Undrawn
@@ -36,7 +36,6 @@ class Result:
         notes: sentences that a terminal prints below the tables.
         passages: texts, token by token, for a page.
         texts: the same for a terminal.
-        page: data for `Question.page`.
         then: called with the store when the rows are stored.
     """
 
@@ -50,7 +49,6 @@ class Result:
     notes: Sequence[str] = ()
     passages: Sequence[Passage] = ()
     texts: Sequence[Passage] = ()
-    page: Any = None
     then: Callable[[Store], object] | None = None
 
     @property

@@ -22,7 +22,7 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
         results: its answer.
         store: the name of the store, as it was asked for.
     """
-    sections = [(each, render.section(verb, [each])) for each in results]
+    sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [
         Part(name, group.title, describe_runs(group), facts(verb, of), (section,))

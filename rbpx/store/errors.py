@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Final
 
-from rbpx.errors import MeasureError, RbpxError, UntoldRanksError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.store.relations import COLUMNS
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def unread(problem: Exception) -> MeasureError | None:
     return MeasureError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file and what to do")
 
 
-def untold(problem: Exception) -> UntoldRanksError | None:
+def untold(problem: Exception) -> RbpxError | None:
     """The error to raise where an engine gave no rank for a token; None otherwise."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
     if rule is None:
         return None
-    return UntoldRanksError(
+    return RbpxError(
         f"a run holds tokens of another engine, which gave no ranks with ties={rule[1]}; find it by the column engine "
         "of the relation runs, then ask with the tie rule of its ranks, or narrow the question to other runs"
     )

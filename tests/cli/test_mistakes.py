@@ -29,7 +29,7 @@ WORDS = {
     "model = gpt2": "write model=VALUE",
     "--k 10": "a key has no dashes: k=VALUE",
     "--tokens-per-batch=64": "a key has no dashes: tokens_per_batch=VALUE",
-    "choices k=10": "choices is not asked any more; in its place: audit limit=0",
+    "choices k=10": "choices is not asked any more; in its place: fit, which has a law for each",
     "closure dataset=pydoc": "closure is not asked any more; in its place: ranks",
     "experts source=theirs": r"experts is not asked any more; in its place: fit size_by=active, and fit size_by=total",
     "pooled dataset=pydoc": "pooled is not asked any more; in its place: exponents, for each family by itself",

@@ -1,6 +1,7 @@
 """Runs measured again in float32: what moved as a loop over tokens counts it, what is refused, intervals that hold."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.questions.audit.analysis import ROUNDING, count_moves, crossed
 from rbpx.runs.shifts import shift
 from rbpx.store.sql import ask_beside, connect
@@ -82,6 +86,20 @@ def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Aske
             assert row["difference"] * len(ranks) == pytest.approx(row["n_gained"] - row["n_lost"], abs=1e-9)
             crossed += row["n_lost"] + row["n_gained"]
     assert crossed > 0
+
+
+def test_documents_are_drawn_together_on_both_sides(both: Path, found: Asked) -> None:
+    """The interval is that of differences of resampled means, document by document, in numpy."""
+    doc_id = runs_by_size(both, "bfloat16")["m"]["doc_id"]
+    nats_2N = np.array([[-side[2] for side in pair] for pair in pairs_by_hand(both, "m")]).T
+    tokens_D = np.bincount(doc_id).astype(float)
+    weights_BD = document_weights(len(tokens_D), 50, 42)
+    drawn_2B = [(weights_BD @ np.bincount(doc_id, nats)) / (weights_BD @ tokens_D) for nats in nats_2N]
+    n = tokens_D.sum() ** 2 / (tokens_D @ tokens_D)
+    far = norm.cdf(-math.sqrt(n / (n - 1)) * student_t.ppf(0.975, n - 1))
+    ends = np.quantile(drawn_2B[1] - drawn_2B[0], [far, 1 - far])
+    row = of_run(found.rows, "m", "cross_entropy")
+    assert (row["difference_lo"], row["difference_hi"]) == pytest.approx(tuple(ends), abs=1e-6)
 
 
 def test_a_sample_holds_the_same_documents_at_every_size(both: Path) -> None:
@@ -210,7 +228,11 @@ def test_float32_runs_are_left_out_until_they_are_asked_for_or_are_of_other_vers
 
 @pytest.mark.parametrize(
     ("keys", "says"),
-    [({"dtype": "float16"}, "dtype=float16"), ({"family": ["nosuch"]}, "no measured runs")],
+    [
+        ({"dtype": "float16"}, "dtype=float16"),
+        ({"family": ["nosuch"]}, "no measured runs"),
+        ({"limit": 0}, "limit=0 measures nothing again; in its place: .fit(), which has a law for each protocol"),
+    ],
     ids=str,
 )
 def test_a_request_that_means_no_run_is_one_line(keys: dict[str, Any], says: str, measured: Measured) -> None:
@@ -222,7 +244,7 @@ def test_what_is_printed_is_whole_in_eighty_columns(found: Asked) -> None:
     lines = found.table().splitlines()
     assert max(len(line) for line in lines if line.startswith(" ")) <= 80
     first = lines.index("mine on file, window 64, bfloat16: Ranks measured again in float32, 8 of 8 documents")
-    assert len(lines[first:]) <= 40  # below what the ways differ in
+    assert len(lines[first:]) <= 40
     assert "mine on file, window 64, bfloat16: RBP_k, nats and alpha measured again in float32" in lines
     assert "4 of 7 runs were measured in float32 by these versions" in found.messages[0]
 

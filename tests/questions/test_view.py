@@ -1,13 +1,14 @@
 """A text, token by token: marks, pages and rows hold the ranks that lie in the store."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.asking import ask, refused
+from rbpx.config.options import Format
+from rbpx.questions.render import perform
+from tests.support.asking import ask, refused, request
 from tests.support.composed import here
 from tests.support.stores import Measured, columns_of, runs_by_size
 
@@ -23,11 +24,6 @@ def doc_of(store: Path, line: int) -> str:
     documents = columns_of(store / "runs" / run_id, "documents")
     (doc_id,) = documents["doc_id"][documents["source_id"] == str(line)]
     return f"doc={doc_id}"
-
-
-def page_data(html: str) -> Any:
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    return json.loads(data)
 
 
 def test_rows_are_the_tokens_of_the_document_under_every_model(measured: Measured) -> None:
@@ -71,19 +67,26 @@ def test_the_document_is_the_one_that_gains_most(measured: Measured) -> None:
     assert "gains most nats per token from mine/xs to mine/l" in heading
 
 
-def test_the_page_holds_all_models_in_one_file(measured: Measured, cwd: Path, tmp_path: Path) -> None:
+def test_the_page_has_every_token_of_the_smallest_and_the_largest_model_in_its_colour(
+    measured: Measured, cwd: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "text.html"
     doc = doc_of(measured.store, 7)
     here("view", doc, "--store", measured.store, "--format", "html", "--output", path, cwd=cwd, check=0)
-    html = path.read_text()
-    assert re.findall(r"(?:src|href)=", html) == [], "it asks for no other file"
-    (view,) = page_data(html)["views"]
-    assert [reading["name"] for reading in view["readings"]] == ["mine/xs", "mine/s", "mine/m", "mine/l"]
-    (cut,) = view["cuts"]
-    expected = tokens_of(measured.store, "m", int(doc[4:]))
-    assert cut["positions"] == expected["position"].tolist()
-    assert view["readings"][2]["rank"] == (expected["greater"] + expected["ties"] + 1).tolist()
-    assert view["readings"][2]["nats"] == pytest.approx(-expected["logprob"], rel=1e-3)
+    readings = re.findall(r'under (mine/\w+)">(.*?)</div>', path.read_text(), re.DOTALL)
+    assert [name for name, _ in readings] == ["mine/xs", "mine/l"]
+    for name, tokens in readings:
+        expected = tokens_of(measured.store, name.removeprefix("mine/"), int(doc[4:]))
+        shown = re.findall(r'<span( class="g\d")? title="rank ([\d,]+), probability', tokens)
+        ranks = (expected["greater"] + expected["ties"] + 1).tolist()
+        assert [int(rank.replace(",", "")) for _, rank in shown] == ranks
+        grades = [(rank > 1) + (rank > 10) + (rank > 100) for rank in ranks]
+        assert [look for look, _ in shown] == [f' class="g{grade}"' if grade else "" for grade in grades]
+
+
+def test_a_page_is_of_one_question(measured: Measured) -> None:
+    with refused('format=html shows one question at a time: .view(format="html")'):
+        perform(["view", "fit"], [(request(measured.store, format=Format.html), None)])
 
 
 def test_two_named_models_stand_beside_each_other(measured: Measured) -> None:
@@ -98,12 +101,3 @@ def test_what_cannot_be_shown_is_said(measured: Measured) -> None:
             ask(measured.store, "view", doc=doc)
     with refused("a=mine/huge: no such model"):
         ask(measured.store, "view", a="mine/huge")
-
-
-def test_a_text_cannot_end_the_script_that_holds_it() -> None:
-    from rbpx.questions.view.page import script_safe
-
-    hostile = "</script><script>alert(1)</script>\u2028<!--"
-    written = script_safe({"text": hostile})
-    assert "<" not in written
-    assert json.loads(written) == {"text": hostile}

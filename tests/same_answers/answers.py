@@ -26,7 +26,6 @@ STORES: Final = FOLDER / "stores"
 Row = Mapping[str, Any]
 
 NOW: Final[Mapping[str, tuple[str, ...]]] = {
-    "choices": ("audit limit=0",),
     "closure": ("ranks",),
     "design": ("surface", "decide"),
     "improve": ("learning",),
@@ -198,7 +197,7 @@ _CONSTANT: Final = re.compile(
     r"(^|\.)(E|A|B|C|K|D_c|N_c|R_[DN]|E_[abxy]|S_ref|S|D|a|b|c|h|x0|time|width|temperature|drift|curvature|"
     r"(alpha|beta|gamma|kappa|delta)\w*|C\.\d+|alphas\.\d+)(\[\d\])?(\.value|\.lo|\.hi|_lo|_hi|_stderr)?$"
 )
-_CLOSED: Final = frozenset("exponents units improve items compare view choices forecasts".split())  # without a search
+_CLOSED: Final = frozenset("exponents units improve items compare view forecasts".split())  # without a search
 # Constants of a search that have no standard error: 1e-3 relative, or absolute where they are near 0.
 _WITHOUT_STDERR: Final = re.compile(
     r"^(E|alpha)_(base|variant)$|^coefficients\.|^params\.smaller\.|^laws\[\d\]\.|covariance|correlation\["

@@ -61,7 +61,7 @@ def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
         remeasure = question("audit").remeasure
         assert remeasure is not None
         results, measured = remeasure(asked)
-    rows = [row for row in render.rows_of(results) if row["kind"] in ("run", "law")]  # others are of the store alone
+    rows = render.rows_of(results)
     failed = [f"{each.cell}: {each.error}" for each in measured.failures]
     return Asked("audit", as_json(rows), results, list(messages)), failed
 

@@ -144,9 +144,7 @@ class RunKeys:
     variant: list[str] | None = key(
         None, "models that were trained in one way, as the column variant has it; one or a list", names_of, "NAME"
     )
-    limit: int = key(
-        LARGEST_SAMPLE, "documents at most (audit: 50 of each run, or 0 for none), drawn by seed=", whole(0), "1000"
-    )
+    limit: int = key(LARGEST_SAMPLE, "documents at most (audit: 50 of each run), drawn by seed=", whole(0), "1000")
     seed: int = key(SEED, "decides which documents are drawn, and the bootstrap replicates", whole(0, 2**63 - 1), "42")
     dtype: Dtype | None = key(
         Dtype.float32, "precision of weights and activations; logits are float32 in each", shown="float32"

@@ -1,12 +1,8 @@
-"""What protocol, BOS, dtype and tie rule do, and what float32 would change.
+"""What float32 would change: ranks that move, RBP_k, nats and exponents.
 
-First, from the store alone, compares every way in which a family was measured on a text (protocol, window, BOS, dtype),
-under every tie rule, with the paper's protocol in float32 with pessimistic ties: RBP_k and cross-entropy (CE, nats) of
-the largest size, and alpha over the same sizes. limit=0 stops here and loads no model.
-
-Then measures 50 documents (limit=) of each run again in float32, and shows how many ranks moved and how far, how many
-tokens crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. A run measured in
-float32 by the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
+Measures 50 documents (limit=) of each run again in float32, and shows how many ranks moved and how far, how many tokens
+crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. A run measured in float32 by
+the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
 
 A run of another engine (engine=vllm) is refused, with exit status 1, where the share of tokens whose rank differs, or
 the largest difference of a log-probability, is more than tolerance=2 times that of rbpx's own run in that dtype (in
@@ -19,7 +15,7 @@ from rbpx.questions.registry import Analysis
 ANALYSIS = Analysis(
     theme="measure",
     examples=(
-        "python -m rbpx audit dataset=pydoc limit=0",
+        "python -m rbpx audit dataset=pydoc limit=10",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
         "python -m rbpx audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1",
     ),

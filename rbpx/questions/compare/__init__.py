@@ -3,9 +3,9 @@
 Compares two runs on every text that both were measured on. a and b name them: FAMILY/SIZE, with @REVISION and :DTYPE
 where there are several, or a run_id; `compare A B` is short for it. The nats of a token are spread over its bytes, so
 that models with different tokenizers compare byte by byte. Differences are b - a in bits per byte: below 0, b is
-better. Shown are the whole text, the kinds of its words and your slices, with places in bytes; --details adds places,
-the documents that differ most, and under one tokenizer the hits gained and lost at k and how ranks move. Intervals are
-over documents.
+better. Shown are the whole text, the kinds of its words and your slices; --details adds places in bytes, the documents
+that differ most, and under one tokenizer the hits gained and lost at k and how ranks move. Intervals are over
+documents.
 """
 
 from rbpx.questions.registry import Analysis
@@ -21,6 +21,6 @@ ANALYSIS = Analysis(
     tokens=True,
     across=True,
     words=("a", "b"),
-    keys=("a", "b", "k", "ties", "slices", "sql_timeout_s", "top"),
+    keys=("a", "b", "k", "ties", "slices", "sql_timeout_s"),
     lacking="compare needs two models that were measured on the same text; store={store} has none",
 )

@@ -1,4 +1,4 @@
-"""Answers `compare`: how two models differ on each text that both were measured on, by part, hits and passage."""
+"""Answers `compare`: how two models differ on each text that both were measured on, by part and hits."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,11 +12,11 @@ import pyarrow as pa
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, share, text, whole, with_ends, written
+from rbpx.display.view import Table, View, share, text, whole, with_ends
 from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.questions.compare.meeting import SPAN, Stretches, Tokens, meet, most_different_spans
+from rbpx.questions.compare.meeting import Stretches, Tokens, meet
 from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -29,7 +29,7 @@ from rbpx.ties import Ties
 
 _K: Final = (1, 10, 100)
 _NAMED: Final = 4  # texts in the first sentence
-_LISTED: Final = 5  # documents and passages of each text in tables
+_LISTED: Final = 5  # documents of each text in the table
 _PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes from the beginning of a document
 
 _Words = Sequence[str | None]
@@ -67,7 +67,7 @@ def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: Request) -> list[Record]:
-    """Rows of two runs on one text, told apart by `kind`: part, hits, moves, passage.
+    """Rows of two runs on one text, told apart by `kind`: part, hits, moves.
 
     The whole text is the first part, then kinds, places, slices, and documents by their share of the difference.
 
@@ -97,7 +97,6 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
     ]
     if _is_one_tokenizer(sides):
         rows += _hits(sides, request, min(a.vocab_size or 0, b.vocab_size or 0))
-    rows += _passages(met, words, sources, request.top)
     return [{"kind": row["kind"], **names, **row} for row in rows]
 
 
@@ -160,29 +159,14 @@ def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Itera
     yield {"kind": "moves", **shares(key >> 32, better=b_N < a_N, equal=b_N == a_N, worse=b_N > a_N)}
 
 
-def _passages(met: Stretches, words: _Words, sources: dict[int, str], top: int) -> Iterator[Record]:
-    """The `top` passages where the models differ most; a repeated text appears once."""
-    shown: set[str] = set()
-    for first, nats in most_different_spans(met):
-        text = "".join("\N{REPLACEMENT CHARACTER}" if word is None else word for word in words[first : first + SPAN])
-        if text not in shown:
-            shown.add(text)
-            doc_id, place = int(met.doc_M[first]), int(met.begin_M[first])
-            row: Record = {"doc_id": doc_id, "source_id": sources.get(doc_id, ""), "first_byte": place, "text": text}
-            yield {"kind": "passage", **row, "change_bits": float(nats / np.log(2))}
-        if len(shown) == top:
-            return
-
-
 def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
-    """Tables of a text: parts, hits if both tokenize alike, passages. A terminal shows kinds and slices."""
+    """Tables of a text: parts, and hits if both tokenize alike. A terminal shows kinds and slices."""
     about = "{dataset}: a = {a}, b = {b}".format_map(rows[0])
-    parts, hits, passages = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits", "passage"))
+    parts, hits = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits"))
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
     in_brief = ("text", "kind", "slice")
     yield PARTS.table("Bits per byte", parts[:shown], about, brief=lambda row: row["by"] in in_brief)
     yield HITS.table(f"Hits, ties {rows[0]['ties']}", hits, about, brief=asks_k)
-    yield PASSAGES.table("Where they differ most", passages[:_LISTED], about, brief=False)
 
 
 def _sentence(texts: Sequence[Sequence[Record]]) -> str:
@@ -225,12 +209,5 @@ HITS: Final = View[Record](
     [with_ends(heading, key, ends_spare=2) for heading, key in (("RBP of a", "rbp_a"), ("of b", "rbp_b"))],
     [with_ends(way, way) for way in ("gained", "lost")],
     with_ends("same", "same", means="tokens that both hit or both miss", ends_spare=1),
-)
-PASSAGES: Final = View[Record](
-    "passages",
-    text("text", "text", lambda row: shortened(repr(row["text"])[1:-1], 46)),
-    written("b − a, bits", "change_bits", how=lambda bits: signed(bits, 1)),
-    whole("document", "doc_id"),
-    whole("place", "first_byte", spare=1),
 )
 QUESTION = Question(answer, select=partial(in_size, along=False))

@@ -1,13 +1,11 @@
 """Cuts a text into the stretches that two models both scored, with the nats of each under both.
 
-The nats of a token are spread evenly over its bytes. Under one tokenizer a stretch is a token. Also finds the passages,
-runs of stretches, where the models differ most.
+The nats of a token are spread evenly over its bytes. Under one tokenizer a stretch is a token.
 
 Shapes: N tokens of one side, M stretches, D documents.
 """
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +14,6 @@ from rbpx.laws.numeric import Floats
 
 Integers = npt.NDArray[np.int64]
 
-SPAN: Final = 8  # stretches of a passage: a line of code or half a sentence
 _DOCUMENT = np.int64(1) << 32  # offset between documents that are laid end to end on one axis
 
 
@@ -68,20 +65,6 @@ def meet(*sides: Tokens) -> Stretches:
         # Exactly the nats of the token where the stretch is a whole token.
         of_sides += [token[at], nats[at] * (length[both] / (last - first)[at])]
     return Stretches(begin[both] // _DOCUMENT, begin[both] % _DOCUMENT, length[both], *of_sides)
-
-
-def most_different_spans(text: Stretches) -> Iterator[tuple[int, float]]:
-    """Yields disjoint passages by falling |b - a|: the index of the first stretch, and b - a in nats."""
-    change_M = text.nats_b_M - text.nats_a_M
-    if len(change_M) < SPAN:
-        return
-    sum_P = np.lib.stride_tricks.sliding_window_view(change_M, SPAN).sum(axis=1)
-    (within,) = np.nonzero(text.doc_M[: len(sum_P)] == text.doc_M[SPAN - 1 :])
-    taken: npt.NDArray[np.bool_] = np.zeros(len(change_M), bool)
-    for first in within[np.argsort(-np.abs(sum_P[within]), kind="stable")]:
-        if not taken[first : first + SPAN].any():
-            taken[first : first + SPAN] = True
-            yield int(first), float(sum_P[first])
 
 
 def _spans(tokens: Tokens) -> tuple[Integers, Integers, Floats, Integers]:

@@ -1,9 +1,9 @@
-"""A text with each token coloured by its rank, in the terminal or on a page with a slider over sizes.
+"""A text with each token coloured by its rank, in the terminal or on a page.
 
 Prints the beginning of one document (--details: all of it) in colours by the largest model's ranks: 1 plain, to 10, to
-100 and beyond; without colours, ‹ › mark ranks to 100 and « » those beyond. --format html writes a page with a slider
-over sizes (or revisions), two models side by side, and ranks or nats. doc=N is the document's doc_id; without it, the
-one on which larger models gain most is shown. a= and b= choose two models, as in `compare`.
+100 and beyond; without colours, ‹ › mark ranks to 100 and « » those beyond. --format html writes all of it under the
+smallest and the largest model, side by side, with rank and probability at each token. doc=N is the document's doc_id;
+without it, the one on which larger models gain most is shown. a= and b= choose two models, as in `compare`.
 
 An item of a task is shown with its context, and under every model with the ranks of its answer and its probability:
 that of the right choice among the choices, or of the target.

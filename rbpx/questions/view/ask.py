@@ -19,14 +19,12 @@ from rbpx.files.escapes import visible
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.questions.view.document import DocumentTokens, DocumentView, read_document, token_text
-from rbpx.questions.view.page import page
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.select.selections import in_size
 from rbpx.runs.select.side import Side, runs_by_text
 from rbpx.spelling import typed
 from rbpx.store.store import Record
 
-_LONGEST: Final = 240  # tokens on a page of a report, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed
 _MOST_RANKS: Final = 20
 _GAP: Final = Piece("…", None, "not scored")
@@ -55,9 +53,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             [row for each in own for reading in each.readings for row in reading.tokens],
             [table for each in own for table in _tables(each)],
             [f"{'; '.join(map(_sentence, own))}."],
-            passages=[_passage(each, _ends(each)).beginning(_LONGEST) for each in own],
+            passages=[_passage(each, _ends(each)) for each in own],
             texts=[_passage(each, each.asked) for each in own],
-            page=own,
         )
         for own in grouped(views, lambda each: each.group.title_of_family).values()
     ]
@@ -151,4 +148,4 @@ ITEM: Final = View[Record](
 )
 
 
-QUESTION = Question(answer, select=partial(in_size, along=False), page=page)
+QUESTION = Question(answer, select=partial(in_size, along=False))
