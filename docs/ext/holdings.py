@@ -8,7 +8,7 @@ from ext import meanings
 from ext.markdown import name, plain
 from rbpx.config.folders import folder
 from rbpx.laws.names import QUANTITIES, Method
-from rbpx.laws.power.regression import EQUATIONS
+from rbpx.laws.power.offset import EQUATIONS
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status

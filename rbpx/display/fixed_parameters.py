@@ -7,7 +7,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, text, with_ends, written
 from rbpx.display.vocabulary import significant
 from rbpx.laws.intervals.estimate import by_name
-from rbpx.laws.power.parameters import FixedParameter
+from rbpx.laws.power.law import FixedParameter
 
 GIVEN: Final = View[dict[str, Any]](
     "given",

@@ -42,6 +42,11 @@ def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
+def finite_or_none(values: Floats) -> list[float | None]:
+    """Returns the values as JSON takes them, with None for NaN and infinity."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
 def exp_or_none(exponent: float | None) -> float | None:
     """Returns exp(exponent), or None where the exponent is None or the result exceeds the range of a float."""
     return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)

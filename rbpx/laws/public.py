@@ -18,10 +18,8 @@ from rbpx.laws.names import DELTA, Method, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power import law
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
-from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.power.parameters import PINNABLE
-from rbpx.laws.power.predictor import Prediction
-from rbpx.laws.power.unequal import RunWeights
+from rbpx.laws.power.law import PowerLaw, Prediction
+from rbpx.laws.power.offset import PINNABLE
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Prior
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
@@ -95,7 +93,7 @@ def fit_power_law(
         return law.fit_power_law(S_N, y_N, replicates, how)
     if how is not Method.ols or pins or not np.all((weight_N[0] > 0) & np.isfinite(weight_N[0])):
         raise ValueError("weights are positive and finite, with method='ols' and without given=")
-    return law.fit_power_law(S_N, y_N, replicates, how, run_weights=RunWeights(weight_N[0]))
+    return law.fit_power_law(S_N, y_N, replicates, how, weight_N=weight_N[0])
 
 
 def fit_surface(

@@ -12,7 +12,7 @@ from scipy.special import fdtrc
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.regression import regress
+from rbpx.laws.power.offset import regress
 from rbpx.laws.prediction.verdict import with_exponent_statuses
 
 _LEAST_AFTER: Final = 5  # checkpoints of a law with three constants

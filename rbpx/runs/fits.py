@@ -13,8 +13,7 @@ from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
-from rbpx.laws.power.parameters import PINNABLE
-from rbpx.laws.power.unequal import RunWeights
+from rbpx.laws.power.offset import PINNABLE
 from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.priors import NO_PRIORS, ImpossiblePrior, Priors
 from rbpx.laws.quantity import quantity
@@ -84,18 +83,16 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
     S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)
-    replicates, run_weights = _replicates(points, signed), None
-    if points.weight_N is not None:
-        run_weights = RunWeights(points.weight_N)
+    replicates, weight_N = _replicates(points, signed), points.weight_N
     if pins:
         fit = fit_law_with_priors(S, y_N, replicates, method, pins, signed=signed)
     else:
-        fit = fit_power_law(S, y_N, replicates, method, signed=signed, run_weights=run_weights)
+        fit = fit_power_law(S, y_N, replicates, method, signed=signed, weight_N=weight_N)
 
     def smallest(m: int) -> PowerLaw:
         # The larger model has the same documents, and refitting an offset to all replicates is slow.
         kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
-        few = None if run_weights is None else run_weights.only(slice(m))
+        few = None if weight_N is None else weight_N[:m]
         return fit_power_law(S[:m], y_N[:m], kept, method, False, signed, fit.given, few)
 
     absolute = replicates

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.power.law import finite_or_none
+from rbpx.laws.numeric import finite_or_none
 from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group, grouped

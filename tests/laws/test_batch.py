@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.intervals import offset_ends
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.regression import HUBER, NAMES, profile_offset, regress
-from rbpx.laws.power.uncertainty import uncertainty
+from rbpx.laws.power.offset import HUBER, NAMES, profile_offset, regress
+from rbpx.laws.power.uncertainty import offset_ends, uncertainty
 
 S = np.logspace(6, 9, 7)
 TOLERANCES = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
@@ -75,7 +74,7 @@ def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> 
 
 def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> None:
     regression = regress(X, LN_Y, Method.offset)
-    about = uncertainty(regression, None)
+    about = uncertainty(regression, X)
     ends = offset_ends(X, LN_Y, regression.theta_P, about, np.eye(3)[[1, 0, 2]])[0].tolist()
     search = minimizer(LN_Y, regression.theta_P)
     table = lmfit.conf_interval(search, search.leastsq(), p_names=["alpha"], sigmas=[0.95])["alpha"]

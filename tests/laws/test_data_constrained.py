@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import optima

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
+from rbpx.laws.power.uncertainty import r2_interval
 from rbpx.laws.prediction.verdict import SupportedForm, compare_forms
 from rbpx.status import Status
 from tests.support.coverage import of_power_law

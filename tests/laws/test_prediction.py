@@ -9,8 +9,7 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.power.law import PowerLaw, Prediction, fit_power_law
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]

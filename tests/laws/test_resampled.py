@@ -6,7 +6,7 @@ import pytest
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.regression import regress
+from rbpx.laws.power.offset import regress
 
 S = np.logspace(6, 9, 6)
 X = np.log(S) - np.log(S).mean()

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.power.intervals import holm, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.power.uncertainty import Uncertainty, holm, p_of_zero
 
 S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
 OF_ALPHA = np.array([0.0, 1.0])

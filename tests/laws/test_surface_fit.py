@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import huber
 
+from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs

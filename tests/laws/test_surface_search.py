@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import huber
 
+from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss

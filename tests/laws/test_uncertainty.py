@@ -13,8 +13,8 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.uncertainty import r2_interval
 
 # standard deviations in ln y: scatter of the models, noise of the documents of each size, noise shared by all sizes
 NOISE = {"scatter": (0.02, 0.0, 0.0), "text": (0.0, 0.01, 0.02), "both": (0.02, 0.01, 0.02)}

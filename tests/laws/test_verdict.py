@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.power.law import PowerLaw, Prediction, fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_averaged, judge, judge_averaged
 from rbpx.status import Status, in_order

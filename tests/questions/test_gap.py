@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.power.intervals import holm
+from rbpx.laws.power.uncertainty import holm
 from rbpx.questions.gaps.law import fit_gap, settle
 from rbpx.status import Status
 from tests.support import drawn_answers

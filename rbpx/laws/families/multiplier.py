@@ -20,12 +20,11 @@ from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_families
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.fixed_parameters import (
     f_test_p,
-    map_estimate,
     mixture_estimate,
     posterior_weights,
     value_combinations,
 )
-from rbpx.laws.power.regression import is_identified
+from rbpx.laws.power.offset import is_identified
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.priors import Prior
 from rbpx.status import Status, first_of
@@ -115,8 +114,8 @@ def _with_given(points: FamilyPoints, E: Prior) -> tuple[Numbers, list[Numbers]]
         return best | {"p": p}, at
 
     def over(numbers: Sequence[Numbers]) -> Numbers:
-        ln_m = [map_estimate(math.log, each["multiplier"]) for each in numbers]
-        return {"multiplier": map_estimate(math.exp, mixture_estimate(ln_m, weights))}
+        ln_m = [each["multiplier"].ln() for each in numbers]
+        return {"multiplier": mixture_estimate(ln_m, weights).exp()}
 
     mixed_at = [row | over([rows[n] for _, rows in laws]) for n, row in enumerate(at)]
     return best | {"p": p} | over([overall for overall, _ in laws]), mixed_at

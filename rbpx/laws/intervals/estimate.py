@@ -60,6 +60,10 @@ class Estimate:
         """Returns a number from its logarithm; None beyond the range of a float."""
         return self.through(exp_or_none)
 
+    def ln(self) -> "Estimate":
+        """Returns the logarithm of a number; None of what is not positive."""
+        return self.through(lambda each: math.log(each) if each > 0 else None)
+
 
 NO_ESTIMATE: Final = Estimate()
 

@@ -6,7 +6,7 @@ and without it, all other parameters being free.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,11 +17,11 @@ from scipy.special import fdtrc
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.parameters import FixedParameter
+from rbpx.laws.power.law import FixedParameter, PowerLaw, fit_power_law
 from rbpx.laws.priors import FixedValues, Priors, fixed_values
 
-_TINY: Final = 1e-12
+TINY: Final = 1e-12
+NO_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {}
 _LONG: Final = 10_000  # degrees of freedom of a component that counts as normal
 
 
@@ -55,7 +55,7 @@ def fit_law_with_priors(
     weights = posterior_weights([_squares(law) for law in laws], regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
     alpha = mixture_estimate([law.alpha for law in laws], weights)
-    C = map_estimate(math.exp, mixture_estimate([map_estimate(math.log, law.C) for law in laws], weights))
+    C = mixture_estimate([law.C.ln() for law in laws], weights).exp()
     now = {"E": best.E, "alpha": alpha, "C": C}
     if "E" in pins and pins["E"].sd:
         values = [each.values["E"] for each in chosen]
@@ -74,17 +74,23 @@ def _squares(law: PowerLaw) -> float:
     return float(np.sum(np.square(law.residuals_ln)))
 
 
-def value_combinations(pins: Priors, y: ArrayLike, free_estimates: Mapping[str, Estimate]) -> list[FixedValues]:
+def value_combinations(
+    pins: Priors,
+    y: ArrayLike,
+    free_estimates: Mapping[str, Estimate],
+    bounds: Mapping[str, tuple[float, float]] = NO_BOUNDS,
+) -> list[FixedValues]:
     """Returns the combinations of values that fixed parameters and priors allow.
 
-    `free_estimates` are the estimates of the parameters without them.
+    `free_estimates` are the estimates of the parameters without them; `bounds` are those of other parameters than C and
+    E, which lies below every y.
 
     Raises:
         ImpossiblePrior: as in `fit_law_with_priors`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in free_estimates.items() if (known := _spread(each)) is not None}
-    return fixed_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
+    return fixed_values(pins, {**bounds, "E": (0.0, smallest), "C": (TINY, math.inf)}, spread)
 
 
 def f_test_p(free: float, given: float, dof: int) -> float | None:
@@ -106,20 +112,12 @@ def mixture_estimate(of: Sequence[Estimate], weights: Sequence[float], step: flo
     return Estimate(value, lo, hi) if step or None not in ends else Estimate(value)
 
 
-def map_estimate(function: Callable[[float], float], number: Estimate) -> Estimate:
-    """Applies an increasing function to an estimate and its ends."""
-    known = (number.value, number.lo, number.hi)
-    return Estimate(
-        *(None if each is None or (function is math.log and each <= 0) else function(each) for each in known)
-    )
-
-
 def _spread(of: Estimate) -> tuple[float, float] | None:
-    return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
+    return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, TINY))
 
 
 def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[FixedValues]) -> list[float]:
     """Returns normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
-    ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
+    ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())
     return [float(each) for each in weight_V / weight_V.sum()]

@@ -11,21 +11,84 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name, flat
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_family
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.intervals import centred, fit_quality, law_estimates, regression_of, uncertainty_of
-from rbpx.laws.power.parameters import NOTHING, FixedParameter
-from rbpx.laws.power.predictor import Prediction, extrapolation_factor
-from rbpx.laws.power.regression import EQUATIONS, NAMES, Regression, ln_law
-from rbpx.laws.power.uncertainty import Uncertainty, as_plain
-from rbpx.laws.power.unequal import RunWeights
+from rbpx.laws.numeric import Floats, exp_or_none, finite_or_none
+from rbpx.laws.power.offset import EQUATIONS, NAMES, NOTHING, Regression, centred, ln_law, regression_of
+from rbpx.laws.power.uncertainty import ALPHA, Uncertainty, fit_quality, law_estimates, uncertainty
+from rbpx.laws.priors import Prior
 from rbpx.status import Status
 
-__all__ = ["LawFit", "PowerLaw", "fit_power_law", "reproduce"]
-
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted value of a new model of size S, by one law or by model averaging.
+
+    Attributes:
+        y: value of the law; the median under model averaging.
+        lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
+        beyond: extrapolation factor.
+        weights: of the averaged forms; they sum to 1.
+        correlated: weight of scatter that is correlated between neighbouring sizes.
+        within: prediction of each fitted form.
+    """
+
+    S: float
+    y: float
+    lo: float | None
+    hi: float | None
+    beyond: float
+    weights: Mapping[str, float] = field(default_factory=dict)
+    correlated: float | None = None
+    within: Mapping[str, "Prediction"] = field(default_factory=dict)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The value with its interval."""
+        return Estimate(self.y, self.lo, self.hi)
+
+    def record(self) -> dict[str, Any]:
+        """Returns the prediction as JSON; under model averaging with the prediction of each form."""
+        of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
+        if self.weights:
+            within = {form: {"y": at.y, "lo": at.lo, "hi": at.hi} for form, at in self.within.items()}
+            of |= {"weights": dict(self.weights), "correlated": self.correlated, "within": within}
+        return of
+
+
+def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
+    """Returns the factor by which S lies outside the sizes; 1 within them."""
+    return max(S / max(sizes), min(sizes) / S, 1.0)
+
+
+@dataclass(frozen=True)
+class FixedParameter:
+    """A fixed parameter, or one with a prior.
+
+    Attributes:
+        p: p value of `pin.value`, tested with the other parameters free.
+        free: estimate without `pin`.
+        now: estimate in the law; for a prior, the posterior.
+    """
+
+    name: str
+    pin: Prior
+    p: float | None
+    free: Estimate
+    now: Estimate
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the points contradict the value."""
+        return self.p is not None and self.p < ALPHA
+
+    def record(self) -> dict[str, Any]:
+        """Returns the entry in `params`."""
+        of = {"value": self.pin.value, "sd": self.pin.sd, "p": self.p}
+        return of | flat({"free": self.free, "now": self.now})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +113,9 @@ class LawFit:
 
     def columns(self) -> dict[str, Any]:
         """Returns the numbers under the column names of `fits`."""
-        names = ("aic", "bic", "n_points", "backtest_error", "status")
-        numbers = {"C": self.C.value, "alpha_stderr": self.alpha.stderr, "r2": self.r2.value} | by_name(
-            alpha=self.alpha
-        )
-        return numbers | {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in ("aic", "bic", "n_points", "backtest_error", "status")}
+        alpha = by_name(alpha=self.alpha) | {"alpha_stderr": self.alpha.stderr}
+        return {"C": self.C.value, "r2": self.r2.value, **alpha, **own}
 
 
 @dataclass(frozen=True)
@@ -72,7 +133,7 @@ class Curvature:
 
 @dataclass(frozen=True, kw_only=True)
 class PowerLaw(LawFit):
-    """A fitted power law y = C * S^(-alpha), or y = E + C * S^(-alpha); unknown numbers are None.
+    """A fitted power law y = C S^-alpha, or y = E + C S^-alpha; unknown numbers are None.
 
     The 95 % intervals include document sampling and the scatter of the models; the standard error of alpha includes the
     scatter alone (n - p degrees of freedom). r2, aic and bic belong to the regression of ln y; aic and bic are
@@ -96,7 +157,7 @@ class PowerLaw(LawFit):
     E: Estimate = NO_ESTIMATE
     regression: Regression | None = field(default=None, repr=False)
     uncertainty: Uncertainty | None = field(default=None, repr=False)
-    run_weights: RunWeights | None = field(default=None, repr=False)
+    weight_N: Floats | None = field(default=None, repr=False)
     n_replicates: int | None = None
     n_replicates_left_out: int = 0
     interval: str | None = None
@@ -109,7 +170,7 @@ class PowerLaw(LawFit):
     @property
     def S_ref(self) -> float:
         """Geometric mean of the sizes."""
-        return math.exp(float(np.log(self.S).mean()))
+        return math.exp(centred(np.asarray(self.S))[1])
 
     @property
     def theta_P(self) -> Floats | None:
@@ -194,7 +255,7 @@ class PowerLaw(LawFit):
             "sign": self.sign,
             "equation": EQUATIONS[self.method],
             "source": SOURCE,
-            "uncertainty": None if about is None else as_plain(about),
+            "uncertainty": None if about is None else about.record(),
             "interval": self.interval,
         }
         if theta_P is not None:
@@ -208,27 +269,21 @@ class PowerLaw(LawFit):
             if len(set(self.S)) < len(self.S):
                 record["replicates"] = None if self.pure_error is None else vars(self.pure_error)
         if about is not None:
-            ends = by_name(C=self.C, E=self.E, r2=self.r2)
+            ends, (sd, models_sd) = by_name(C=self.C, E=self.E, r2=self.r2), self.alpha_sds
             record |= {name: end for name, end in ends.items() if name.endswith(("_lo", "_hi"))}
-            sd, models_sd = self.alpha_sds
             record |= {"alpha_models_sd": models_sd, "limited_by": self.limited_by}
             if about.knows_text:
                 record |= {"alpha_text_lo": self.alpha_text.lo, "alpha_text_hi": self.alpha_text.hi}
                 record |= {"alpha_text_sd": sd, "alpha_text_bias": float(about.bias_P[1])}
-        if self.run_weights is not None:
+        if self.weight_N is not None:
             # 0.4 could weigh runs above the law less, by `over`; it is part of the id.
-            record |= {"over": 1.0, "weights": self.run_weights.weight_N.tolist()}
+            record |= {"over": 1.0, "weights": self.weight_N.tolist()}
         if self.pinned:
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
             curvature = self.bend.curvature
             record |= vars(self.bend) | {"curvature": None if curvature is None else curvature.record()}
         return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
-
-
-def finite_or_none(values: Floats) -> list[float | None]:
-    """Returns the values as JSON takes them, with None for NaN and infinity."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def fit_power_law(
@@ -239,13 +294,12 @@ def fit_power_law(
     backtests: bool = True,
     signed: bool = False,
     given: Mapping[str, float] = NOTHING,
-    run_weights: RunWeights | None = None,
+    weight_N: Floats | None = None,
 ) -> PowerLaw:
     """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method.
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref being the geometric mean of the sizes, where both
-    parameters are uncorrelated. `offset` adds an irreducible E >= 0, `weighted` uses the variances of ln y over the
-    replicates, `robust` uses Huber's loss. E and the ends of its interval lie above no y.
+    parameters are uncorrelated; `EQUATIONS` has the methods. E and the ends of its interval lie above no y.
 
     Args:
         S: non-embedding parameters, shape [N], positive; sizes may repeat.
@@ -257,7 +311,8 @@ def fit_power_law(
         backtests: whether to predict the largest size from the others and to find the interval of R2.
         signed: whether y may be negative at every size; the law then describes |y|.
         given: fixed parameters (`PINNABLE`), with `ols` and `offset`; E must lie below every y.
-        run_weights: with `ols` and without fixed parameters.
+        weight_N: weights of the runs, with `ols` and without fixed parameters: a run scatters by 1 / sqrt(weight) times
+            the scatter of weight 1.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
@@ -280,17 +335,17 @@ def fit_power_law(
     if replicates is not None and not isinstance(replicates, Replicates):
         replicates = Replicates.of(sign * np.asarray(replicates, np.float64))
     used = replicates if replicates is not None and replicates.suffices else None
-    weights = None if run_weights is None else run_weights.scaled()
+    of_N = None if weight_N is None else weight_N / weight_N.mean()
     # The standard deviation of equal values is rounding, not 0.
     if method is Method.weighted and used is not None and np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
-        weights = RunWeights(1 / np.diag(used.covariance_NN))
-    regression = regression_of(S_N, y_N, method, given, weights)
+        of_N = 1 / np.diag(used.covariance_NN)
+    regression = regression_of(S_N, y_N, method, given, of_N)
     if regression is Status.no_variation:  # alpha is 0, R2 and intervals are undefined
         return replace(law, status=regression, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
     if isinstance(regression, Status):
         return replace(law, status=regression)
     (x_N, ln_S_ref), ln_y_N = centred(S_N), np.log(y_N)
-    spread = uncertainty_of(regression, x_N, used)
+    spread = uncertainty(regression, x_N, used)
     has_interval = replicates is None or spread.knows_text
     r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
     C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
@@ -303,11 +358,11 @@ def fit_power_law(
         r2=r2,
         aic=aic,
         bic=bic,
-        backtest_error=_backtest_error(S_N, y_N, method, given, weights) if backtests else None,
+        backtest_error=_backtest_error(S_N, y_N, method, given, of_N) if backtests else None,
         status=Status.at_bound if regression.at_bound else None,
         regression=regression,
         uncertainty=spread if has_interval else None,
-        run_weights=run_weights,
+        weight_N=weight_N,
         n_replicates=None if replicates is None else len(replicates.y_BN),
         n_replicates_left_out=0 if replicates is None else replicates.n_left_out,
         given=given,
@@ -317,30 +372,26 @@ def fit_power_law(
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Repeats a fit from `params` of a law with numbers and returns C at S = 1, alpha and E.
-
-    All are None of a law of 0.4 in which runs above it weigh less.
-    """
+    """Repeats a fit from `params` and returns C at S = 1, alpha and E; None of a law of 0.4 with `over`."""
     if params.get("over", 1.0) != 1.0:
         return {"C": None, "alpha": None, "E": None}
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
-    run_weights = RunWeights(np.asarray(params["weights"], float)).scaled() if "weights" in params else None
-    if run_weights is None and params["sigma_ln"] is not None:
-        run_weights = RunWeights(np.asarray(params["sigma_ln"], float) ** -2)
-    regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, run_weights)
+    weight_N = np.asarray(params["weights"], float) if "weights" in params else None  # their scale does not matter
+    if weight_N is None and params["sigma_ln"] is not None:
+        weight_N = np.asarray(params["sigma_ln"], float) ** -2
+    regression = regression_of(S_N, y_N, Method(params["method"]), params.get("given") or NOTHING, weight_N)
     if isinstance(regression, Status):
         return {"C": None, "alpha": None, "E": None}
-    theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
-    ln_C = theta["ln_C_ref"] + theta["alpha"] * centred(S_N)[1]
-    return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
+    ln_C_ref, alpha, *E = regression.theta_P.tolist()
+    return {"C": exp_or_none(ln_C_ref + alpha * centred(S_N)[1]), "alpha": alpha, "E": sum(E)}
 
 
 def _backtest_error(
-    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weights: RunWeights | None
+    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weight_N: Floats | None
 ) -> float | None:
-    rest, largest = np.flatnonzero(S_N < S_N.max()), S_N == S_N.max()
-    rest = rest[np.argsort(S_N[rest])]
-    regression = regression_of(S_N[rest], y_N[rest], method, given, None if weights is None else weights.only(rest))
+    largest = S_N == S_N.max()
+    rest = ~largest
+    regression = regression_of(S_N[rest], y_N[rest], method, given, None if weight_N is None else weight_N[rest])
     if isinstance(regression, Status):
         return None
     x = math.log(S_N.max()) - centred(S_N[rest])[1]

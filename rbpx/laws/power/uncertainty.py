@@ -6,31 +6,45 @@ law, minus the part that the documents explain. The two stay separate, so that a
 Residuals of models of one size share an effect of that size: e = u(size) + v, with variances tau^2 and omega^2. A
 family that repeats the sizes of another therefore does not narrow an interval by what it repeats.
 
-Shapes: N sizes, M points of several families, P parameters, B bootstrap replicates of the documents.
+A p value is the level at which the interval just reaches 0, as an interval over documents and models does not belong to
+one distribution.
+
+Shapes: N sizes, M points of several families, P parameters, B bootstrap replicates of the documents, G steps along a
+valley, T tests.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.intervals.estimate import (
     LEVEL,
+    NO_ESTIMATE,
+    TAILS,
     Estimate,
     Moments,
     Replicates,
     around,
-    document_t,
     extended_to,
     from_half_width,
     half_width,
+    moments,
+    student_t,
 )
 from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_family
-from rbpx.laws.numeric import Floats
-from rbpx.laws.power.regression import Regression
+from rbpx.laws.numeric import Floats, bisect
+from rbpx.laws.power.offset import Regression, lines, ln_law, profile_offset
 
 _WORST_CONDITION: Final = 1e8
+_NUMERATOR_CERTAIN: Final = 1e6
+_REACH: Final = np.linspace(-8, 24, 161)  # around alpha, in half widths of its linear interval
+_STEEPEST: Final = 4.0  # larger exponents describe a step between two sizes
+ALPHA: Final = 0.05  # of tests
+_SMALLEST: Final = 1e-100  # p
 
 
 @dataclass(frozen=True)
@@ -112,11 +126,6 @@ def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, 
     return SharedError(variance**0.5, dof, explained**0.5, shared, float(wanted[0]), points.n_effective)
 
 
-def as_plain(value: object) -> dict[str, Any]:
-    """Returns the fields of a value as JSON takes them."""
-    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(value).items()}
-
-
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
     """Variances of the parameters of one fit.
@@ -143,6 +152,10 @@ class Uncertainty:
     point: float = 1.0
     n_effective: float | None = None
 
+    def record(self) -> dict[str, Any]:
+        """Returns the fields as JSON."""
+        return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in vars(self).items()}
+
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """Returns the 95 % interval over documents and models of a function of the parameters.
 
@@ -156,23 +169,21 @@ class Uncertainty:
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
         """Returns the half width at level 1 - p, with Student's t for the scatter and for the shared noise."""
-        unit, shared = self._parts(gradient_P, new_model)
+        unit, shared = self._unit(gradient_P, new_model), self.shared(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
-    def shared_half_width(self, gradient_P: Floats) -> float:
-        """Returns the half width from the noise that all sizes share."""
-        return document_t(self.n_effective) * math.sqrt(self._parts(gradient_P)[1])
+    def _unit(self, gradient_P: Floats, new_model: bool = False) -> float:
+        """Variance per scatter of 1; that of a fixed parameter is 0 up to rounding."""
+        return max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0) + self.point * new_model
 
-    def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        """Variance per scatter of 1, and variance over documents that the scatter does not show."""
-        unit = max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0)  # for a fixed parameter it is 0 up to rounding
-        unit += self.point * new_model
+    def shared(self, gradient_P: Floats, new_model: bool = False) -> float:
+        """Returns the variance over documents that the scatter does not show, as all sizes share it."""
         text = float(gradient_P @ self.text_PP @ gradient_P)
-        return unit, max(text - self.text_scatter**2 * unit, 0.0)
+        return max(text - self.text_scatter**2 * self._unit(gradient_P, new_model), 0.0)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
         """Returns the interval for the same models on other documents."""
-        _, shared = self._parts(gradient_P)
+        shared = self.shared(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
         half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
         return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
@@ -190,15 +201,14 @@ class Uncertainty:
         return "models" if models >= text else "text"
 
 
-def uncertainty(
-    regression: Regression, documents: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
-) -> Uncertainty:
+def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | None = None) -> Uncertainty:
     """Returns the variances of a fit from its residuals and, if available, from replicates of the documents.
 
     The residual variance contains the scatter of the models and the noise of the documents: the mean over replicates of
-    the squares that the change of ln y leaves about its own fit, by degree of freedom. Weighted points are assumed to
-    scatter in proportion to their own variances. With x_N, ln S, the common error of models of one size counts once,
-    and the scatter is that of independent points for which alpha would be as uncertain.
+    the squares that the change of ln y leaves about its own fit, by degree of freedom. Replicates whose fit does not
+    converge are left out. Weighted points are assumed to scatter in proportion to their own variances. The common error
+    of models of one size (x is ln S) counts once, and the scatter is that of independent points for which alpha would
+    be as uncertain.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof
@@ -207,19 +217,170 @@ def uncertainty(
         w_N = regression.weight_N
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
     total = float(w_N @ regression.residual_N**2) / dof
-    text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    text, replicates = documents or (None, None)
-    n_effective = None if replicates is None else replicates.n_effective
+    text, replicates = _text(regression, x_N, replicates)
+    text_PP, bias_P, explained, changes = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0, None
     if replicates is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ replicates.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+        changes = (replicates.ln_y_BN - replicates.mean_N) * np.sqrt(w_N)
     scatter, text_scatter = total**0.5, explained**0.5
-    if x_N is not None and len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
+    if len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
-        changes = None if replicates is None or text is None else (replicates.ln_y_BN - replicates.mean_N) * root_N
         points = stack_family(x_N, np.zeros(len(x_N)), changes)
         J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
         error = shared_error(points, J_MP, residual_M, at=1)
         scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
-    knows_text = text is not None
-    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_effective)
+    n_effective = None if replicates is None else replicates.n_effective
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, text is not None, point, n_effective)
+
+
+def _text(
+    regression: Regression, x_N: Floats, replicates: Replicates | None
+) -> tuple[Moments | None, Replicates | None]:
+    """Bias and covariance of the parameters over replicates, and the replicates whose fit converges."""
+    if replicates is None:
+        return None, None
+    if regression.is_linear:  # in closed form, without fitting the replicates
+        L_PN = regression.sensitivity_PN
+        return Moments(L_PN @ replicates.mean_N - regression.theta_P, replicates.covariance_of(L_PN)), replicates
+    theta_BP = regression.refit(x_N, replicates.ln_y_BN)
+    ended_B = np.isfinite(theta_BP).all(axis=1)
+    if not ended_B.all():
+        ended = Replicates.of_logarithms(replicates.ln_y_BN[ended_B])
+        replicates = replace(ended, n_effective=replicates.n_effective)
+    return moments(regression.theta_P, theta_BP[ended_B]), replicates
+
+
+def r2_interval(r2: float, n: int) -> tuple[float, float]:
+    """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
+
+    Source:
+        M. L. Smithson, Correct Confidence Intervals for Various Regression Effect Sizes, Educational and Psychological
+        Measurement 61 (2001) 605.
+    """
+    dof = n - 2
+    F = dof * r2 / (1 - r2)
+    lo, hi = (_noncentrality(F, dof, tail) for tail in TAILS)
+    return lo / (lo + n), hi / (hi + n)
+
+
+def _noncentrality(F: float, dof: int, tail: float) -> float:
+    if F > _NUMERATOR_CERTAIN:
+        return F * 2 * float(gammaincinv(dof / 2, tail)) / dof
+    if 1 - tail >= ncfdtr(1, dof, 0.0, F):  # F is below its quantile without any noncentrality
+        return 0.0
+    high = max(F, 1.0)
+    while ncfdtr(1, dof, high, F) > 1 - tail:
+        high *= 2
+    return bisect(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
+
+
+def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
+    """Returns 95 % profile intervals of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
+
+    The gradients are those of alpha, any function, E.
+    """
+    alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0])
+    if width == 0:
+        return np.column_stack([gradients_PP @ theta_P] * 2)
+    alpha_G = alpha + width * _REACH
+    alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
+    best = int(np.argmin(np.abs(alpha_G - alpha)))
+    theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
+    value_GP, limit = theta_GP @ gradients_PP.T, spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
+    ends_P2 = np.column_stack([_crossing(value_GP[side], ss_G[side], limit) for side in np.s_[best::-1, best:]])
+    reach_P2 = np.abs(ends_P2 - value_GP[best][:, None])
+    shared_P = np.array([half_width(spread.shared(of_P), n_effective=spread.n_effective) for of_P in gradients_PP])
+    ends_P2 += [-1, 1] * (np.hypot(reach_P2, shared_P[:, None]) - reach_P2)
+    line_P = lines(x_N, ln_y_N[None])[0]
+    if np.sum((ln_y_N - ln_law(x_N, line_P)) ** 2) <= limit:  # not along the valley, which bends where E reaches 0
+        ends_P2[2, 0] = 0.0
+    return ends_P2
+
+
+def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
+    """The values where the sum of squares passes the limit; NaN if it never does, or if a search failed."""
+    over_G = ~(ss_G <= limit)
+    at = int(np.argmax(over_G))
+    if at == 0 or not np.isfinite(ss_G[at]):
+        return np.full(value_GP.shape[1], math.nan)
+    # The root of the sum of squares is nearly linear in alpha, the sum itself is not.
+    before, after, wanted = np.sqrt(np.maximum([ss_G[at - 1], ss_G[at], limit] - ss_G[0], 0.0))
+    return np.asarray(value_GP[at - 1] + (wanted - before) / (after - before) * (value_GP[at] - value_GP[at - 1]))
+
+
+def law_estimates(
+    regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Returns C, alpha and E of a law, with their 95 % intervals."""
+    of_3P = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])  # alpha, ln C at S = 1, E
+    P, free_PF, ends_32 = len(regression.theta_P), regression.free_PF, np.full((3, 2), math.nan)
+    value_3 = of_3P[:, :P] @ regression.theta_P
+    if has_interval and P == 3 and free_PF is None:
+        ends_32 = offset_ends(x_N, ln_y_N, regression.theta_P, spread, of_3P)
+        if math.isfinite(ends_32[2, 1]):
+            ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
+        for at in (1, 2):  # the valley may turn, and the ends of alpha then do not enclose C
+            if np.isfinite(ends_32[at]).all():
+                ends_32[at] = extended_to(float(value_3[at]), tuple(ends_32[at].tolist()))
+    elif has_interval:
+        for at in range(3 if P == 3 and free_PF is not None and np.any(free_PF[2]) else 2):
+            ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P])
+    ends_32[2, 0] = np.maximum(ends_32[2, 0], 0.0)
+    alpha, ln_C, E = (
+        Estimate(value, *(None if math.isnan(end) else end for end in ends))
+        for value, ends in zip(value_3.tolist(), ends_32.tolist(), strict=True)
+    )
+    stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
+    return ln_C.exp(), replace(alpha, stderr=stderr), E if P == 3 else NO_ESTIMATE
+
+
+def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
+    """Returns R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to a constant.
+
+    R2 of a line has its interval if `shows`.
+    """
+    n = len(ln_y_N)
+    w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
+    ss_residual = float(w_N @ regression.residual_N**2)
+    r2 = 1 - ss_residual / float(w_N @ (ln_y_N - np.average(ln_y_N, weights=w_N)) ** 2)
+    has_ends = shows and regression.is_linear and regression.scale is None and 0 <= r2 < 1
+    of_r2 = Estimate(r2, *extended_to(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
+    if regression.scale is not None or ss_residual == 0:
+        return of_r2, None, None
+    fit, n_parameters = n * math.log(ss_residual / n) - float(np.log(w_N).sum()), n - regression.dof
+    return of_r2, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
+
+
+def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
+    """Returns the two-sided p value of a function of fitted parameters being 0, given its value and gradient.
+
+    At level 1 - p, `Uncertainty.interval` ends at 0. Values below 1e-100 are 0.
+    """
+    distance = abs(value - float(gradient_P @ about.bias_P))
+
+    def left(ln_p: float) -> float:
+        return distance - about.half_width(gradient_P, p=math.exp(ln_p))
+
+    if left(math.log(_SMALLEST)) >= 0:
+        return 0.0 if distance > 0 else 1.0
+    if distance == 0:
+        return 1.0
+    return math.exp(bisect(lambda ln_p: left(ln_p) < 0, math.log(_SMALLEST), 0.0))
+
+
+def holm(p_T: Sequence[float]) -> list[float]:
+    """Adjusts p values of several tests, so that any false rejection has a probability of at most 0.05.
+
+    The smallest is multiplied by T, the next by T - 1 and so on, without decreasing; at most 1. Tests may depend on
+    each other.
+
+    Source:
+        Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+    """
+    order = np.argsort(p_T, kind="stable")
+    factors_T = len(p_T) - np.arange(len(p_T))
+    adjusted_T = np.minimum(np.maximum.accumulate(np.asarray(p_T, float)[order] * factors_T), 1.0)
+    back = np.empty(len(p_T))
+    back[order] = adjusted_T
+    return [float(p) for p in back]

@@ -25,9 +25,8 @@ from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predictor import Prediction, extrapolation_factor
-from rbpx.laws.power.regression import jacobian, ln_law
+from rbpx.laws.power.law import PowerLaw, Prediction, extrapolation_factor, fit_power_law
+from rbpx.laws.power.offset import jacobian, ln_law
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens

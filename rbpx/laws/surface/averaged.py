@@ -1,8 +1,8 @@
 """Predicts a new run at (S, D) by model averaging over surface forms, or by a law in one axis for a collinear design.
 
-A few runs do not determine the form, which matters in extrapolation. `rbpx.laws.forms.linearised` averages the forms;
-backtests, which predict the runs of the largest budgets from smaller ones, widen the intervals
-(`rbpx.laws.prediction.calibration`).
+A few runs do not determine the form, which matters in extrapolation. `rbpx.laws.forms.linearised` averages the forms,
+since a grid as along one axis (`rbpx.laws.forms.candidates`) is too large for two. Backtests, which predict the runs of
+the largest budgets from smaller ones, widen the intervals (`rbpx.laws.prediction.calibration`).
 
 Where size and tokens vary together, D = c S^m, no form is determined, but the surface along that line is a law in S.
 Near the line that law predicts; elsewhere there is no prediction. Designs with one or two sizes have a law in D at each

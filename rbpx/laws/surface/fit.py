@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.parameters import NOTHING, FixedParameter
-from rbpx.laws.power.unequal import bootstrap_weights
+from rbpx.laws.power.law import FixedParameter
+from rbpx.laws.power.offset import NOTHING
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge_design
 from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constants_at_bounds

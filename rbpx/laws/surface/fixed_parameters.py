@@ -15,18 +15,17 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import softmax
 
-from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.parameters import FixedParameter
-from rbpx.laws.priors import FixedValues, ImpossiblePrior, Priors, fixed_values
+from rbpx.laws.power.fixed_parameters import TINY, value_combinations
+from rbpx.laws.power.law import FixedParameter
+from rbpx.laws.priors import FixedValues, ImpossiblePrior, Priors
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
 from rbpx.laws.surface.fit import FORMS, Surface, constant_estimate, fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
 
 _DRAWS: Final = 199
-_TINY: Final = 1e-12
 
 
 def has_constants(form: str, pins: Priors) -> bool:
@@ -67,15 +66,10 @@ def fit_surface_with_priors(
 
 
 def _values(pins: Priors, free: Surface) -> list[FixedValues]:
-    smallest, kind = float(free.runs.y_N.min()), FORMS[free.form]
-    bounds = {name: (0.0, math.inf) for name in kind.names} | {"E": (0.0, smallest)}
-    bounds |= {name: (_TINY, math.inf) for name in kind.logarithmic}
-    spread = {}
-    for name, each in free.constants.items():
-        if each.value is not None and each.ends is not None:
-            spread[name] = (each.value, max((each.ends[1] - each.ends[0]) / 2 / Z, _TINY))
+    kind = FORMS[free.form]
+    bounds = {name: (0.0, math.inf) for name in kind.names} | {name: (TINY, math.inf) for name in kind.logarithmic}
     bounds |= {name: (0.0, STEEPEST) for name in kind.exponents}
-    return fixed_values(pins, bounds, spread)
+    return value_combinations(pins, free.runs.y_N, free.constants, bounds)
 
 
 def _weights(fits: Sequence[Surface], chosen: Sequence[FixedValues]) -> Floats:
@@ -117,5 +111,5 @@ def _p(free: Surface, at: Surface) -> float | None:
     for of in (surface, free.surface):
         whole = Loss(of.form, of.x, objective, delta, ln_y_BN, np.ones((1, len(runs.y_N))), of.fixed_P)
         drawn.append(whole.minimise(np.tile(of.theta_P, (_DRAWS, 1)), REPLICATE).value_B)
-    here, *drawn_B = np.log(np.maximum(np.column_stack([[at.objective, free.objective], drawn]), _TINY)).T @ [1, -1]
-    return float((1 + (np.array(drawn_B) >= here - _TINY).sum()) / (1 + _DRAWS))
+    here, *drawn_B = np.log(np.maximum(np.column_stack([[at.objective, free.objective], drawn]), TINY)).T @ [1, -1]
+    return float((1 + (np.array(drawn_B) >= here - TINY).sum()) / (1 + _DRAWS))

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.numeric import Floats, neg_ln
-from rbpx.laws.power.law import finite_or_none
+from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecast
 from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail

@@ -15,7 +15,6 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fieller, from_half_width, student_t
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.unequal import RunWeights
 from rbpx.laws.prediction.prediction import COMBINED, Crossing
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.status import Status, first_of
@@ -70,8 +69,8 @@ def fit_joint(
     replicates = None
     if p_BMN is not None:
         replicates = Replicates.of_logarithms(means(_ln_neg_ln(p_BMN)), n_effective)
-    counts, y_M = RunWeights(n_M[fitted_M].astype(np.float64)) if fitted_M.any() else None, np.exp(means(ln_y_MN))
-    fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, run_weights=counts)
+    counts, y_M = n_M[fitted_M].astype(np.float64) if fitted_M.any() else None, np.exp(means(ln_y_MN))
+    fit = fit_power_law(S[fitted_M], y_M, replicates, backtests=False, weight_N=counts)
     status = fit.status or Status.ok
     if status is Status.too_few_sizes and len(set(S.tolist())) > 2:
         status = Status.not_positive

@@ -11,7 +11,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, decimals, headline, number
 from rbpx.laws.names import Method
-from rbpx.laws.power.intervals import ALPHA
+from rbpx.laws.power.uncertainty import ALPHA
 from rbpx.questions.gaps.figures import figures
 from rbpx.questions.gaps.law import EQUATION
 from rbpx.questions.gaps.pairs import LossGap, pairs_of

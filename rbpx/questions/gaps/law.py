@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, flat
-from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.uncertainty import ALPHA, p_of_zero
 from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.status import Status
 

@@ -13,7 +13,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.names import Axis
-from rbpx.laws.power.intervals import holm
+from rbpx.laws.power.uncertainty import holm
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
 from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, TextLosses, slices_of
 from rbpx.runs.fits import document_doubts

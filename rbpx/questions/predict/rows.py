@@ -9,7 +9,7 @@ import numpy as np
 from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
-from rbpx.laws.power.parameters import FixedParameter
+from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.status import Status, first_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import value_combinations
-from rbpx.laws.power.predictor import Prediction
+from rbpx.laws.power.law import Prediction
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms

@@ -14,7 +14,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
-from rbpx.laws.power.predictor import extrapolation_factor
+from rbpx.laws.power.law import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.priors import Prior

@@ -16,8 +16,8 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, neg_ln
-from rbpx.laws.power.law import PowerLaw, finite_or_none, fit_power_law
+from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation

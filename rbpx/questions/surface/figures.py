@@ -29,7 +29,7 @@ from rbpx.display.view import View, magnitude, text, with_ends
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
-from rbpx.laws.power.predictor import extrapolation_factor
+from rbpx.laws.power.law import extrapolation_factor
 from rbpx.laws.surface.surface import optima
 from rbpx.questions.surface.analysis import C_label, SurfaceLaw
 from rbpx.runs.origin import from_fits

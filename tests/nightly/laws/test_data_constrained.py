@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.power.unequal import bootstrap_weights
 from rbpx.laws.surface.fit import fit_surface
 from tests.support import repeats
 
