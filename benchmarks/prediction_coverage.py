@@ -24,7 +24,7 @@ from scipy.special import stdtr
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.prediction import predict_batch
+from tests.support.predictions import predict_batch
 from tests.support.singly import below
 
 Floats = NDArray[np.float64]

@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.prediction.prediction import predict_batch
+from tests.support.predictions import predict_batch
 
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 FEWEST = 4  # places of a series

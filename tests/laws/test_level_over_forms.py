@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import brentq
 
 from benchmarks.prediction_coverage import Truth
-from rbpx.laws.prediction.prediction import SEARCHED, find_crossings, predict_batch
+from rbpx.laws.prediction.prediction import SEARCHED, find_crossings
 from tests.support.coverage import of_size_at_a_level
 from tests.support.draws import fewest
+from tests.support.predictions import predict_batch
 
 S = np.geomspace(1e6, 1e9, 7)
 Y = 40 * S**-0.15 * np.exp(0.01 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5]))

@@ -12,8 +12,9 @@ from scipy.optimize import brentq, least_squares
 from benchmarks.prediction_coverage import Truth, plain_mixture
 from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.prediction.prediction import average_forms, predict_batch
+from rbpx.laws.prediction.prediction import average_forms
 from tests.support.draws import fewest
+from tests.support.predictions import predict_batch
 from tests.support.singly import below
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.prediction.prediction import predict_batch
 from tests.support.draws import most
 from tests.support.judged import ROWS, TESTS, ladders
+from tests.support.predictions import predict_batch
 from tests.support.worlds import FAILING, LEVEL, TRUE
 
 POWER = TRUE[0]

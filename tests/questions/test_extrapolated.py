@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbpx.laws.prediction.prediction import find_crossings, predict_batch
+from rbpx.laws.prediction.prediction import find_crossings
 from rbpx.questions.emergence.laws import average_crossing, crossing, fit_windows
 from rbpx.status import Status
 from tests.support.asking import Rows, ask, imported
+from tests.support.predictions import predict_batch
 
 S = np.geomspace(1e6, 1e9, 7)
 P = np.exp(-40 * S**-0.2 * np.exp(0.02 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5])))

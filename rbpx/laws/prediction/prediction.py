@@ -159,11 +159,6 @@ def fit_all_forms(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ())
     return fit_batch(S_N, np.abs(y_N)[None], given)
 
 
-def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
-    """Predicts B positive series, [B, N], at S_new as `average_forms` does: median, lower and upper end, [B, 3]."""
-    return _ends(fit_batch(S, y_BN).at(np.log([S_new])))[:, 0]
-
-
 def fit_batch(S: ArrayLike, y: ArrayLike, given: Sequence[FixedValues] = ()) -> FormFits:
     """Fits every form to B series, [B, N], at the same sizes."""
     S_N, ln_y_BN, own_B = means_of_sizes(np.asarray(S, dtype=np.float64), np.log(np.asarray(y, dtype=np.float64)))

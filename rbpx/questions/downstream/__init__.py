@@ -4,7 +4,7 @@ Step 1 is a law of a feature of the right answer, in size and tokens where these
 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance to 1. Chained is step 2 at the feature
 that step 1 predicts, for models that neither step has seen: the largest, those of held_out=, or new ones of S= (and
 D=). A terminal shows the largest models by the feature that predicts best; --details all features= and models, both
-steps, and errors with intervals over items.
+steps, and the mean error of each feature.
 
 In a training with checkpoints step 1 takes the mean of the last= ones; step 2 drops the first share drop= and takes
 trailing means of smooth= of the rest. anchor= adds one point. Items may be measured, or accuracies imported. chance= is

@@ -3,8 +3,9 @@
 Source: arXiv 2412.04403 (OLMo ladder).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any, Final
 
 import duckdb
@@ -15,7 +16,6 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
-from rbpx.questions.downstream.contest import decisions, feature_errors, mean_errors, rank_features
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
 from rbpx.questions.downstream.trainings import split
@@ -37,7 +37,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     """
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
-        values = task_values(connection, group, request)
+        values = task_values(connection, group, request.but(resamples=1))  # values only
         if values is not None and values.features:
             parts = split(values, request)
             steps = [fit_steps(values, each, parts, request) for each in values.features]
@@ -52,19 +52,16 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _of_family(tasks: Sequence[Task], request: Request) -> Result:
-    """A row for each prediction of a task, feature and model, then one for each ranked feature."""
-    errors_of_tasks = [feature_errors(task, request) for task in tasks]
-    by_task: list[list[Record]] = []
-    for task, errors in zip(tasks, errors_of_tasks, strict=True):
-        right = decisions([each.steps for each in tasks if each.values.task == task.values.task])
-        names = {"kind": "feature", "task": task.values.task, **task.values.group.names()}
-        rows = rank_features(errors, len(task.parts.held_out))
-        by_task.append([names | row | right.get((row["feature"], row["k"], row["way"]), {}) for row in rows])
+    """A row for each prediction of a task, feature and model, then one for each feature, the best first."""
+    errors_of_tasks = [_errors(task) for task in tasks]
+    by_task = [
+        [{"kind": "feature", "task": of.values.task, **of.values.group.names(), **row} for row in _ranked(errors)]
+        for of, errors in zip(tasks, errors_of_tasks, strict=True)
+    ]
     group, predictions = tasks[0].values.group, [row for task in tasks for each in task.steps for row in each.rows]
     names = {"kind": "feature", "task": None, **group.names(), "dataset": None, "text_hash": None}
-    n_models = sum(len(task.parts.held_out) for task, errors in zip(tasks, errors_of_tasks, strict=True) if errors)
     of_tasks = [row for rows in by_task for row in rows]
-    of_all = [names | row for row in rank_features(mean_errors(errors_of_tasks), n_models)]
+    of_all = [names | row for row in _ranked(_means(errors_of_tasks))]
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     shown = _shown(tasks, best)
@@ -78,6 +75,33 @@ def _of_family(tasks: Sequence[Task], request: Request) -> Result:
         [_sentence(shown, [*of_all, *of_tasks])],
         partial(figures, list(zip(tasks, best, strict=True))),
     )
+
+
+_Errors = Mapping[tuple[str, int | None], tuple[float, int]]
+"""By feature and its k: the mean of |chained - actual| over the held-out models, and their number."""
+
+
+def _errors(task: Task) -> _Errors:
+    """The errors of the features of a task that predict every held-out model."""
+    n = len(task.parts.held_out)
+    of = {each.name: [row["error"] for row in each.rows[:n]] for each in task.steps}
+    return {name: (fmean(map(abs, found)), n) for name, found in of.items() if n and None not in found}
+
+
+def _means(errors_of_tasks: Sequence[_Errors]) -> _Errors:
+    """Means over several tasks, of features known in all tasks with errors; empty for a single task."""
+    known = [errors for errors in errors_of_tasks if errors]
+    in_all = [name for name in known[0] if all(name in errors for errors in known)] if len(known) > 1 else []
+    of = {name: list(zip(*(errors[name] for errors in known), strict=True)) for name in in_all}
+    return {name: (fmean(means), sum(counts)) for name, (means, counts) in of.items()}
+
+
+def _ranked(errors: _Errors) -> list[Record]:
+    """A row for each feature, smallest error first."""
+    rows = [
+        {"feature": feature, "k": k, "n_models": n, "mean_error": error} for (feature, k), (error, n) in errors.items()
+    ]
+    return sorted(rows, key=lambda row: row["mean_error"])
 
 
 def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
@@ -138,10 +162,7 @@ FEATURES: Final = View[Record](
     "features",
     text("task", "task"),
     _FEATURE,
-    text("way", "way", means="straight: RBP_1 to the power of a target's tokens, or exact match by its own law"),
     whole("models", "n_models", spare=2),
-    with_ends("mean error", "mean_error", None, _IN_3, "mean of |chained − actual| over the models held out"),
-    with_ends("difference", "difference", None, _IN_3, "of errors, on the same items, from that of cross-entropy", 1),
-    with_ends("pairs in order", "decisions", None, decimals(2), "share of pairs of variants ordered right", 3),
+    decimal("mean error", "mean_error", None, 3, means="mean of |predicted − measured| over the models held out"),
 )
 QUESTION = Question(answer, select=partial(whole_trainings, needs_tokens=False))

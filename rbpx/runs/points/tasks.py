@@ -34,19 +34,15 @@ class TaskValues:
         group: the runs.
         chance: success of guessing; None where no success is known.
         success_R: share of the items that each run gets right; NaN where unknown.
-        success_BR: in each replicate; None without replicates.
         n_items: number of items; None where unknown.
         features: those known for any run; NaN where unknown, infinite for a share of 0.
-        lengths_I: tokens of each target, where there are no choices; otherwise None.
     """
 
     group: Group
     chance: float | None
     success_R: Floats
-    success_BR: Floats | None
     n_items: int | None
     features: tuple[Points, ...]
-    lengths_I: Floats | None = None
 
     @property
     def task(self) -> str:
@@ -88,7 +84,7 @@ def _imported(group: Group, request: Request) -> TaskValues:
             features.append(Points(name, k, runs, neg_ln(x_R) if name == "rbp" else x_R, None))
     success_R = np.array([run.imported.get("accuracy", np.nan) for run in runs], np.float64)
     chance = chance_of(group.first.dataset, request.chance)
-    return TaskValues(group, chance, success_R, None, None, tuple(features))
+    return TaskValues(group, chance, success_R, None, tuple(features))
 
 
 # --------------------------------------------------------------------------------------------------- measured items
@@ -107,12 +103,11 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
             x_BR = np.column_stack([_feature(name, each, weights_BI, k or 1) for each in answers])
             features.append(Points(name, k, group.runs, x_BR[0], x_BR[1:], None, n_items))
-    success_BR = np.column_stack([weights_BI @ each.right_I / n_items for each in answers])
+    success_R = np.array([each.right_I.sum() / n_items for each in answers])
     has_choices = bool(np.isfinite(first.chance_I).all())
     given = chance_of(group.first.dataset, request.chance) if request.chance is not None else None
     chance = (float(first.chance_I.mean()) if has_choices else 0.0) if given is None else given
-    lengths_I = None if has_choices else _tokens(first)
-    return TaskValues(group, chance, success_BR[0], success_BR[1:], n_items, tuple(features), lengths_I)
+    return TaskValues(group, chance, success_R, n_items, tuple(features))
 
 
 def _tokens(answers: Answers) -> Floats:
