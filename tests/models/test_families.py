@@ -35,20 +35,34 @@ _LLAMA = {
     "max_position_embeddings": CONTEXT,
 }
 _LAYERS = {"hidden_size": 16, "num_hidden_layers": 2}
+_DELTA = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 4,
+    "linear_conv_kernel_dim": 4,
+}
 TINY: dict[str, dict[str, Any]] = {
     "bloom": {"hidden_size": 16, "n_layer": 2, "n_head": 2},
     "gemma": _LLAMA | {"head_dim": 8},
     "gemma2": _LLAMA | {"head_dim": 8},
+    "gemma3_text": _LLAMA | {"head_dim": 8},
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": CONTEXT},
     "gpt_neo": {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]},
     "gpt_neox": _LAYERS | {"num_attention_heads": 2, "intermediate_size": 64},
     "llama": _LLAMA,
+    "llama4_text": _LLAMA
+    | {"head_dim": 8, "intermediate_size_mlp": 48, "num_local_experts": 4, "interleave_moe_layer_step": 2},
     "mamba": _LAYERS | {"state_size": 4, "conv_kernel": 4, "expand": 2, "time_step_rank": 1},
+    "ministral3": _LLAMA | {"head_dim": 8},
     "olmo2": _LLAMA,
+    "olmo3": _LLAMA,
     "opt": _LAYERS | {"num_attention_heads": 2, "ffn_dim": 64, "word_embed_proj_dim": 16},
     "qwen2": _LLAMA,
     "qwen3": _LLAMA | {"head_dim": 8},
+    "qwen3_5_text": _LLAMA | _DELTA | {"num_hidden_layers": 4, "head_dim": 8},
     "rwkv": _LAYERS | {"attention_hidden_size": 16, "intermediate_size": 64},
+    "smollm3": _LLAMA,
 }
 
 
@@ -86,7 +100,10 @@ def test_every_size_has_the_S_of_its_shape_by_formula_and_the_smallest_that_of_i
 
 
 # As others counted them: presets of keras-hub and of RWKV's Keras port.
-@pytest.mark.parametrize(("name", "size", "published"), [("bloom", "560m", 559_214_592), ("rwkv", "169m", 169_342_464)])
+@pytest.mark.parametrize(
+    ("name", "size", "published"),
+    [("bloom", "560m", 559_214_592), ("gemma-3", "270m", 268_098_176), ("rwkv", "169m", 169_342_464)],
+)
 def test_a_shape_outside_the_reference_tables_gives_the_total_that_was_published(
     name: str, size: str, published: int
 ) -> None:
@@ -94,7 +111,7 @@ def test_a_shape_outside_the_reference_tables_gives_the_total_that_was_published
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_size_says_where_its_shape_is_published_and_sizes_grow(name: str) -> None:
+def test_every_size_says_where_its_shape_is_published_and_sizes_grow_or_differ_in_seed(name: str) -> None:
     family = read_family(name)
     assert family.sizes
     for size, config in family.sizes.items():
@@ -103,7 +120,7 @@ def test_every_size_says_where_its_shape_is_published_and_sizes_grow(name: str) 
         assert source, f"{name} {size}"
         assert "https://" in source, f"{name} {size}"
         assert config.id.count("/") == 1
-    counts = [config.non_embedding_params or 0 for config in family.sizes.values()]
+    counts = [(config.non_embedding_params or 0, config.training_seed or 0) for config in family.sizes.values()]
     assert counts == sorted(set(counts))
 
 

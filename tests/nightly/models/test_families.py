@@ -9,6 +9,7 @@ import torch
 
 from rbpx.models.architecture import non_embedding_params, total_params
 from tests.support.families import NAMES, read_family
+from tests.support.places import EXPERIMENTS
 
 
 def build(shape: dict[str, Any]) -> Any:
@@ -32,12 +33,18 @@ def test_every_size_has_the_S_of_its_shape(name: str) -> None:
 
 
 # All parameters as others counted them: presets of keras-hub and of RWKV's Keras port; for 176b, the model card.
+# From 4b, keras-hub's Gemma 3 has 64 rows less in its embedding.
 PUBLISHED_TOTALS = {
     ("bloom", "560m"): 559_214_592,
     ("bloom", "1b1"): 1_065_314_304,
     ("bloom", "1b7"): 1_722_408_960,
     ("bloom", "3b"): 3_002_557_440,
     ("bloom", "176b"): 176_247_271_424,
+    ("gemma-3", "270m"): 268_098_176,
+    ("gemma-3", "1b"): 999_885_952,
+    ("gemma-3", "4b"): 3_880_099_328 + 64 * 2560,
+    ("gemma-3", "12b"): 11_765_788_416 + 64 * 3840,
+    ("gemma-3", "27b"): 27_009_002_240 + 64 * 5376,
     ("rwkv", "169m"): 169_342_464,
     ("rwkv", "430m"): 430_397_440,
 }
@@ -46,6 +53,13 @@ PUBLISHED_TOTALS = {
 @pytest.mark.parametrize(("name", "size"), PUBLISHED_TOTALS)
 def test_shapes_outside_the_reference_tables_give_the_totals_that_were_published(name: str, size: str) -> None:
     assert total_params(build(read_family(name).shape_of(size))) == PUBLISHED_TOTALS[name, size]
+
+
+def test_gemstones_have_the_parameters_that_their_authors_counted() -> None:
+    with (EXPERIMENTS / "published" / "gemstones_checkpoints.csv").open(newline="", encoding="utf-8") as table:
+        published = {f"{row['width']}x{row['depth']}": int(row["params"]) for row in csv.DictReader(table)}
+    family = read_family("gemstones")
+    assert {size: total_params(build(family.shape_of(size))) for size in family.sizes} == published
 
 
 # ------------------------------------------------------------------------------------------------- the reference tables
