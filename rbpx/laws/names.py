@@ -9,11 +9,13 @@ from typing import Final
 QUANTITIES = tuple(sorted(module.name for module in iter_modules([str(Path(__file__).with_name("quantities"))])))
 """Laws in S that each have a module in `rbpx.laws.quantities`, by file name: a new file is a new law."""
 
+LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
+"""What the paper's lognormal of the ranks implies for -ln RBP_1 and cross-entropy."""
+
 LAWS = (
     "rbp",
     "cross_entropy",
-    "lognormal_rbp1",
-    "lognormal_cross_entropy",
+    *LOGNORMAL,
     "error_entropy",
     "self_alignment",
     "confidence",

@@ -3,14 +3,16 @@
 Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.laws.names import Method
 from rbpx.laws.numeric import finite_or_none
+from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group, grouped
@@ -42,6 +44,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return GroupLaws(group, tuple(evidence), tuple(points), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
+def with_offsets(laws: GroupLaws) -> GroupLaws:
+    """Adds, behind each law whose points call for an irreducible part E, the law with E."""
+    shown = list[Law]()
+    for law, points in zip(laws.laws, laws.points, strict=False):  # of the first method
+        shown.append(law)
+        if law.choice is not None and law.choice.form is SupportedForm.offset:
+            shown += [doubted(laws.group, each) for each in fit_all([points], Method.offset)]
+    return replace(laws, laws=tuple(shown))
+
+
 def fit_rows(laws: GroupLaws) -> list[Record]:
     """Returns the rows of `fits`, each with the cells of its frontier."""
     of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
@@ -50,14 +62,13 @@ def fit_rows(laws: GroupLaws) -> list[Record]:
 
 
 def rank_fit_rows(laws: GroupLaws) -> list[Record]:
-    """Returns the two lognormal fits to the ranks of each run; the published one with the curves derived from it."""
+    """Returns the published lognormal fit to the ranks of each run, with the curves derived from it."""
     rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
-        if of.paper is not None and of.full is not None:
+        if of.paper is not None:
             exact = finite_or_none(np.array([of.measured["lognormal_rbp1"], of.measured["lognormal_cross_entropy"]]))
             curves = dict(zip(_DERIVED, exact, strict=True))
             approximated = of.approximated or (None, None)
             curves |= {f"{name}_approximated": value for name, value in zip(_DERIVED, approximated, strict=True)}
             rows += [rank_fit_record(run, laws.group.ties, of.paper, curves)]
-            rows += [rank_fit_record(run, laws.group.ties, of.full, {})]
     return rows

@@ -16,7 +16,7 @@ import pytest
 from rbpx.status import Status
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
-from tests.support.asking import Asked, Rows, ask, refused
+from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.composed import here
 from tests.support.filled import filled
 from tests.support.imports import bring
@@ -112,8 +112,8 @@ def entropy_terms(tokens: dict[str, Any], ties: str) -> tuple[float, float, floa
 # ----------------------------------------------------------------------------------------------------------- the table
 
 
-_USUAL = ("-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy")
-_DERIVED = ("lognormal RBP_1", "lognormal CE", "error-entropy", "self-alignment", "confidence")
+_USUAL = ("-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy", "lognormal RBP_1", "lognormal CE")
+_DERIVED = ("error-entropy", "self-alignment", "confidence")
 
 
 def lines_of(table: str, names: Sequence[str]) -> list[str]:
@@ -136,8 +136,8 @@ def test_the_answer_comes_first_and_the_usual_laws_fill_no_screen(measured: Meas
     lines = lines_of(table, _USUAL)
     assert not [name for name in _DERIVED if name in table]
     passing = sum(line.rstrip().endswith(" passes") for line in lines)
-    counted = {0: "none of 4 laws passes", 1: "1 of 4 laws passes", 4: "all 4 laws pass"}
-    assert counted.get(passing, f"{passing} of 4 laws pass") in first
+    counted = {0: "none of 6 laws passes", 1: "1 of 6 laws passes", 6: "all 6 laws pass"}
+    assert counted.get(passing, f"{passing} of 6 laws pass") in first
     S, y = cross_entropies(measured.store)
     slope = np.polyfit(np.log(S), np.log(y), 1)[0]
     assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
@@ -145,7 +145,38 @@ def test_the_answer_comes_first_and_the_usual_laws_fill_no_screen(measured: Meas
     told = f"-ln RBP_1 is {1 - 10**of_hits:.0%} lower (alpha {-of_hits:.3f}, 95 %: "
     assert told in first or "-ln RBP_1 (" in first
     r2 = np.corrcoef(np.log(S), np.log(y))[0, 1] ** 2
-    assert f" {r2:.3f} " in lines[-1]
+    assert f" {r2:.3f} " in lines[3]
+
+
+def test_a_law_whose_points_call_for_E_has_a_row_with_E_and_the_sentence_is_that_rows(
+    tmp_path: Path, cwd: Path
+) -> None:
+    S = [10 ** (6 + at / 2) for at in range(8)]
+    rows = "".join(f"{each:.6g},{1.7 + 400 * each**-0.34:.6f}\n" for each in S)
+    store = imported(tmp_path / "store", f"S,loss_nats\n{rows}", dataset="c4")
+    plain, with_E = fit(store)
+    assert [(row["method"], row["status"]) for row in (plain, with_E)] == [("ols", "bends"), ("offset", "ok")]
+    assert (with_E["alpha"], with_E["params"]["E"], with_E["C"]) == pytest.approx((0.34, 1.7, 400), rel=1e-4)
+    (asked,) = fit(store, method="offset")
+    assert (asked["fit_id"], asked["alpha"]) == (with_E["fit_id"], with_E["alpha"])
+    first, _, table = here("fit", "--store", store, cwd=cwd, check=0).stdout.partition("\n")
+    drop = 1 - (1.7 + 400 * (10 * S[-1]) ** -0.34) / (1.7 + 400 * S[-1] ** -0.34)
+    assert f"cross-entropy is {drop:.1%} lower (alpha 0.340" in first
+    assert "; E 1.700" in first
+    lines_of(table, ("cross-entropy, E + C S^-alpha",))
+    assert "Exponents with and without E do not compare." in table
+
+
+def test_points_that_bend_are_told_by_both_ends(tmp_path: Path, cwd: Path) -> None:
+    at = np.arange(7)  # halves of decades; exponents of .05 and of .1, and half a percent up and down
+    y = 5 * 10 ** -np.where(at <= 3, 0.025 * at, 0.05 * at - 0.075) * (1 + 0.001 * np.array([1, -1, 1, 0, 1, -1, 1]))
+    rows = "".join(f"{10 ** (6 + half / 2)},{each}\n" for half, each in zip(at, y, strict=True))
+    first = here(
+        "fit", "--store", imported(tmp_path / "store", f"S,loss_nats\n{rows}", dataset="c4"), cwd=cwd, check=0
+    ).stdout
+    assert first.startswith(
+        "Cross-entropy bends: a tenfold size took off 11% at the small end and 21% at the large one"
+    )
 
 
 def test_details_say_what_each_model_scores(measured: Measured, cwd: Path) -> None:
@@ -248,10 +279,10 @@ def test_k_can_be_one_a_list_or_log(store: Path) -> None:
 
 
 def test_only_the_laws_asked_for_are_fitted(own: Path) -> None:
-    before = kept(own, "rank_fits")
     usual = [("rbp", 1), ("rbp", 10), ("rbp", 100), ("cross_entropy", None)]
-    assert [(row["law"], row["k"]) for row in fit(own)] == usual
-    assert kept(own, "rank_fits") == before
+    usual += [("lognormal_rbp1", None), ("lognormal_cross_entropy", None)]
+    assert [(row["law"], row["k"]) for row in fit(own) if row["method"] == "ols"] == usual
+    before = kept(own, "rank_fits")
     assert [(row["law"], row["k"]) for row in fit(own, k=5)] == [("rbp", 5), ("cross_entropy", None)]
     assert {row["law"] for row in fit(own, laws="rbp", k=1)} == {"rbp"}
     laws = ["cross_entropy", "confidence"]
@@ -355,7 +386,7 @@ def test_rank_fits_hold_each_distribution_of_each_run_once_and_gc_drops_fits_who
     rows = [row for row in kept(own, "rank_fits") if row["ties"] == "pessimistic"]
     runs = {run["run_id"] for run in runs_by_size(own).values()}
     assert {row["run_id"] for row in rows} == runs
-    assert len(rows) == len({(row["run_id"], row["distribution"]) for row in rows}) == 2 * len(runs)
+    assert len(rows) == len({(row["run_id"], row["distribution"]) for row in rows}) == len(runs)
     for row in rows:
         assert row["status"] in {"ok", "power_law_limit", "not_converged", "too_few_tokens"}
         assert row["loglik"] is None or row["loglik"] < 0

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx.config.keys.laws import USUAL_K
+from rbpx.config.keys.laws import USUAL, USUAL_K
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
@@ -14,15 +14,15 @@ from rbpx.display.frontier import frontier_table
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
-from rbpx.laws.names import IMPORTED, Axis, Method
+from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit.figures import figures
-from rbpx.questions.fit.sentences import by_methods, describe_runs, sentences
+from rbpx.questions.fit.sentences import against_lognormal, by_methods, describe_runs, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
-from rbpx.runs.laws import GroupLaws, analyse, fit_rows, rank_fit_rows
+from rbpx.runs.laws import GroupLaws, analyse, fit_rows, rank_fit_rows, with_offsets
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record
@@ -34,7 +34,10 @@ _FORM: Final = "whether the points call for an irreducible offset E"
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
+    if request.is_usual and group.is_measured:
+        request = request.but(laws=[*USUAL, *LOGNORMAL], k=[k for k in USUAL_K if k < group.vocab_size])
     laws = analyse(connection, group, request)
+    laws = with_offsets(laws) if request.method == [Method.ols] else laws
     fits = fit_rows(laws)
     return Result(
         [group],
@@ -82,8 +85,10 @@ def _models(laws: GroupLaws) -> Table:
 
 
 def _name(row: Record) -> Cell:
-    law, k, method = row["law"], row["k"], row["method"]
-    return Cell((law_title(law, k, Method(method)),), (law, k, method), is_number=False)
+    law, k, method = row["law"], row["k"], Method(row["method"])
+    words = AXES[Axis(row["axis"] or Axis.S)]
+    with_E = f"{law_title(law, k)}, E + {words.constant} {words.x}^−α"
+    return Cell((with_E if method is Method.offset else law_title(law, k, method),), (law, k, method), is_number=False)
 
 
 def _form(row: Record) -> str | None:
@@ -98,7 +103,7 @@ LAWS: Final = View[Record](
     decimal("sd text", "alpha_text_sd", spare=9),
     decimal("sd models", "alpha_models_sd", spare=8),
     constant(spare=3),
-    with_ends("E", "E", spare=6),
+    with_ends("E", "E", spare=1, ends_spare=7),
     determination(ends_spare=7),
     points_of(spare=4),
     backtest(),
@@ -115,6 +120,8 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     notes = [f"RBP_k: the share of true tokens that rank at most k, ties {group.ties.value}."] * (
         any(law.law == "rbp" for law in laws.laws)
     )
+    notes += [said] if (said := against_lognormal(fits)) else []
+    notes += ["Exponents with and without E do not compare."] if {Method.ols, Method.offset} <= {*methods} else []
     notes += [] if group.is_measured else ["Intervals are over models; how far they vary over documents is unknown."]
     return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
 

@@ -37,7 +37,7 @@ def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
         laws = [law for law in result.laws if law.method is method and any(y and isfinite(y) for y in law.fit.y)]
         for kind in _KINDS:
             own = spread([law for law in laws if _kind(law) == kind], MOST_SERIES)
-            if own or kind != "others":
+            if own or (kind != "others" and not by):
                 yield _figure(result, f"{kind}{by}", kind, own)
         yield _residuals(result, f"residuals{by}", laws)
 

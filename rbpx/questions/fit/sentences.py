@@ -4,12 +4,16 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, short
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis, Method
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import LOGNORMAL, Axis, Method
+from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.runs.group import Group
 from rbpx.runs.laws import GroupLaws
 from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
@@ -56,9 +60,21 @@ def largest(group: Group) -> str:
     return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
 
 
+def asked_for(rows: Sequence[Record]) -> list[Record]:
+    """Returns one row for each law, by the first method; that with E where the points call for it."""
+    offset = {(row["law"], row["k"]): row for row in rows if row["method"] == Method.offset.value}
+    first = [row for row in rows if row["method"] == rows[0]["method"]]
+    return [offset.get((row["law"], row["k"]), row) if _calls_for_E(row) else row for row in first]
+
+
+def _calls_for_E(row: Record) -> bool:
+    choice = row["params"].get("choice")
+    return choice is not None and choice["form"] == SupportedForm.offset.value
+
+
 def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
     """Returns the rows of RBP at the smallest k and of cross-entropy, None where a law has no numbers."""
-    fitted = [law for law in laws if law["alpha"] is not None and law["method"] == laws[0]["method"]]
+    fitted = [law for law in asked_for(laws) if law["alpha"] is not None]
     first = {law["law"]: law for law in reversed(fitted)}
     return first.get("rbp"), first.get("cross_entropy")
 
@@ -74,6 +90,30 @@ def at_tenfold(row: Record) -> str:
     return f"{abs(change):.{digits}%} {'lower' if change >= 0 else 'higher'}"
 
 
+def _in_brackets(estimate: Estimate) -> str:
+    return interval_of(estimate).replace(" (", ", ").rstrip(")")
+
+
+def against_lognormal(rows: Sequence[Record]) -> str:
+    """Says how far what the paper's lognormal implies lies from what was measured."""
+    of = {(row["law"], row["k"]): np.array(row["params"]["y"], float) for row in rows}
+    told = []
+    for implied, measured in ((LOGNORMAL[0], ("rbp", 1)), (LOGNORMAL[1], ("cross_entropy", None))):
+        if (implied, None) in of and measured in of and np.all(np.isfinite(of[implied, None])):
+            off = of[implied, None] / of[measured] - 1
+            told.append(f"{law_title(*measured)} by {off.min():+.0%} to {off.max():+.0%}")
+    return f"lognormal: what the lognormal of the ranks implies; it is off {' and '.join(told)}." if told else ""
+
+
+def _ends(row: Record, axis: Axis) -> str:
+    """Renders how much a tenfold step changes a law that bends, among its smaller and its larger half of points."""
+    S, y = (np.log(np.abs(row["params"][key])) for key in ("S", "y"))
+    half = len(S) // 2 + 1
+    small, large = (1 - 10 ** np.polyfit(S[part], y[part], 1)[0] for part in (slice(half), slice(-half, None)))
+    step = "a tenfold size" if axis is Axis.S else f"a tenfold {axis.value}"
+    return f"{step} took off {small:.0%} at the small end and {large:.0%} at the large one"
+
+
 def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
     """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
@@ -82,21 +122,26 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
         points = number_of(laws.group.n_sizes, words.point)
         yield f"There {are} {points} ({names}); a law needs at least 3: measure or import more."
         return
-    lower, none, fitted = list[str](), list[str](), [row for row in rows if row["alpha"] is not None]
+    rows = asked_for(rows)
+    lower, none, bent, fitted = list[str](), list[str](), list[str](), [row for row in rows if row["alpha"] is not None]
     told_rows = [row for row in headline(rows) if row is not None] or fitted[:2]
     for row in told_rows:
         name, status = law_title(row["law"], row["k"]), Status(row["status"] or Status.ok)
-        if status in _NO_LAW:
+        if status is Status.bends:
+            bent.append(f"{name} bends: {_ends(row, laws.group.axis)}")
+        elif status in _NO_LAW:
             none.append(f"{name} ({status.label})")
         else:
-            alpha = interval_of(estimate_in(row, "alpha")).replace(" (", ", ").rstrip(")")
+            each = [("α", "alpha"), ("E", "E")][: 2 if row["params"]["E"] else 1]
+            constants = "; ".join(f"{sign} {_in_brackets(estimate_in(row, key))}" for sign, key in each)
             doubt = "" if status is Status.ok else f"; {status.label}"
-            lower.append(f"{name} is {at_tenfold(row)} (α {alpha}{doubt})")
+            lower.append(f"{name} is {at_tenfold(row)} ({constants}{doubt})")
     start = f"from the largest {words.one}, " if any(row["params"]["E"] for row in told_rows) else ""
     told = [f"{start}{words.at_tenfold} {' and '.join(lower)}"] if lower else []
     told += (
         [f"{' and '.join(none)} {'is no power law' if len(none) == 1 else 'are no power laws'} here"] if none else []
     )
+    told += bent
     told += [] if fitted else ["no law has numbers here"]
     n, stands = len(rows), sum(row["status"] == Status.ok.value for row in rows)
     counted = {

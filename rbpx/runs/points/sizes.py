@@ -23,10 +23,9 @@ from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import Replicates
-from rbpx.laws.names import IMPORTED, LAWS
+from rbpx.laws.names import IMPORTED, LAWS, LOGNORMAL
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.quantity import Counts, Quantity, quantity
-from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, derived_curve, fit_paper, paper_slopes, step_paper
@@ -39,9 +38,8 @@ Curves = dict[str, Floats]
 
 # Resampled counts in one block, for each run; larger blocks take new memory from the system each time.
 _BLOCK_BYTES = 8 * 2**20
-_LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
 _TERMS = ("error_entropy", "self_alignment", "confidence")
-_PARTS = {"lognormal": _LOGNORMAL, "terms": _TERMS}
+_PARTS = {"lognormal": LOGNORMAL, "terms": _TERMS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +51,12 @@ class Evidence:
             (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN without one).
         replicates: the same for each replicate; NaN for a replicate without a token.
         paper: lognormal fitted to the ranks from 2 up, as published; None where not requested.
-        full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
     """
 
     measured: Curves
     replicates: Curves
     paper: RankFit | None = None
-    full: RankFit | None = None
     approximated: tuple[float, float] | None = None
 
 
@@ -96,7 +92,7 @@ def weigh(
     measured, replicates = (
         {k: v for each in parts for k, v in getattr(each, of).items()} for of in ("measured", "replicates")
     )
-    return Evidence(measured, replicates, model.paper, model.full, model.approximated)
+    return Evidence(measured, replicates, model.paper, model.approximated)
 
 
 def _whole(
@@ -108,14 +104,13 @@ def _whole(
     tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
     parts = {}
     if "lognormal" in names:
-        paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
+        paper = fit_paper(rank_R, tokens_R)
         beta_1, gamma_1 = (np.array([_parameter(paper, name)]) for name in ("beta", "gamma"))
         theta_B = _replicate_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
         parts["lognormal"] = Evidence(
-            dict(zip(_LOGNORMAL, derived_curve(beta_1, gamma_1, vocab_size, [1])[0], strict=True)),
-            dict(zip(_LOGNORMAL, derived_curve(*theta_B, vocab_size, [1]).T, strict=True)),
+            dict(zip(LOGNORMAL, derived_curve(beta_1, gamma_1, vocab_size, [1])[0], strict=True)),
+            dict(zip(LOGNORMAL, derived_curve(*theta_B, vocab_size, [1]).T, strict=True)),
             paper,
-            full,
             _approximate(paper),
         )
     if "terms" in names:
