@@ -282,7 +282,6 @@ def test_only_the_laws_asked_for_are_fitted(own: Path) -> None:
     usual = [("rbp", 1), ("rbp", 10), ("rbp", 100), ("cross_entropy", None)]
     usual += [("lognormal_rbp1", None), ("lognormal_cross_entropy", None)]
     assert [(row["law"], row["k"]) for row in fit(own) if row["method"] == "ols"] == usual
-    before = kept(own, "rank_fits")
     assert [(row["law"], row["k"]) for row in fit(own, k=5)] == [("rbp", 5), ("cross_entropy", None)]
     assert {row["law"] for row in fit(own, laws="rbp", k=1)} == {"rbp"}
     laws = ["cross_entropy", "confidence"]
