@@ -165,7 +165,7 @@ def rows_for(request: Request, results: Sequence[Result]) -> list[Record]:
 
 def rows_of(results: Sequence[Result]) -> list[Record]:
     """Returns the full rows of results."""
-    return [row for result in results for row in result.rows]
+    return [row for result in results for row in (*result.rows, *result.beside)]
 
 
 def detailed_rows(results: Sequence[Result]) -> list[Record]:
@@ -179,7 +179,7 @@ def plain_rows(results: Sequence[Result]) -> list[Record]:
     Nested values are left out, and settings of measurement where all rows agree. A number of a table that is nested in
     `params` gets a column of its own.
     """
-    rows = rows_of(results)
+    rows = [row for result in results for row in result.rows]
     shown = dict.fromkeys(key for table in tables(results) for column in table.columns for key in column.keys)
     columns = dict.fromkeys(key for row in rows for key in row)
     left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list | tuple)}

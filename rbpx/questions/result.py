@@ -27,7 +27,8 @@ class Result:
 
     Attributes:
         groups: the groups of runs; none for a file.
-        rows: all rows, which `--details` prints.
+        rows: the answer.
+        beside: rows that `--details` prints too, such as those of single forms where an average over them answers.
         tables: tables of the rows.
         sentences: the answer in words.
         figures: draws the figures.
@@ -50,6 +51,7 @@ class Result:
     passages: Sequence[Passage] = ()
     texts: Sequence[Passage] = ()
     then: Callable[[Store], object] | None = None
+    beside: Sequence[Record] = ()
 
     @property
     def fit_ids(self) -> list[str]:

@@ -135,7 +135,7 @@ def test_along_one_axis_the_largest_are_named_and_left_out_beside(status: str, t
     rest = ask(ladder(tmp_path / "left", tokens, y, 8 - n), "predict", S=1e11, resamples=20)
     expected = by(rest.rows, "combined", "prediction")
     assert by(of.rows, "without_largest", "prediction") == pytest.approx(expected, rel=1e-6)
-    assert all(status in row["reasons"] for row in of.of_kind("prediction"))
+    assert all(status in row["reasons"] for row in of.of_kind("prediction") if row["status"] is not None)
     assert f"{'The largest run, ' if n == 1 else 'The 2 largest runs, '}" in of.words
     assert said in of.words
     assert f"; without {'it' if n == 1 else 'them'} at 100B parameters cross-entropy will be" in of.words

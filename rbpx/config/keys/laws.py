@@ -138,7 +138,12 @@ def _size(key: str, value: Any) -> SizeBy:
 
 
 def _methods(key: str, value: Any) -> list[Method]:
-    return [Method(name) for name in one_of(tuple(Method))(key, value)]
+    return [Method(name) for name in one_of(tuple(Method))(key, "ols" if value is None else value)]
+
+
+def _forms(key: str, value: Any) -> list[str]:
+    names: list[str] = one_of(FORM_NAMES)(key, "chinchilla" if value is None else value)
+    return names
 
 
 _NUMBER: Final = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -186,8 +191,8 @@ class LawKeys:
         values=("all", *LAWS, *IMPORTED),
     )
     method: list[Method] = key(
-        "ols",
-        "how laws are fitted: ols, weighted, offset, robust, a list or all",
+        None,
+        "how laws are fitted: ols (default), weighted, offset, robust, a list or all",
         _methods,
         "ols",
         values=("all", *Method),
@@ -317,9 +322,9 @@ class PredictionKeys:
         _forecast, "NAME", text=True,
     )  # fmt: skip
     form: list[str] = key(
-        "chinchilla",
-        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them",
-        one_of(FORM_NAMES),
+        None,
+        "equation of a surface: chinchilla (default), kaplan, data_constrained, a list, or all, which compares them",
+        _forms,
         "chinchilla",
         values=("all", *FORM_NAMES),
     )

@@ -208,6 +208,18 @@ def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> li
 _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or predictions are widened
 
 
+def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple[Status, ...]:
+    """Returns every status of a prediction by one form: its `reasons`, and what its own backtests say.
+
+    `held` says of each backtest whether its interval held. Nothing widens the intervals of a single form, so
+    intervals_missed holds where fewer than four fifths of them do, and barely_determined where there are none.
+    """
+    told = [each for each in held if each is not None]
+    if not told:
+        return in_order([*reasons, Status.barely_determined])
+    return in_order([*reasons, *([Status.intervals_missed] if sum(told) < _HELD * len(told) else [])])
+
+
 def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
     """Returns the factor by which backtests widen intervals; 1 where at least four fifths of their intervals hold.
 

@@ -11,9 +11,11 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.intervals.lack_of_fit import coefficient, curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.priors import NO_PRIORS, Priors
+from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters
+from rbpx.status import Status
 
 _REPLICATES: Final = 100  # of the remaining runs
 _SAME: Final = 0.01  # of a logarithm; runs this near to the largest are as large
@@ -114,3 +116,9 @@ def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Est
         line = np.column_stack([np.ones(len(x_N)), about_N])
         rows.append((axis, coefficient(line, left_N, 1) if varies else NO_ESTIMATE, curvature(x_N, left_N)))
     return rows
+
+
+def bends_of(fit: Surface) -> list[Status]:
+    """Returns bends where the residuals of a surface curve along S, D or C, by their 95 % intervals."""
+    against = () if fit.surface is None else against_axes(fit.surface, fit.runs)
+    return [Status.bends] if any(curvature.leaves_out_0 for _, _, curvature in against) else []

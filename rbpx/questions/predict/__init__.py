@@ -1,8 +1,9 @@
 """What the laws predict for other sizes, and how right they were.
 
 Predicts what a new model of size S would show on the same text, with a 95 % interval and its warnings, averaged over
-forms (a power law, one with an offset, one that bends) by how well they fit; --details adds each method. Backtests
-predict the larger sizes from the smallest; laws stand in the order of how well they predict.
+forms (a power law, one with an offset, one that bends) by how well they fit. Backtests predict the larger sizes from
+the smallest; laws stand in the order of how well they predict. method= asks for laws by one method too, which pass only
+where their own backtests hold; --details has each form and method.
 
 With D= beside S=, surfaces are fitted to all trainings whose tokens are known (see `surface`) and averaged; where size
 and tokens vary together, a law in one of them. In sweeps frontier=true takes the best run of each size and as many

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import compress
 from statistics import mean
 from typing import Final
 
@@ -65,17 +66,21 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         key=lambda of: math.inf if (error := backtest_summary(of.of("backtest"))["mean_error"]) is None else error
     )
     fits, rows = [fit for of in found for fit in of.fits], alike([row for of in found for row in of.rows])
+    asked = [] if request.typed["method"] is None else [method.value for method in request.method]
+    told = {(of.law.law, of.law.k): {of.rows[0]["method"], WITHOUT_LARGEST, *asked} for of in found}
+    is_told = [row["method"] in told[row["law"], row["k"]] for row in rows]
     answers = sorted((row for of in found for row in _answers(of)), key=_at)
     registered = (forecast_rows(of.rows, of.fit, len(of.fit["run_ids"]), [of.law.fit.S, of.law.fit.y]) for of in found)
     return Result(
         [group],
-        rows,
-        [*_tables(group, rows, answers)],
+        [*compress(rows, is_told)],
+        [*_tables(group, rows, answers, bool(asked))],
         [*answer_sentence(answers), *said_of_points(cells, group.asked), *_sentences(found)],
         partial(_figures, group, found, [fit["fit_id"] for fit in fits]),
         fits,
         notes=[*_said_of_largest(found)],
         then=forecast_writer(request, group, registered),
+        beside=[row for row, told in zip(rows, is_told, strict=True) if not told],
     )
 
 
@@ -87,14 +92,14 @@ def _answers(of: LawPrediction) -> list[Record]:
     return [row | backtest_summary(of.of("backtest")) for row in (of.of("prediction") or of.of("none"))]
 
 
-def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record]) -> Iterator[Table]:
+def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record], asks_method: bool) -> Iterator[Table]:
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
     shown = [row for row in rows if row["method"] not in [*LawForm]]  # no form within the combined
     nested = [row for row in shown if row["method"] != WITHOUT_LARGEST]
     laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
-    yield from prediction_tables("Predictions for new models", told, answers, group.title, [*LawForm])
+    yield from prediction_tables("Predictions for new models", told, answers, group.title, [*LawForm], asks_method)
     yield from fixed_parameter_table([row for row in shown if row["kind"] == "constant"], group.title)
     yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
 

@@ -190,7 +190,12 @@ def predicted_columns(how: Callable[[float | None], str], key: str = "y") -> Seq
 
 
 def prediction_tables(
-    title: str, rows: Iterable[Record], answers: Sequence[Record], about: str, forms: Sequence[str]
+    title: str,
+    rows: Iterable[Record],
+    answers: Sequence[Record],
+    about: str,
+    forms: Sequence[str],
+    asks_method: bool = False,
 ) -> Iterator[Table]:
     """Yields the averaged predictions with their backtests, then the predictions of forms and methods.
 
@@ -200,6 +205,7 @@ def prediction_tables(
         answers: the averaged ones, with the keys of `backtest_summary`.
         about: the group.
         forms: those that have weights.
+        asks_method: whether predictions by a method were asked for.
     """
 
     def weighted(row: Record) -> str | None:
@@ -218,7 +224,7 @@ def prediction_tables(
         magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
         text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
         STATUS,
-    ).table("Predictions by each method", rows, about, brief=False)
+    ).table("Predictions by each method", rows, about, brief=asks_method)
 
 
 STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # without the other reasons

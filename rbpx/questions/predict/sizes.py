@@ -14,7 +14,15 @@ from rbpx.laws.power.law import Prediction
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
-from rbpx.laws.prediction.verdict import REMARKS, Backtest, backtest_averaged, judge_averaged, widening_of
+from rbpx.laws.prediction.verdict import (
+    FAR,
+    REMARKS,
+    Backtest,
+    backtest_averaged,
+    judge_alone,
+    judge_averaged,
+    widening_of,
+)
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import FixedValues
 from rbpx.questions.predict.rows import (
@@ -29,7 +37,7 @@ from rbpx.questions.predict.rows import (
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.sizes import Points
-from rbpx.status import Status
+from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
 
@@ -64,9 +72,10 @@ class LawPrediction:
 
 
 def predict_law(group: Group, points: Points, request: Request, targets: Sequence[float]) -> LawPrediction:
-    """Predicts one quantity by the average over forms, by each form and by each method.
+    """Predicts one quantity by the average over forms, by each form within it and by each method.
 
-    All predictions have the statuses of the averaged one, as they use the same points; without it, those of the law.
+    A method has the statuses of the averaged prediction, as it uses the same points, and those of its own law and
+    backtests; a form within the average has none.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]
@@ -75,7 +84,7 @@ def predict_law(group: Group, points: Points, request: Request, targets: Sequenc
     rows = [{"fit_id": fits[first]["fit_id"]} | row for row in predictions]
     combined = [row["reasons"] for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED)]
     for law, fit in zip(laws, fits, strict=True):
-        predictions = [*_by_method(law, targets, combined or [law.fit.reasons or ()] * len(targets))]
+        predictions = [*_by_method(law, targets, combined or [()] * len(targets))]
         predictions = predictions or [{"kind": "none", "n_fitted": None, "status": law.fit.status}]
         rows += [{"fit_id": fit["fit_id"], "method": law.method.value} | row for row in predictions]
     named = {"law": points.law, **group.names(), "k": points.k, "n_fitted": len(laws[first].runs)}
@@ -85,8 +94,10 @@ def predict_law(group: Group, points: Points, request: Request, targets: Sequenc
 def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[Status]]) -> Iterator[Record]:
     if law.fit.alpha.value is None:
         return
+    own = judge_alone(law.fit.reasons or (), [test.is_inside for test in law.backtests])
     for answer, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
-        yield prediction(answer.record(), reasons)
+        far = [Status.beyond] if answer.beyond > FAR else []
+        yield prediction(answer.record(), in_order([*own, *reasons, *far]))
     yield from map(backtest, law.backtests)
 
 
@@ -116,7 +127,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
             for row, now in zip(without[1], combined, strict=True)
         ]
     return m, rows + [
-        {"method": form} | prediction(row | values(each.within[form].estimate), row["reasons"])
+        {"method": form} | prediction(row | values(each.within[form].estimate), ()) | {"status": None}
         for form in answers[0].within
         for each, row in zip(answers, combined, strict=True)
     ]

@@ -1,8 +1,7 @@
 """Predicts a new run of given size and tokens (predict S= D=) from all trainings of a family.
 
-The answer is the prediction averaged over forms (`rbpx.laws.surface.averaged`), method `combined`; each form has rows
-of
-its own, and backtests: it is fitted without the largest runs in S, D and C and predicts them.
+The answer is the prediction averaged over forms (`rbpx.laws.surface.averaged`), method `combined`. Beside it each form
+has rows of its own, and backtests: it is fitted without the largest runs in S, D and C and predicts them.
 """
 
 import math
@@ -16,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.laws.power.law import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.prediction.verdict import FAR
+from rbpx.laws.prediction.verdict import FAR, judge_alone
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
     BudgetTest,
@@ -25,7 +24,7 @@ from rbpx.laws.surface.averaged import (
     most_influential,
     predict_averaged,
 )
-from rbpx.laws.surface.checks import HeldOut, held_out, mean_error
+from rbpx.laws.surface.checks import HeldOut, bends_of, held_out, mean_error
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.questions.predict.register import forecast_rows, forecast_writer
@@ -92,7 +91,7 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
         for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
-    every, first = [row for own in rows for row in own], [row for own in answers for row in own]
+    every, first = alike([row for own in rows for row in own]), [row for own in answers for row in own]
     said = [
         *answer_sentence(first),
         *said_of_runs(group, quantities),
@@ -106,9 +105,10 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
     )
     return Result(
         [group],
-        alike([*every, *outlier_rows(group, quantities)]),
+        alike([*(row for row in every if row["method"] not in forms), *outlier_rows(group, quantities)]),
         [*tables, *fixed_parameter_table(_of(every, "constant"), group.title)],
         said,
+        beside=[row for row in every if row["method"] in forms],
         fits=[fit for of in laws for fit in of.records.values()],
         notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
         then=forecast_writer(request, group, registered),
@@ -173,9 +173,13 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 def _predictions(
     group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
 ) -> Iterator[Record]:
-    """Yields at each point the averaged prediction, then that of each form with the same statuses."""
+    """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
+    alone = {
+        fit.form: judge_alone([*doubts[fit.form], *bends_of(fit)], [test.is_inside for test in tests])
+        for fit, tests in zip(of.alone, of.tests, strict=True)
+    }
     predictions = predict_averaged(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
     answers = zip(targets, predictions, most_influential(of.alone, targets), strict=True)
     labels = of.trained.labels
@@ -192,7 +196,7 @@ def _predictions(
         own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
-            yield {"method": form} | prediction(at | values(y.times(sign)), reasons)
+            yield {"method": form} | prediction(at | values(y.times(sign)), in_order([*reasons, *alone[form]]))
 
 
 def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> Iterator[Record]:
