@@ -16,13 +16,12 @@ import numpy as np
 
 from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Part, in_order
-from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, texts
 from rbpx.errors import AbsentTextError, RbpxError, reason
 from rbpx.files.folders import files_of
 from rbpx.files.rows import format_of, read_rows, unpacked
 
-_ITEMS = "python_"  # prefix of item kinds made of the standard library
+_ITEMS = "python_"  # prefix of the kinds of items that come with rbpx
 
 # No library code: tests, IDLE, 2to3, build machinery, pydoc's data.
 _NOT_STDLIB = {
@@ -87,8 +86,9 @@ def read_pydoc() -> Sequence[Text]:
 
 @cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    """(module:line, row) of each item of a kind made of the standard library, from files that no ladder read."""
-    return items_of(kind.removeprefix(_ITEMS), read_stdlib())
+    """(module:line, row) of each item of a kind, made of modules of Python 3.11.7 that no bundled model has read."""
+    rows = read_rows(Path(__file__).parent / "python_items" / f"{kind.removeprefix(_ITEMS)}.jsonl.gz").rows
+    return [(f"{row.values['file']}:{row.values['line']}", row.values) for row in rows]
 
 
 def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:

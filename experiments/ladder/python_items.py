@@ -1,5 +1,9 @@
 """Makes items of Python source: a context, choices, and the number of the right one.
 
+    python experiments/ladder/python_items.py rbpx/data/python_items
+
+writes those that come with rbpx, of the standard library of the Python that runs it (theirs is of 3.11.7).
+
 The right choice is drawn at random, so guessing without the context gives chance level. Choices begin where tokenizers
 begin a token: with a space, or with a bracket after a letter or digit.
 
@@ -9,15 +13,21 @@ begin a token: with a space, or with a bracket after a letter or digit.
 bracket is of the other kind and already closed.
 """
 
+import gzip
 import io
+import json
 import keyword
 import random
 import re
+import sys
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any, Final
+
+from rbpx.data.corpus import read_stdlib
 
 __all__ = ["KINDS", "items_of"]
 
@@ -50,8 +60,8 @@ class _Token:
         return self.start + len(self.text)
 
 
-def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS) -> list[tuple[str, Row]]:
-    """(file:line, row) of each item; no file gives a second item before every file was tried for a first.
+def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS) -> list[Row]:
+    """Rows of items; no file gives a second item before every file was tried for a first.
 
     Args:
         kind: identifiers, keywords or brackets.
@@ -59,7 +69,7 @@ def items_of(kind: str, files: Sequence[tuple[str, str]], n_items: int = N_ITEMS
         n_items: how many; fewer where the files have no more.
 
     Returns:
-        Rows with the columns context, choices, right (number of a choice, from 0) and file.
+        Rows with the columns file, line, context, choices, and right (number of a choice, from 0).
     """
     in_turn = _Files(kind, files)
     if kind != "brackets":
@@ -116,9 +126,9 @@ class _Files:
         self._names = sorted(self._texts)
         random.Random(f"{SEED} {kind}").shuffle(self._names)
 
-    def each_in_turn(self, draw: Draw, n_items: int) -> list[tuple[str, Row]]:
+    def each_in_turn(self, draw: Draw, n_items: int) -> list[Row]:
         """Items drawn from the files in turn, until there are enough or no file has more."""
-        items: list[tuple[str, Row]] = []
+        items: list[Row] = []
         names = self._names
         while names and len(items) < n_items:
             more = []
@@ -141,16 +151,16 @@ class _Files:
         return self._sites[name]
 
 
-def _item(name: str, text: str, start: int, choices: list[str], right: int) -> tuple[str, Row]:
+def _item(name: str, text: str, start: int, choices: list[str], right: int) -> Row:
     """A row; a space before the target belongs to each choice."""
     space = " " if text[start - 1] == " " else ""
-    row = {
+    return {
+        "file": name,
+        "line": text.count("\n", 0, start) + 1,
         "context": text[_begin(text, start) : start - len(space)],
         "choices": [space + choice for choice in choices],
         "right": right,
-        "file": name,
     }
-    return f"{name}:{text.count(chr(10), 0, start) + 1}", row
 
 
 def _begin(text: str, start: int) -> int:
@@ -243,3 +253,15 @@ KINDS: Final = {
     "keywords": _Question(re.compile(r"(?:, |\()[a-zA-Z]\w*=(?!=)"), _keyword_arguments, 40),
     "brackets": _Question(re.compile(r"[A-Za-z0-9]\]"), _brackets, 40),
 }
+
+
+def main(folder: Path) -> None:
+    """Writes the items of each kind, a row a line; the same files make the same bytes."""
+    for kind in KINDS:
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in items_of(kind, read_stdlib())]
+        packed = gzip.compress("".join(lines).encode(), mtime=0)
+        (folder / f"{kind}.jsonl.gz").write_bytes(packed)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
