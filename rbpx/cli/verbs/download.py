@@ -32,7 +32,7 @@ def perform(asked: Asked) -> "list[Measured]":
     """Fetches what all jobs of a sweep need, and prints the outcome for each repository."""
     from rbpx.cli.tables.download import show
     from rbpx.display.records import print_records
-    from rbpx.measure.download.download import Download
+    from rbpx.measure.download import Download
 
     download, format = Download(asked.requests), asked.request.format
     rows = download.rows()

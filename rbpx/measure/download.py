@@ -1,0 +1,269 @@
+"""Downloads all that measuring a sweep reads from the hub, without loading a model: requests in, results out.
+
+Each cell that is not measured needs a model, if that is not in a folder, and the samples of its dataset. The hub says
+the commit, files and sizes of each; then huggingface_hub fetches the missing files in parallel.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from threading import Event
+from typing import Final
+
+from rbpx.config.grid import Cell
+from rbpx.config.request import Request
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.data.hub import HubFile, cache_folder, quiet
+from rbpx.data.hub_texts import Sample, needed_rows
+from rbpx.data.samples import draws_from_hub, keep_sample
+from rbpx.display.progress import counted, downloading, tell_loading
+from rbpx.display.vocabulary import in_bytes
+from rbpx.errors import MeasureError, RbpxError, number_of
+from rbpx.measure.grid import grid_here
+from rbpx.measure.results import Failure, Measured, not_measured, told
+from rbpx.measure.shards import places_of
+from rbpx.models.folder import local_folder
+from rbpx.models.hub import fetch, needed_files
+from rbpx.store.cell_states import CellState, State, cell_states
+from rbpx.store.store import Record, Store
+
+_AT_ONCE: Final = 8  # files in parallel, huggingface_hub's default
+Said = tuple[str | None, Sequence[HubFile], int]
+"""Commit and files of a repository, and the bytes besides that are read and of which a sample is stored."""
+
+
+@dataclass(eq=False)
+class Needed:
+    """A model or sample of the hub that cells need.
+
+    Attributes:
+        place: kind, ORG/NAME, and revision as requested, "" for the hub's default.
+        ask: asks the hub.
+        settle: makes it available to `measure`, once its files are here.
+        is_held: whether it is available as soon as these are.
+        files: what the hub says, and whether each was here then.
+        problem: why it cannot be downloaded.
+    """
+
+    place: tuple[str, str, str]
+    ask: Callable[[], Said]
+    settle: Callable[[], object]
+    is_held: bool = True
+    commit: str | None = None
+    files: Mapping[HubFile, bool] = field(default_factory=dict)
+    n_read_bytes: int = 0
+    problem: RbpxError | None = None
+
+    def look_up(self) -> None:
+        """Ask the hub; files that are here are noted before any comes."""
+        self.commit, files, self.n_read_bytes = self.ask()
+        self.files = {file: file.is_here for file in files}
+
+    def attempt(self, step: Callable[[], object]) -> None:
+        """Take a step towards it; an error becomes its problem."""
+        try:
+            step()
+        except RbpxError as problem:
+            self.problem = problem
+
+
+@dataclass(eq=False)
+class _Grid:
+    """A grid as requested: the samples that it needs, and its cells with the model or the error of each."""
+
+    request: Request
+    texts: list[Needed] = field(default_factory=list)
+    cells: dict[Cell, Needed | RbpxError | None] = field(default_factory=dict)
+    problem: RbpxError | None = None
+
+    def result(self) -> Measured:
+        """The result of the grid, as if each cell that can be measured now were measured."""
+        stopped = next((text.problem for text in self.texts if text.problem is not None), self.problem)
+        if stopped is not None:
+            return not_measured(self.request, stopped)
+        problems = {cell: of.problem if isinstance(of, Needed) else of for cell, of in self.cells.items()}
+        failures = tuple(
+            Failure(str(cell), told(problem, self.request), not isinstance(problem, MeasureError))
+            for cell, problem in problems.items()
+            if problem is not None
+        )
+        return Measured(self.request, tuple(cell.key for cell, of in problems.items() if of is None), failures)
+
+
+class Download:
+    """The downloads of a sweep's grids, and their outcome."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        """Query the hub for what there is to fetch; an error in a request becomes part of its result."""
+        known: dict[Hashable, Needed] = {}
+        self._grids = [_Grid(request) for request in requests]
+        self._wall_s: float | None = None  # of fetching, once that has begun
+        try:
+            for grid, places in zip(self._grids, places_of(requests), strict=True):
+                if places is None or places:
+                    _fill(grid, places, known)
+        except RbpxError as problem:
+            self._stop(problem)
+        self._needed = sorted(known.values(), key=lambda each: each.place)
+        models = [each for each in self._needed if each.place[0] == "model"]
+        with quiet(bars=False), counted("asking the hub", max(1, len(known))) as advance:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                for done in as_completed([pool.submit(model.attempt, model.look_up) for model in models]):
+                    done.result()
+                    advance(1)
+            for text in (each for each in self._needed if each not in models):  # `datasets` is not thread-safe
+                text.attempt(text.look_up)
+                advance(1)
+
+    def _stop(self, problem: RbpxError) -> None:
+        for grid in self._grids:
+            grid.problem = grid.problem or problem
+
+    def fetch(self) -> None:
+        """Fetch what is missing; a failure does not stop the rest. Fetches nothing where a disk is too small."""
+        missing = {file.content: file for each in self._needed for file, is_here in each.files.items() if not is_here}
+        n_bytes = sum(file.n_bytes for file in missing.values())
+        try:
+            _check_room(n_bytes)
+        except MeasureError as problem:
+            self._stop(problem)
+            return
+        began = time.monotonic()
+        with quiet(bars=False):
+            if missing:
+                self._fetch(list(missing.values()), n_bytes)
+            for each in self._needed:
+                if each.problem is None:
+                    each.attempt(each.settle)
+        self._wall_s = time.monotonic() - began
+
+    def _fetch(self, files: Sequence[HubFile], n_bytes: int) -> None:
+        stopped = Event()
+
+        def advance(n: int) -> None:
+            if stopped.is_set():
+                raise InterruptedError("stopped")
+            show(n)
+
+        with downloading(number_of(len(files), "file"), n_bytes) as show, ThreadPoolExecutor(_AT_ONCE) as pool:
+            fetched = {pool.submit(file.fetch, advance): file.content for file in files}
+            try:
+                for future in as_completed(fetched):
+                    for each in self._needed:
+                        if any(file.content == fetched[future] for file in each.files):
+                            each.attempt(future.result)
+            finally:  # after Ctrl-C too: each fetch ends at its next bytes
+                stopped.set()
+                pool.shutdown(cancel_futures=True)
+
+    def rows(self) -> list[Record]:
+        """A row for each repository and revision: what is needed, what was here before, and its state."""
+        return [self._row(list(of)) for _, of in groupby(self._needed, key=lambda each: each.place)]
+
+    def _row(self, needed: Sequence[Needed]) -> Record:
+        kind, name, revision = needed[0].place
+        files = {file: is_here for each in needed for file, is_here in each.files.items()}
+        problem = next((each.problem for each in needed if each.problem is not None), None)
+        if problem is not None:
+            state = "failed"
+        elif all(files.values()) and all(each.is_held for each in needed):
+            state = "here"
+        else:
+            state = "to fetch" if self._wall_s is None else "fetched"
+        return {
+            "kind": kind,
+            "repository": name,
+            "revision": revision or None,
+            "commit": next((each.commit for each in needed if each.commit is not None), None),
+            "n_files": len(files),
+            "n_bytes": sum(file.n_bytes for file in files),
+            "n_bytes_here": sum(file.n_bytes for file, is_here in files.items() if is_here),
+            "n_read_bytes": sum(each.n_read_bytes for each in needed),
+            "state": state,
+            "error": None if problem is None else str(problem),
+        }
+
+    def summary(self) -> str | None:
+        """What was downloaded, in one line; None where something failed and nothing was."""
+        rows = self.rows()
+        fetched = [row for row in rows if row["state"] == "fetched"]
+        if fetched and self._wall_s is not None:
+            n_bytes = sum(row["n_bytes"] - row["n_bytes_here"] + row["n_read_bytes"] for row in fetched)
+            came, rate = in_bytes(n_bytes), in_bytes(n_bytes / max(self._wall_s, 1e-3))
+            of = number_of(len(fetched), "repository", "repositories")
+            return f"fetched {came} of {of} at {rate}/s; HF_HUB_OFFLINE=1 measures them without a network"
+        if all(row["state"] == "here" for row in rows) and not any(grid.problem for grid in self._grids):
+            of = number_of(len(rows), "repository", "repositories")
+            what = f"all that is needed is here, {of}" if rows else "no cell that is missing needs the hub"
+            return f"nothing to fetch: {what}"
+        return None
+
+    def results(self) -> list[Measured]:
+        """The result of each grid, in the order of the requests."""
+        return [grid.result() for grid in self._grids]
+
+
+def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Needed]) -> None:
+    """Find what the cells at some places of a grid need, as far as this machine knows."""
+    request = grid.request.but(shard=None)
+    try:
+        store = Store(request.store)
+        cells = grid_here(request).cells
+        assert request.dataset is not None, "a grid has a dataset"
+        for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
+            place = "dataset", str(dataset.hub), str(dataset.revision or "")
+            ask = partial(_ask_of_text, dataset, limit, seed, held)
+            settle = partial(keep_sample, dataset, limit, seed, store, tell_loading)
+            text = Needed(place, ask, settle, held is not None)
+            grid.texts.append(known.setdefault((repr(dataset), limit, seed, store.root), text))
+        for at, state in enumerate(cell_states(cells, store)):
+            if places is None or at in places:
+                grid.cells[state.cell] = None if _is_done(state, request, store) else _model_of(state.cell, known)
+    except RbpxError as problem:
+        grid.problem = problem
+
+
+def _ask_of_text(dataset: DatasetConfig, limit: int, seed: int | None, held: Sample | None) -> Said:
+    if held is not None:
+        return held.commit, (), 0
+    rows = needed_rows(dataset, limit, seed)
+    return rows.commit, rows.files, rows.n_read_bytes
+
+
+def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError | None:
+    """The model of the hub that a cell needs; the error of a folder that does not exist."""
+    try:
+        if local_folder(cell.model, cell.pickled) is not None:
+            return None
+    except RbpxError as problem:
+        return problem
+    asked = cell.model, cell.revision, cell.pickled, cell.engine is None  # an inference server has its own weights
+    place = "model", cell.model, cell.revision or ""
+    return known.setdefault(asked, Needed(place, lambda: (*needed_files(*asked), 0), partial(fetch, *asked)))
+
+
+def _is_done(state: CellState, request: Request, store: Store) -> bool:
+    """Whether a cell is measured, with its best tokens where they are requested."""
+    if state.state is not State.done or state.run_id is None:
+        return False
+    return not request.best or store.beside_file("best", state.run_id).is_file()
+
+
+def _check_room(n_bytes: int) -> None:
+    """Check that the disk of the hub's cache has room.
+
+    Raises:
+        MeasureError: it has not.
+    """
+    folder = cache_folder()
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(place).free
+    if n_bytes > free:
+        raise MeasureError(
+            f"{in_bytes(n_bytes)} are missing, and the disk of {folder} has {in_bytes(free)} free; make room, or name "
+            "a folder on another disk with HF_HOME=DIR"
+        )

@@ -1,1 +1,0 @@
-"""Downloads the models and dataset samples of a sweep before it is measured."""
