@@ -40,10 +40,7 @@ class Architecture:
         width: of the hidden states.
         layers: L, number of layers.
         inner: widest linear map inside a layer.
-        heads: H, attention heads; 0 without attention.
         attention_width: A, width of all heads together, the mean of all layers.
-        eager: whether attention writes its [H, T, T] scores to memory.
-        state: numbers per token and layer in the scan of a state-space model; 0 without one.
         context: longest input, tokens; None if its configuration sets no limit.
     """
 
@@ -56,10 +53,7 @@ class Architecture:
     width: int
     layers: int
     inner: int
-    heads: int
     attention_width: float
-    eager: bool
-    state: int
     context: int | None
 
     def weights_mib(self, dtype: str) -> float:
@@ -214,7 +208,6 @@ def architecture_of(model: Any) -> Architecture | None:
         H * (getattr(layer, "head_dim", None) or width // H) if H else 0
         for H, layer in zip(heads, of_layers, strict=True)
     ]
-    state = getattr(config, "state_size", None) or 0
     return Architecture(
         non_embedding_params=non_embedding_params(model),
         active_params=active_params(model),
@@ -225,10 +218,7 @@ def architecture_of(model: Any) -> Architecture | None:
         width=width,
         layers=layers,
         inner=max((max(p.shape) for p in _inside(model) if p.ndim == 2), default=0),
-        heads=max(heads),
         attention_width=sum(widths) / len(widths),
-        eager=any(heads) and model.config._attn_implementation == "eager",
-        state=state * (getattr(of_layers[0], "intermediate_size", None) or width),
         context=context_of(model),
     )
 

@@ -1,7 +1,7 @@
-"""Estimates FLOPs and peak memory of measuring a cell from the model's architecture and the tokens read.
+"""Estimates FLOPs and memory of measuring a cell from the model's architecture and the tokens read.
 
 Symbols: S non-embedding parameters that a token uses, V rows of the vocabulary, D width of the head's input, L layers,
-T tokens of a window, H heads, A width of all heads together.
+T tokens of a window, A width of all heads together.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,9 @@ from rbpx.ranks.definition import chunk_bytes_for
 
 _MIB = 2**20
 
-# Counted in the architectures' code, and compared with measured peaks in tests/measure/test_costs.py.
 _STREAMS = 4  # tensors as wide as the model while its feed-forward part runs
 _INNER_COPIES = 3  # tensors as wide as the feed-forward part: gated layers have 3, others 2
-_ATTENTION_STREAMS = 6  # tensors as wide as the model in attention: residual, norm, queries, keys, values, output
-_SCORE_COPIES = 3  # tensors [H, T] in float32, if attention is computed step by step ("eager")
-_SCAN_STREAMS = 5  # tensors as wide as the inner part of a state-space model
-_SCAN_COPIES = 3  # tensors inner x state of a state-space model, in float32
 _CHUNK_COPIES = 2.5  # of a chunk of logits: the logits, the logsumexp's copy, two comparisons of a byte each
-_PROCESS_MIB = 480  # Python with torch and transformers, which the peak on a CPU includes
-_BYTES_PER_TEXT_BYTE = 50  # memory per byte of the documents: tokens, offsets, ranks
 
 
 @dataclass(frozen=True)
@@ -61,21 +54,10 @@ def flops(model: Architecture, text: TokensRead) -> float:
     return dense + head + 4.0 * model.layers * model.attention_width * text.n_pairs
 
 
-def peak_mib(
-    model: Architecture,
-    dtype: str,
-    device: str,
-    tokens_per_batch: int,
-    window: int,
-    text_bytes: int | None = None,
-    released_mib: float | None = None,
-    expanded: bool = False,
-) -> float:
-    """Peak memory of measuring a cell in one process, MiB: an estimate of `runs.peak_mib`.
+def memory_mib(model: Architecture, dtype: str, device: str, tokens_per_batch: int, window: int) -> float:
+    """Memory of measuring a cell, MiB: its weights, a batch in the feed-forward part of a layer, a chunk of logits.
 
-    Sums the weights, the activations of a batch in the widest layer, and a chunk of logits. On a GPU this is torch's
-    allocation; on a CPU it is the whole process, so libraries and text count too, and the weight files of 16-bit
-    weights while these are loaded.
+    Not counted are the process itself, what loading takes besides, and layers that are not feed-forward and take more.
 
     Args:
         model: its architecture.
@@ -83,29 +65,9 @@ def peak_mib(
         device: `cpu` or `cuda`.
         tokens_per_batch: padded tokens of a batch; a batch has at least one window.
         window: T.
-        text_bytes: of the documents; None if unknown.
-        released_mib: size of the weight files; None if unknown.
-        expanded: whether they are of a GGUF file, whose matrices are expanded in float32 one by one.
     """
-    size = BYTES[dtype]
     T = min(window, model.context or window)
     n_batch = T * max(1, tokens_per_batch // T)
-    inner_B = (_STREAMS * model.width + _INNER_COPIES * model.inner) * size
-    scores_B = _SCORE_COPIES * model.heads * T * BYTES["float32"] if model.eager else 0
-    attention_B = _ATTENTION_STREAMS * model.width * size + scores_B
-    scan_B = _SCAN_STREAMS * model.inner * size + _SCAN_COPIES * model.state * BYTES["float32"] if model.state else 0
-    states_B = model.head_width * size  # of the scored tokens, in addition to those of all
-    activations = n_batch * (max(inner_B, attention_B, scan_B) + states_B) / _MIB
-    logits = _CHUNK_COPIES * chunk_bytes_for(torch.device(device), model.vocab_size) / _MIB
-    weights = model.weights_mib(dtype)
-    if device != "cpu":
-        return weights + activations + logits
-    process = _PROCESS_MIB + _BYTES_PER_TEXT_BYTE * (text_bytes or 0) / _MIB
-    if dtype == "float32" and not expanded:
-        return process + weights + activations + logits
-    if expanded:  # the largest matrix exists four times at once; others twice
-        embedding = model.vocab_size * model.head_width * BYTES["float32"] / _MIB
-        loading = max(weights + 2 * embedding, 4 * embedding)
-    else:
-        loading = weights + (model.weights_mib("float32") if released_mib is None else released_mib)
-    return process + max(loading, weights + activations + logits)
+    of_token_B = (_STREAMS * model.width + _INNER_COPIES * model.inner + model.head_width) * BYTES[dtype]
+    logits_B = _CHUNK_COPIES * chunk_bytes_for(torch.device(device), model.vocab_size)
+    return model.weights_mib(dtype) + (n_batch * of_token_B + logits_B) / _MIB

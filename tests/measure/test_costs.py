@@ -1,4 +1,4 @@
-"""What a cell costs: FLOPs as torch counts them, memory as real runs tell it, what fits into a made-up machine."""
+"""What a cell costs: FLOPs as torch counts them, memory by its parts, what fits into a made-up machine."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rbpx.measure.plan.memory import FreeMemory, what_fits
 from rbpx.models.architecture import Architecture, architecture_of, read_architecture, total_params
-from rbpx.models.costs import TokensRead, flops, peak_mib, tokens_read
+from rbpx.models.costs import TokensRead, flops, memory_mib, tokens_read
 from tests.support.families import read_family
 
 PLAIN: dict[str, Any] = {"vocab_size": 1000, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
@@ -50,7 +50,7 @@ def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:
     assert read.total_params == total_params(model)
     assert read.total_params - read.non_embedding_params == 2 * 1000 * 256
     assert (read.vocab_size, read.head_width, read.layers, read.inner) == (1000, 256, 3, 700)
-    assert (read.heads, read.attention_width, read.eager) == (4, 256, False)
+    assert read.attention_width == 256
 
 
 def test_the_shape_of_opt_350m_has_a_narrow_head() -> None:
@@ -76,22 +76,23 @@ SHAPE = Architecture(
     non_embedding_params=800 * 2**20, active_params=800 * 2**20, total_params=1000 * 2**20,
     held_params=1000 * 2**20,
     vocab_size=50_000, head_width=1024,
-    width=1024, layers=24, inner=4096, heads=16, attention_width=1024, eager=False, state=0,
+    width=1024, layers=24, inner=4096, attention_width=1024,
     context=2048,
 )  # fmt: skip
 
 
-def test_memory_on_a_gpu_has_no_process_and_halves_in_16_bits() -> None:
-    whole, half = (peak_mib(SHAPE, dtype, "cuda", 4096, 512) for dtype in ("float32", "bfloat16"))
-    chunk_mib = 2.5 * 256
-    assert 4000 < whole < 4000 + 600 + chunk_mib
-    assert half - chunk_mib == pytest.approx((whole - chunk_mib) / 2)
+def test_memory_is_weights_a_batch_and_its_logits() -> None:
+    """A batch is 4 tensors as wide as the model, 3 as wide as the feed-forward part, and the input of the head."""
+    weights_mib, batch_mib, chunk_mib = 1000 * 4, 4096 * (4 * 1024 + 3 * 4096 + 1024) * 4 / 2**20, 2.5 * 256
+    whole, half = (memory_mib(SHAPE, dtype, "cuda", 4096, 512) for dtype in ("float32", "bfloat16"))
+    assert whole == pytest.approx(weights_mib + batch_mib + chunk_mib)
+    assert half == pytest.approx((weights_mib + batch_mib) / 2 + chunk_mib)
 
 
 def test_a_window_longer_than_the_batch_is_read_whole() -> None:
-    small, large = (peak_mib(SHAPE, "float32", "cuda", batch, 2048) for batch in (16, 4096))
+    small, large = (memory_mib(SHAPE, "float32", "cuda", batch, 2048) for batch in (16, 4096))
     assert small < large
-    assert small == peak_mib(SHAPE, "float32", "cuda", 2048, 2048)
+    assert small == memory_mib(SHAPE, "float32", "cuda", 2048, 2048)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +107,10 @@ def test_a_window_longer_than_the_batch_is_read_whole() -> None:
     ],
 )
 def test_what_fits_is_the_least_change(gpus: tuple[float, ...], cpu: float, disk: float, fits: str) -> None:
-    peaks = {"float32": 5000.0, "bfloat16": 2500.0}
-    assert what_fits("float32", peaks, 4000.0, FreeMemory("cuda", cpu, gpus, disk)) == fits
+    needed = {"float32": 5000.0, "bfloat16": 2500.0}
+    assert what_fits(needed, 4000.0, FreeMemory("cuda", cpu, gpus, disk)) == fits
 
 
 def test_nothing_is_said_where_the_system_does_not_tell_its_memory() -> None:
-    peaks = {"float32": 5000.0, "bfloat16": 2500.0}
-    assert what_fits("float32", peaks, 4000.0, FreeMemory("cpu", None, (), 1e6)) is None
+    needed = {"float32": 5000.0, "bfloat16": 2500.0}
+    assert what_fits(needed, 4000.0, FreeMemory("cpu", None, (), 1e6)) is None

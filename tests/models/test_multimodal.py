@@ -127,7 +127,7 @@ def test_a_plan_knows_a_model_whose_layers_have_heads_of_several_widths(tmp_path
     whole_model("gemma4", tmp_path)
     read = read_architecture(tmp_path)
     assert read is not None
-    assert (read.heads, read.attention_width) == (4, (4 * 8 + 4 * 512) / 2)
+    assert read.attention_width == (4 * 8 + 4 * 512) / 2
     assert read.non_embedding_params == load(tmp_path).non_embedding_params
     words = ("model=hub", f"model.id={tmp_path}", "dataset=pydoc", "limit=2", f"store={tmp_path / 'store'}")
     plan = json.loads(here("plan", *words, "--format", "json", cwd=cwd, check=0).stdout)

@@ -42,7 +42,7 @@ _COSTS: Final = View[Any](
     written("S", "non_embedding_params", None, partial(spoken, digits=3)),
     written("parameters", "total_params", None, partial(spoken, digits=3), spare=1),
     written("weights MiB", "weights_mib", None, short, spare=2),
-    written("peak MiB", "memory_mib", None, short, "memory of one process"),
+    written("memory MiB", "memory_mib", None, short, "weights, a batch and its logits"),
     written("FLOPs", "flops", None, rough),
     Column("tokens", ("tokens",), _tokens, _TOKENS),
     written("disk MiB", "disk_mib", None, short),
@@ -79,7 +79,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     """Returns the totals of what is left to do, the source of times, and the machine's resources."""
     left = [one for one in planned if not one.is_done]
     counted = [number_of(len(planned), "cell"), f"{len(planned) - len(left)} done", f"{len(left)} to do"]
-    sources = ", ".join(sorted({one.time_from for one in left if one.time_from is not None}))
+    sources = ", ".join(sorted({one.costs["time_from"] for one in left if one.costs["time_from"] is not None}))
     free = free_memory("auto", Path.cwd())  # for a Slurm job its allocation
     parts = [number_of(n_cores(), "core")]
     parts += [] if free.cpu_mib is None else [f"{free.cpu_mib:,.0f} MiB of free memory"]
@@ -97,8 +97,9 @@ def _unscored(left: Sequence[Planned]) -> list[str]:
     """Says what part of each text is scored, for texts not scored to their end, from the first known cell."""
     told: dict[str, str] = {}
     for one in left:
-        if one.tokens and one.scored_share is not None:
-            cell, said = one.cell_state.cell, unscored(one.tokens, one.scored_share, one.tokens_counted is True)
+        n_tokens, share = one.costs["tokens"], one.costs["scored_share"]
+        if n_tokens and share is not None:
+            cell, said = one.cell_state.cell, unscored(n_tokens, share, one.costs["tokens_counted"] is True)
             if said is not None:
                 told.setdefault(f"{cell.dataset}, protocol={cell.protocol}", said)
     return [f"{on}: {said}." for on, said in told.items()]
@@ -113,7 +114,7 @@ def _total(left: Sequence[Planned]) -> str:
         ("time_s", time),
         ("disk_mib", lambda total: f"{short(total)} MiB on disk"),
     ):
-        values = [getattr(one, name) for one in left if getattr(one, name) is not None]
+        values = [one.costs[name] for one in left if one.costs[name] is not None]
         if values:
             totals.append(f"{'at least ' if len(values) < len(left) else ''}{form(sum(values))}")
     return f": {', '.join(totals)}" if totals else ""

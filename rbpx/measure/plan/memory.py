@@ -2,13 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from rbpx.cores import control_groups
-from rbpx.models.architecture import BYTES
 
 _MIB = 2**20
 SPLIT, NO = "split", "no"
@@ -73,12 +73,11 @@ def _of_slurm_mib() -> list[float]:
     return [float(given)] if given else []
 
 
-def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, free: FreeMemory) -> str | None:
-    """The smallest change that makes a model fit: the requested dtype, bfloat16, `split`, or `no` if nothing does.
+def what_fits(needed_mib: Mapping[str, float], weights_mib: float, free: FreeMemory) -> str | None:
+    """The smallest change that makes a model fit: a dtype, `split`, or `no` if nothing does.
 
     Args:
-        dtype: as requested.
-        peaks_mib: peak memory by dtype, the requested one and bfloat16.
+        needed_mib: memory by dtype, the requested one first.
         weights_mib: in the requested dtype.
         free: memory of this machine.
 
@@ -88,11 +87,8 @@ def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, free:
     free_mib = free.gpus_mib[0] if free.device == "cuda" else free.cpu_mib
     if free_mib is None:
         return None
-    smaller = ["bfloat16"] if BYTES["bfloat16"] < BYTES[dtype] else []
-    for candidate in (dtype, *smaller):
-        if peaks_mib[candidate] <= free_mib:
-            return candidate
-    # Layers beyond the GPUs lie in main memory and on disk; activations must fit on top.
-    total_mib = sum(free.gpus_mib) + (free.cpu_mib or 0.0) + free.disk_mib
-    activations_mib = peaks_mib[dtype] - weights_mib
-    return SPLIT if weights_mib <= total_mib and activations_mib <= free_mib else NO
+    # Split layers beyond the GPUs lie in main memory and on disk; a batch must fit on top.
+    in_all_mib = sum(free.gpus_mib) + (free.cpu_mib or 0.0) + free.disk_mib
+    batch_mib = next(iter(needed_mib.values())) - weights_mib
+    split = SPLIT if weights_mib <= in_all_mib and batch_mib <= free_mib else NO
+    return next((dtype for dtype, mib in needed_mib.items() if mib <= free_mib), split)

@@ -3,12 +3,11 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from rbpx.config.model.family import is_gguf
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document
@@ -19,7 +18,7 @@ from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
 from rbpx.measure.plan.tokens_read import find_tokens_read, tokens_read_of_run
 from rbpx.models.architecture import Architecture, look_up
-from rbpx.models.costs import TokensRead, flops, peak_mib
+from rbpx.models.costs import TokensRead, flops, memory_mib
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
@@ -29,39 +28,19 @@ _DISK_BYTES_PER_TOKEN = 9.0  # where the store has no runs: the bundled ladder's
 
 @dataclass(frozen=True)
 class Planned:
-    """The cost of one cell; None where it is unknown on this machine. Sizes in MiB, times in seconds.
+    """A cell with what it costs.
 
     Attributes:
         cell_state: the cell and its state.
-        non_embedding_params: S.
-        active_params: those of S that one token uses.
-        total_params: all parameters.
-        weights_mib: of the weight files if they are on this machine, else of all parameters in the requested dtype.
-        memory_mib: at the peak, in one process.
-        flops: of the whole cell.
-        tokens: that are scored.
-        tokens_counted: whether they were counted, not estimated.
-        scored_share: of the bytes of a user's text; some protocols do not read it to its end.
-        disk_mib: in the store.
-        time_s: expected time of the forward passes; the measured time of a cell that is done.
-        time_from: source of the time: the name of a run, `calibrate=true`, or `measured` for a done cell.
-        fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
+        costs: by name, in MiB and seconds; None where unknown on this machine. weights_mib is of the weight files if
+            they are here, else of all parameters in the requested dtype; tokens are those that are scored, and
+            tokens_counted says whether they were counted, not estimated; scored_share is of the bytes of a user's text,
+            which some protocols do not read to its end; time_s is that of the forward passes, by the run that time_from
+            names; fits is the change with which memory_mib is free now (`memory.what_fits`).
     """
 
     cell_state: CellState
-    non_embedding_params: int | None
-    active_params: int | None
-    total_params: int | None
-    weights_mib: float | None
-    memory_mib: float | None
-    flops: float | None
-    tokens: int | None
-    tokens_counted: bool | None
-    scored_share: float | None
-    disk_mib: float | None
-    time_s: float | None
-    time_from: str | None
-    fits: str | None
+    costs: Record
 
     @property
     def is_done(self) -> bool:
@@ -70,12 +49,11 @@ class Planned:
 
     def row(self) -> Record:
         """The cell and its costs as a record, with units in the names."""
-        cell = self.cell_state.cell
-        names = ("family", "size", "model", "revision", "dataset", "protocol", "dtype")
+        cell, names = self.cell_state.cell, ("family", "size", "model", "revision", "dataset", "protocol", "dtype")
         return {
             "cell_key": None if cell.text_hash is None else cell.key,
             **{name: getattr(cell, name) for name in names},
-            **{cost.name: getattr(self, cost.name) for cost in fields(self)[1:]},
+            **self.costs,
             "state": self.cell_state.state.value,
             "run_id": self.cell_state.run_id,
             "error": self.cell_state.error,
@@ -120,34 +98,34 @@ def _plan(
     n_flops = None if architecture is None or text is None else flops(architecture, text)
     run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
     time_s, time_from = (None, None) if run is None else (run["wall_s"], "measured")
-    if run is None and n_flops and n_tokens and cell.engine is None:
-        throughput = nearest(throughputs, n_flops / n_tokens)
-        if throughput is not None:
-            time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
-    peaks_mib, fits, weights_mib = None, None, local.weights_mib
+    throughput = nearest(throughputs, n_flops / n_tokens) if n_flops and n_tokens else None
+    if run is None and n_flops and throughput is not None and cell.engine is None:
+        time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
+    weights_mib = None if architecture is None else architecture.weights_mib(cell.dtype)
+    needed_mib = {}
     if architecture is not None and cell.engine is None:  # an engine runs on its own machine
-        expanded = local.folder is not None and is_gguf(local.folder)
-        peaks_mib = _peaks_mib(architecture, request, window, documents, weights_mib, free, expanded)
-        fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
-    if architecture is not None and weights_mib is None:
-        weights_mib = architecture.weights_mib(cell.dtype)
-    return Planned(
-        cell_state=cell_state,
-        non_embedding_params=cell.non_embedding_params
-        or (None if architecture is None else architecture.non_embedding_params),
-        active_params=None if architecture is None else architecture.active_params,
-        total_params=None if architecture is None else architecture.total_params,
-        weights_mib=weights_mib,
-        memory_mib=None if peaks_mib is None else peaks_mib[cell.dtype],
-        flops=n_flops,
-        tokens=n_tokens,
-        tokens_counted=counted,
-        scored_share=_scored_share(request, documents, text),
-        disk_mib=_disk_mib(cell_state, architecture, n_tokens, runs, store),
-        time_s=time_s,
-        time_from=time_from,
-        fits=fits,
-    )
+        batch = request.tokens_in_batch(free.device)
+        dtypes = (cell.dtype, Dtype.bfloat16.value)
+        needed_mib = {dtype: memory_mib(architecture, dtype, free.device, batch, window) for dtype in dtypes}
+    costs: Record = {
+        name: None if architecture is None else getattr(architecture, name)
+        for name in ("non_embedding_params", "active_params", "total_params")
+    }
+    costs |= {
+        "weights_mib": weights_mib if local.weights_mib is None else local.weights_mib,
+        "memory_mib": needed_mib.get(cell.dtype),
+        "flops": n_flops,
+        "tokens": n_tokens,
+        "tokens_counted": counted,
+        "scored_share": _scored_share(request, documents, text),
+        "disk_mib": _disk_mib(cell_state, architecture, n_tokens, runs, store),
+        "time_s": time_s,
+        "time_from": time_from,
+        "fits": what_fits(needed_mib, weights_mib, free) if needed_mib and weights_mib is not None else None,
+    }
+    if cell.non_embedding_params:
+        costs["non_embedding_params"] = cell.non_embedding_params
+    return Planned(cell_state, costs)
 
 
 def _scored_share(request: Request, documents: Sequence[Document] | None, text: TokensRead | None) -> float | None:
@@ -156,33 +134,6 @@ def _scored_share(request: Request, documents: Sequence[Document] | None, text: 
         return None
     n_bytes = n_bytes_of(documents)
     return text.n_bytes / n_bytes if n_bytes else None
-
-
-def _peaks_mib(
-    architecture: Architecture,
-    request: Request,
-    window: int,
-    documents: Sequence[Document] | None,
-    released_mib: float | None,
-    free: FreeMemory,
-    expanded: bool,
-) -> dict[str, float]:
-    """Peak memory by dtype, the requested one and bfloat16."""
-    assert request.dtype is not None, "the grid of a request sets its dtype"
-    n_bytes = None if documents is None else n_bytes_of(documents)
-    return {
-        dtype: peak_mib(
-            architecture,
-            dtype,
-            free.device,
-            request.tokens_in_batch(free.device),
-            window,
-            n_bytes,
-            released_mib,
-            expanded,
-        )
-        for dtype in {request.dtype.value, Dtype.bfloat16.value}
-    }
 
 
 def _disk_mib(
