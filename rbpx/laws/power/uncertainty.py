@@ -30,7 +30,6 @@ from rbpx.laws.intervals.estimate import (
     Replicates,
     around,
     extended_to,
-    from_half_width,
     half_width,
     moments,
     student_t,
@@ -76,10 +75,6 @@ class SharedError:
     def variance_of_one(self) -> float:
         """Variance that independent points would need for the combination to have this scatter."""
         return self.scatter**2 / self.unit
-
-    def around(self, value: float) -> Estimate:
-        """Returns the value with its interval."""
-        return from_half_width(value, self.half_width)
 
 
 def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
