@@ -11,7 +11,7 @@ from typing import Any
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import MEASURING, explained, requests, signature
 from rbpx.errors import MeasureError
-from rbpx.questions.ask import answer, processes_for
+from rbpx.questions.ask import answer
 from rbpx.questions.question import MeasuredRuns
 from rbpx.questions.registry import REMOVED, analyses, analysis, asking, question, refuse_removed
 from rbpx.questions.render import detailed_rows, plain_rows
@@ -40,8 +40,7 @@ class Questions:
                 _raise_first([measured for _, measured in again])
                 results = [result for found, _ in again for result in found]
             else:
-                with processes_for([verb], grids[0][0]):
-                    results = answer(verb, grids)
+                results = answer(verb, grids)
         return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))
 
     def measure(self, **keys: Any) -> Answer[Any]:

@@ -75,21 +75,19 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
-    from rbpx.questions.ask import answer, processes_for
+    from rbpx.questions.ask import answer
     from rbpx.questions.render import perform
 
     grids = [(request, None) for request in requests]
+    if is_told(requests[0]):
+        from rbpx.report.output import write_answered
 
-    with processes_for([verb], requests[0]):
-        if is_told(requests[0]):
-            from rbpx.report.output import write_answered
-
-            write_answered(verb, answer(verb, grids), requests[0])
-        elif requests[0].format is Format.table and requests[0].output is not None:
-            with opened(requests[0].output) as file, redirect_stdout(file):
-                perform([verb], grids)
-        else:
-            perform([verb], grids, writes=True)
+        write_answered(verb, answer(verb, grids), requests[0])
+    elif requests[0].format is Format.table and requests[0].output is not None:
+        with opened(requests[0].output) as file, redirect_stdout(file):
+            perform([verb], grids)
+    else:
+        perform([verb], grids, writes=True)
 
 
 def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:

@@ -1,10 +1,10 @@
 """Asks questions of a store and writes the fits to it, the same way for every question."""
 
 import logging
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Container, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import duckdb
 
@@ -17,14 +17,11 @@ from rbpx.questions.result import Result
 from rbpx.runs.documents import with_documents
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import evidence_kept
-from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
+from rbpx.runs.processes import in_order, n_workers
 from rbpx.spelling import typed
 from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Store
-
-_FEW: Final = 6  # runs; fewer have no two laws to fit in parallel
-_MANY: Final = 64  # calls of 0.1 s or more; fewer take less time than starting processes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +91,7 @@ def answer_all(
 ) -> dict[str, list[Result] | RbpxError]:
     """Asks several questions like `answer`; the error of one is returned as its answer.
 
-    One process answers all questions about a group, so that token counts of the group are read once.
+    One worker answers all questions about a group, so that token counts of the group are read once.
 
     Args:
         names: the questions.
@@ -135,24 +132,22 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(analysis(name), group) and is_asked(name, group)]
-        if are_elsewhere():
+        if n_workers() > 1:  # perhaps on a machine where relative paths differ
             request = request.but(store=str(store.root.resolve()))
         calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
     return calls, tokens_known
 
 
 def _found(calls: Sequence[Call]) -> list[Outcome]:
-    """Runs the calls; those about one group run in one process unless they exceed its share."""
+    """Runs the calls; a worker makes those about one group, unless they exceed its share."""
     if not calls:
         return []
     keys = [at if analysis(name).across else groups[0].key for at, (name, groups, _) in enumerate(calls)]
     rows = grouped(range(len(calls)), keys.__getitem__)
-    share = -(-len(calls) // n_processes())
+    share = -(-len(calls) // n_workers())
     parts = [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
     with counted(f"{calls[0][0]}: groups of runs", len(parts)) as count:
-        in_parts = in_processes(
-            _analyse_row, [([calls[at] for at in part],) for part in parts], count, len(calls) >= _MANY
-        )
+        in_parts = in_order(_analyse_row, [([calls[at] for at in part],) for part in parts], count)
     found = {at: each for part, of in zip(parts, in_parts, strict=True) for at, each in zip(part, of, strict=True)}
     return [found[at] for at in range(len(calls))]
 
@@ -212,22 +207,6 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
     return groups
 
 
-@contextmanager
-def processes_for(names: Sequence[str], request: Request) -> Iterator[None]:
-    """Starts processes for questions while the block lasts, if the store has enough runs."""
-
-    def prepare() -> None:
-        with connected(request):
-            pass
-
-    is_large = len(Store(request.store).record_files("cells")) >= _FEW
-    if is_large:
-        for name in names:
-            question(name)  # import it once, before the processes start
-    with several_processes(prepare, pays=is_large):
-        yield
-
-
 def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """Opens the store of a request; questions that are asked within `connected_once` share one connection."""
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
@@ -239,10 +218,14 @@ def _analyse_row(calls: Sequence[Call]) -> list[Outcome]:
 
 
 def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Result]:
-    with connected(request) as connection:
-        looks_at_tokens = analysis(name).across and analysis(name).tokens
-        groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
-        return question(name).answer(connection, groups, request)
+    try:
+        with connected(request) as connection:
+            looks_at_tokens = analysis(name).across and analysis(name).tokens
+            groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
+            return question(name).answer(connection, groups, request)
+    except Exception as raised:  # of a worker nothing else says where it was
+        raised.add_note(f"{name}: {'; '.join(group.title for group in of)}")
+        raise
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

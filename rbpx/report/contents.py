@@ -15,14 +15,14 @@ from rbpx.display.vocabulary import enumerated
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.questions import render
-from rbpx.questions.ask import Grid, answer_all, groups_of, processes_for
+from rbpx.questions.ask import Grid, answer_all, groups_of
 from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
 from rbpx.report.overview import facts, facts_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
-from rbpx.runs.processes import in_processes
+from rbpx.runs.processes import in_order
 from rbpx.runs.select.selections import varies_in_both
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store, now
@@ -136,11 +136,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     if not any(store.records("cells")) and not store.import_files():
         return assembled(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
-    with (
-        connected_once(),
-        processes_for(names, request),
-        counted("report, %", 100) as advance,
-    ):
+    with connected_once(), counted("report, %", 100) as advance:
         asked = _asked(grids)
         with share_of(advance, 100 - _SECTIONS):
             answers, reasons = _find_all(names if asked is None else _OF_ALL, grids)
@@ -278,7 +274,7 @@ def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | N
         if asked is None or any(group.key == each.key for each in asked)
     ]
     with counted("report: sections", len(calls)) as advance:
-        return in_processes(_part, calls, advance)
+        return in_order(_part, calls, advance)
 
 
 def _taken(results: list[Result], group: Group) -> Result | None:
@@ -325,7 +321,7 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[S
         calls += [(name, found) for found in grouped(results, lambda each: each.groups[0].first.family).values()]
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
             missing[name] = reasons[name]
-    return tuple(in_processes(render.section, calls)), _missing(missing)
+    return tuple(in_order(render.section, calls)), _missing(missing)
 
 
 def _is_told(result: Result) -> bool:

@@ -1,81 +1,99 @@
-"""Questions in several processes: calls in their order, and nothing lost when one of the processes is killed."""
+"""Calls in a row, and by joblib's workers where a user names a backend: the same results, and faults are said."""
 
-import sys
+import logging
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import joblib
 import pytest
 
-from rbpx.runs.processes import in_processes as in_parallel
-from rbpx.runs.processes import several_processes
+import rbpx
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.runs.processes import in_order
 from rbpx.spelling import speaking_shell, typed
-from tests.support import in_processes
-from tests.support.processes import ALL, Found, done, processes
+from rbpx.store.messages import collected_messages
+from tests.support.synthetic import Truth, write_store
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path, Found]:
-    folder = tmp_path_factory.mktemp("several")
-    return 2, folder, done("2", folder)
+CALLS = [(at,) for at in range(8)]
 
 
-def test_as_many_processes_as_asked_for_share_the_calls(several: tuple[int, Path, Found]) -> None:
-    n, _, found = several
-    used = processes(found["places"])
-    assert len(used) == n
-    assert (found["main"] in used) is (n == 1)  # with more this one waits
-    assert processes(found["again"]) <= used
-    assert found["advanced"] == len(ALL)
+def _place(at: int) -> tuple[int, int]:
+    logging.getLogger("rbpx.tests").info("call %d", at)
+    return at, os.getpid()
 
 
-def test_messages_stand_in_the_order_of_the_calls(several: tuple[int, Path, Found]) -> None:
-    assert several[2]["messages"] == [f"call {at}" for at in ALL]
+def _fail(at: int) -> int:
+    if at in (3, 6):
+        raise ValueError(f"call {at}")
+    return at
 
 
-def test_the_first_error_is_raised_and_says_where_it_was(several: tuple[int, Path, Found]) -> None:
-    n, _, found = several
-    assert found["problem"] == "call 13"
-    assert ["in _fail_late" in note for note in found["notes"]] == [True] * (n > 1)
-
-
-def test_arguments_and_results_larger_than_a_pipe(several: tuple[int, Path, Found]) -> None:
-    assert several[2]["large"] == [at * 500_000 for at in range(12)]
-
-
-def test_no_call_is_made_twice(several: tuple[int, Path, Found]) -> None:
-    files = list(several[1].glob("*.txt"))
-    assert len(files) == len(ALL)
-    assert {len(file.read_text().splitlines()) for file in files} == {1}
-
-
-def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Found]) -> None:
-    _, _, found = several
-    for at, places in enumerate(found["nested"]):
-        assert [number for number, _ in places] == [at, at]
-        assert len({process for _, process in places}) == 1
-    assert processes(found["within"]) <= processes(found["places"])  # a block within another uses its processes
-
-
-def test_threads_and_what_waits_for_ever_are_refused() -> None:
-    found = in_processes.refused()
-    for name in ("threading", "multiprocessing"):
-        assert "in processes, not in threads, and those of 'multiprocessing' wait for ever" in found[name]
-
-
-def test_this_process_computes_alone_outside_of_a_block_and_where_more_do_not_pay() -> None:
-    found = in_processes.alone()
-    for case in ("outside", "small", "asked for", "threads, and few calls"):
-        assert processes(found[case]) == {found["main"]}, case
+def _die(at: int) -> int:
+    if at == 3:
+        os._exit(9)
+    return at
 
 
 def _advice(k: int) -> str:
     return typed(k=[k])
 
 
+@pytest.fixture
+def loky() -> Iterator[None]:
+    with joblib.parallel_config("loky", n_jobs=2):
+        yield
+
+
+def test_without_a_backend_this_process_makes_all_calls() -> None:
+    advanced: list[float] = []
+    for n_jobs in (1, 2):  # a number of jobs alone names no backend
+        with joblib.parallel_config(n_jobs=n_jobs):
+            assert in_order(_place, CALLS, advanced.append) == [(at, os.getpid()) for (at,) in CALLS]
+    assert advanced == [1] * 16
+
+
+@pytest.mark.usefixtures("loky")
+def test_workers_give_results_and_messages_in_the_order_of_the_calls() -> None:
+    advanced: list[float] = []
+    with collected_messages() as messages:
+        found = in_order(_place, CALLS, advanced.append)
+    assert [at for at, _ in found] == [at for (at,) in CALLS]
+    assert os.getpid() not in {process for _, process in found}
+    assert messages == [f"call {at}" for (at,) in CALLS]
+    assert advanced == [1] * 8
+
+
+@pytest.mark.usefixtures("loky")
+def test_the_error_of_a_call_is_raised_and_a_killed_worker_is_said() -> None:
+    with pytest.raises(ValueError, match=r"call [36]"):
+        in_order(_fail, CALLS)
+    with pytest.raises(MeasureError, match="a worker of joblib was killed"):
+        in_order(_die, CALLS)
+
+
+@pytest.mark.usefixtures("loky")
 def test_workers_advise_in_the_words_of_the_process_that_asked() -> None:
-    with joblib.parallel_config(backend="loky", n_jobs=2), several_processes(dict):
-        assert in_parallel(_advice, [(1,), (2,)]) == ["k=[1]", "k=[2]"]
-        with speaking_shell():
-            assert in_parallel(_advice, [(1,), (2,)]) == ["k='[1]'", "k='[2]'"]
+    assert in_order(_advice, [(1,), (2,)]) == ["k=[1]", "k=[2]"]
+    with speaking_shell():
+        assert in_order(_advice, [(1,), (2,)]) == ["k='[1]'", "k='[2]'"]
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_threads_and_what_waits_for_ever_are_refused(backend: str) -> None:
+    with (
+        joblib.parallel_config(backend, n_jobs=2),
+        pytest.raises(RbpxError, match=r"not in threads.*wait for ever.*name 'loky', or 'dask'"),
+    ):
+        in_order(_place, CALLS)
+
+
+def test_a_question_has_the_same_rows_by_workers(tmp_path: Path) -> None:
+    for seed, dataset in enumerate(("first", "second")):
+        store = write_store(tmp_path / "store", Truth(scatter=0.02), seed, dataset=dataset)
+    asked = rbpx.open(store.root)
+    alone = asked.fit(resamples=50)
+    with joblib.parallel_config("loky", n_jobs=2):
+        beside = asked.fit(resamples=50)
+    assert beside.frame().equals(alone.frame())
+    assert len({*alone.frame()["dataset"]}) == 2
