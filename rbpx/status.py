@@ -67,6 +67,7 @@ class Status(StrEnum):
     same_weights = "same_weights"
     leaves_law = "leaves_law"
     no_decay_seen = "no_decay_seen"
+    other_recipe = "other_recipe"
     plan_unlike_finished = "plan_unlike_finished"
     other_size = "other_size"
 
@@ -150,6 +151,7 @@ _REMEDY = {
     Status.too_early: "Too few states follow the warm-up and a tenth of the plan: ask again when the run is further.",
     Status.leaves_law: "Its losses have risen off their law and stayed there: look at the run from that step on.",
     Status.no_decay_seen: "Nobody saw a rate fall, so what its fall will give is guessed: finish a run of a size once.",
+    Status.other_recipe: "Finished runs are of another recipe, which teaches nothing: take it as a run alone.",
     Status.plan_unlike_finished: "Its plan is 4 times as long as finished ones, or anneals twice as much: doubt it.",
     Status.other_size: "Finished runs are of another size, whose level is none of its own: the interval allows for it.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",

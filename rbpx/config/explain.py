@@ -16,6 +16,7 @@ _GONE: Final = {
     "over": "frontier=true, the best run of each size and number of tokens, where a column says what was varied",
     "study.file": "an import of that file (imports), of which the analyses are asked",
     "T": "imported counts of samples at that temperature, columns item, n_samples and n_correct",
+    "warm_up": "where='step >= N' on import, and fit axis=D, which has laws along training",
 }  # removed keys, and what answers now
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
 

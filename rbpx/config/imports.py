@@ -16,13 +16,15 @@ from rbpx.files.cells import has_unit, large_number
 from rbpx.spelling import typed
 from rbpx.ties import Ties
 
-_NAMES: Final = ("size", "revision", "variant", "schedule")
-_COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule_tokens")
+_NAMES: Final = ("size", "revision", "variant", "schedule", "decay")
+_OF_PLAN: Final = ("tokens_per_step", "schedule_tokens", "warmup_tokens", "decay_tokens")
+_COUNTS: Final = ("training_seed", "unique_tokens", *_OF_PLAN)
 _POSITIVE: Final = ("S", "active_params", "total_params")
-_KNOWN: Final = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
+_KNOWN: Final = ("column", *_POSITIVE, *_NAMES, *_COUNTS, "final_lr")
+_DECAYS: Final = ("linear", "exponential", "cosine")
 _RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
 FEW_PARAMS: Final = 10_000  # least S of the largest model in a table whose sizes are plain counts
-_FIELDS: Final = {"S": "non_embedding_params"}
+_FIELDS: Final = {"S": "non_embedding_params", "decay": "lr_decay"}
 
 
 class Keep(StrEnum):
@@ -124,6 +126,8 @@ def _fact(where: str, key: Any, value: Any) -> Any:
         return name_of(f"{where}: {key}", value)
     if key in _POSITIVE:
         return number_from_0(f"{where}: {key}", value, float, is_positive=True)
+    if key == "final_lr":
+        return number_from_0(f"{where}: {key}", value, float)
     if key in _COUNTS:
         return number_from_0(f"{where}: {key}", value, int)
     raise RbpxError(f"{where}: {key} is not known of a run; known: {', '.join(_KNOWN)}")
@@ -145,6 +149,11 @@ class ImportConfig:
         variant: the variant, if rows do not name one.
         schedule: the learning-rate schedule, if rows do not name one.
         tokens_per_step: tokens of one step; D is the step times this.
+        schedule_tokens: D at which the schedule ends.
+        warmup_tokens: D at which the rate is highest first.
+        decay_tokens: tokens of the decay of schedule wsd.
+        decay: how the rate of schedule wsd falls.
+        final_lr: the rate at the end; a share of the highest where no row has a rate.
         columns: field -> column of the file.
         texts: text -> field -> column, for a file with columns of several texts.
         runs: quantity -> run -> S or facts of the run, for a file with a column for each run.
@@ -174,6 +183,13 @@ class ImportConfig:
         text=True,
     )
     tokens_per_step: Any = key(None, "as 4M: makes D of the step, unless a column says it", shown="N")
+    schedule_tokens: Any = key(None, "as 100B: D at which the schedule ends, unless a column says it", shown="N")
+    warmup_tokens: Any = key(None, "D until which the rate rises, of the plan of a run (`trajectory`)", shown="N")
+    decay_tokens: Any = key(None, "tokens of the decay at the end of schedule=wsd", shown="N")
+    decay: Any = key(None, f"how wsd falls: {', '.join(_DECAYS)}; linear if left out", shown="NAME", text=True)
+    final_lr: Any = key(
+        None, "rate at the end of the plan, 0 if left out; a share of the highest where no lr is known", shown="RATE"
+    )
     columns: Any = key(
         None,
         "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'; "
@@ -213,8 +229,13 @@ class ImportConfig:
             )
         if self.decimal not in (None, ".", ","):
             raise RbpxError(f"decimal={self.decimal} is no decimal sign; give {typed(decimal=',')} for 2,71")
-        if self.tokens_per_step is not None:
-            self.tokens_per_step = number_from_0("tokens_per_step", self.tokens_per_step, int)
+        for name in (*_OF_PLAN, "final_lr"):
+            if getattr(self, name) is not None:
+                kind = float if name == "final_lr" else int
+                setattr(self, name, number_from_0(name, getattr(self, name), kind))
+        if self.decay is not None and (self.decay not in _DECAYS or (self.decay == _DECAYS[1] and not self.final_lr)):
+            above = f"; {_DECAYS[1]} needs final_lr= above 0" * (self.decay in _DECAYS)
+            raise RbpxError(f"decay={self.decay} is no way to fall; give {', '.join(_DECAYS)}{above}")
         choices = self.texts if isinstance(self.texts, dict) else {} if self.texts is None else {"each": self.texts}
         for text, choice in choices.items():
             name_of("texts", text)

@@ -39,6 +39,10 @@ class Run:
         active_params: parameters of S that one token uses; None where unknown, as of a dense model.
         schedule: of its learning rate, as imported.
         schedule_tokens: D at which the schedule ends.
+        warmup_tokens: D until which the rate rises.
+        decay_tokens: tokens of the decay of schedule wsd.
+        lr_decay: how that falls.
+        final_lr: the rate at the end; a share of the highest where no lr is known.
         lr: learning rate at this step.
         place: its place in the schedule; None where unknown.
         size_by: which parameters S counts.
@@ -80,10 +84,23 @@ class Run:
     engine: str | None = None
     schedule: str | None = None
     schedule_tokens: int | None = None
+    warmup_tokens: int | None = None
+    decay_tokens: int | None = None
+    lr_decay: str | None = None
+    final_lr: float | None = None
     lr: float | None = None
     place: SchedulePhase | None = None
     axis: Axis = Axis.S
     size_by: SizeBy = SizeBy.total
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether nothing was measured, so that its rate is one of a plan."""
+        return (
+            self.lr is not None
+            and self.cross_entropy_nats is None
+            and not (self.observed or self.imported or self.attempts)
+        )
 
     @property
     def used_params(self) -> float:

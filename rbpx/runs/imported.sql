@@ -4,7 +4,7 @@
 -- returns: source, family, size, dataset, text_hash, protocol, dtype, revision, non_embedding_params, k, n, ties, rbp,
 --          n_tokens, cross_entropy_nats (nats), bits_per_byte, accuracy (share), run_id, training_seed, model,
 --          training_tokens, training_flops, training_step, unique_tokens, variant, weight, active_params, total_params, schedule,
---          schedule_tokens, lr, n_samples, n_correct, item (attempts at it), and vary_NAME where there are such
+--          schedule_tokens, lr, warmup_tokens, decay_tokens, lr_decay, final_lr, n_samples, n_correct, item (attempts at it), and vary_NAME where there are such
 SELECT * EXCLUDE (cross_entropy_nats_stderr, bits_per_byte_stderr, accuracy_stderr)
 FROM observations
 WHERE source <> 'measured'

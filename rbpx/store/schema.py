@@ -138,6 +138,7 @@ OBSERVATIONS = columns_of(
     "accuracy_stderr double",
     *TRAINING,
     "weight double, active_params double, total_params int64, schedule, schedule_tokens int64, lr double, "
+    "warmup_tokens int64, decay_tokens int64, lr_decay, final_lr double, "
     "n_samples int64, n_correct int64, item, run_id",
 )
 # A column is null where the runs of a law differ in it, as `model` often is.

@@ -35,7 +35,6 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "method": ("nosuch",),
     "size_by": ("all", ["active"] * 2, None),
     "last": (0,),
-    "warm_up": (0.0, -1.0),
     "inference_tokens": (0.0, -1.0),
     "E": ("a", "1.7 +- 0", "1.7 +-", True, [1.7]),
     "pin": (1.7, "E", {"E": "a"}, [1.7]),

@@ -51,6 +51,10 @@ LATEST = [
     "n_samples",
     "n_correct",
     "item",
+    "warmup_tokens",
+    "decay_tokens",
+    "lr_decay",
+    "final_lr",
 ]
 
 

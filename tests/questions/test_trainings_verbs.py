@@ -1,4 +1,4 @@
-"""predict at (S, D), what to train next and trajectory on drawn trainings: by plainer ways."""
+"""predict at (S, D), what to train next and histories along training of drawn trainings: by plainer ways."""
 
 import math
 from collections import defaultdict

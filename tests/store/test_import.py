@@ -88,6 +88,7 @@ def test_every_row_becomes_an_observation_with_its_values(results: Path, store: 
     common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
     common |= dict.fromkeys((*TRAINING.names, "weight", "active_params", "total_params", "accuracy", "bits_per_byte"))
     common |= dict.fromkeys(("schedule", "schedule_tokens", "lr", "n_samples", "n_correct", "item"))
+    common |= dict.fromkeys(("warmup_tokens", "decay_tokens", "lr_decay", "final_lr"))
     common |= dict.fromkeys(f"{name}_stderr" for name in ("cross_entropy_nats", "bits_per_byte", "accuracy"))
     by_hand = [("1b", 10**9, 1, 0.41, 3.1), ("1b", 10**9, 10, 0.7, 3.1)]
     by_hand += [("2b", 2 * 10**9, 1, 0.43, 2.9), ("2b", 2 * 10**9, 10, 0.72, 2.9)]

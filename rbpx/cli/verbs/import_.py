@@ -4,9 +4,10 @@ Reads RBP_k, shares of windows of n hits, losses and accuracies from .csv (of , 
 .parquet or .xlsx, also with .gz: one row per model, text and k, columns rbp_1, rbp_10, ..., a column for each text and
 quantity (texts=) or for each run (runs=), or rows with a quantity and its value. Columns are recognised by name: model,
 S (any positive number), D (tokens), C (FLOPs), active_params, step, tokens_per_step, unique_tokens, training_seed,
-variant, weight, vary_NAME (what a sweep varies), schedule, schedule_tokens and lr (of losses by step), dataset, k, rbp,
-n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct
-(attempts at an item). columns='{rbp: their_name}' maps others, nested ones by dots (train.lr).
+variant, weight, vary_NAME (what a sweep varies), lr (rows that have it and no loss are the plan of a run), schedule,
+schedule_tokens, warmup_tokens, decay_tokens, lr_decay and final_lr (of losses by step), dataset, k, rbp, n, n_tokens,
+loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
+an item). columns='{rbp: their_name}' maps others, nested ones by dots (train.lr).
 
 Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading gives its unit, as "params (M)", or columns='{S: {column:
 Size, times: 1e9}}' does. S of 7, 13 and 70 without a unit are refused. Losses and accuracies that are empty or NaN, and
@@ -164,6 +165,10 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     ignored = ", ".join(imported.ignored[:_LISTED]) + more
     lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
     again = "a later" if config.keep == "last" else "an earlier"
+    if reading.n_planned:
+        lines.append(
+            f"took {number_of(reading.n_planned, 'row')} of {file} that have a rate and no value as plans of runs"
+        )
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),
@@ -211,6 +216,7 @@ def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]
     crossed = n_different(read, "family", "non_embedding_params", "training_tokens") > sizes
     quantities = {row["quantity"] for row in rows}
     verb = "attempts" if quantities == {"n_correct"} else "decide" if crossed else "fit"
+    verb = "trajectory" if imported.reading.n_planned else verb
     ties = read["ties"].drop_null().unique().to_pylist()
     own = {"ties": ties[0]} if len(ties) == 1 and ties[0] != Ties.pessimistic.value else {}
     yield f"next: {typed(verb, source=request.source, **own)}"

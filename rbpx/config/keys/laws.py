@@ -233,9 +233,6 @@ class LawKeys:
     last: int | None = key(
         None, "the mean of its last N checkpoints stands for each training (downstream: 5)", whole(1), "N"
     )
-    warm_up: float | None = key(
-        None, "where the law of a training begins, in tokens; found if left out", positive("training tokens"), "TOKENS"
-    )
 
 
 _LARGEST_S: Final = 1e30

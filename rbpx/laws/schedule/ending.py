@@ -20,7 +20,7 @@ _OTHER_A, _OTHER_ALPHA, _OTHER_C = 0.3, 0.03, 0.15  # between sizes: of ln A, of
 _FREE: Final = 10.0  # of E between sizes
 _AT: Final = (0.4, 0.6, 0.8)  # of the way, where backtests stand
 _IMAGINED: Final = 10  # backtests that came out as they should
-_NEEDED: Final = 6  # states of a run alone
+NEEDED: Final = 6  # states of a run alone, and of one that teaches
 _LAST: Final = 3  # states whose median is a measured end
 _ALIKE: Final = 0.01  # of progress and of annealing, in two runs of one plan
 _LONGER, _STEEPER = 4.0, 2.0  # times the progress and the annealing of finished runs
@@ -35,6 +35,7 @@ class Ending(Doubted):
     Attributes:
         y: the loss at the end, with its interval; unknown where the rate rises, or it is too early.
         rests_on: same_plan, same_size, other_size or itself: what the answer is made of.
+        taught: the finished runs that it rests on.
         law: of the run; None where it is too early.
         drop: the end by the drop of the finished run of its size with the plan nearest to its own; None without any.
         to_come: what progress and what annealing still take off the loss, nats; None without a law.
@@ -46,6 +47,7 @@ class Ending(Doubted):
     y: Estimate
     rests_on: str
     reasons: tuple[Status, ...]
+    taught: tuple[Training, ...] = ()
     law: ScheduleLaw | None = None
     drop: float | None = None
     to_come: tuple[float, float] | None = None
@@ -69,8 +71,8 @@ def predict_ending(run: Training, finished: Sequence[Training], backtests: Seque
     """
     taught = _taught_by(run, finished)
     rests_on = "itself" if not taught else "same_size" if taught[0].S == run.S else "other_size"
-    if run.rises or run.n_states < (1 if rests_on == "same_size" else _NEEDED):
-        return Ending(Estimate(), rests_on, (Status.rate_rises if run.rises else Status.too_early,))
+    if run.rises or run.n_states < (1 if rests_on == "same_size" else NEEDED):
+        return Ending(Estimate(), rests_on, (Status.rate_rises if run.rises else Status.too_early,), tuple(taught))
     at = _predict(run, finished, len(run.rate_T))
     squares = np.array([*backtests, _square(run, finished, float(run.step_N[-1]))])
     squares = squares[np.isfinite(squares)]
@@ -81,6 +83,7 @@ def predict_ending(run: Training, finished: Sequence[Training], backtests: Seque
         Estimate(at.y, at.y - half, at.y + half),
         "same_plan" if at.has_twin else rests_on,
         _doubts(run, taught, left_at, at.has_twin),
+        tuple(taught),
         at.law,
         None if nearest is None else _by_drop(run, nearest, len(run.rate_T)),
         at.to_come,
@@ -166,7 +169,7 @@ def _of_other_size(known: Prior) -> Prior:
 def _square(run: Training, finished: Sequence[Training], end: float) -> float:
     """The mean square of errors in standard deviations, from parts of a run; its states count once. NaN without any."""
     measured, parts = float(np.median(run.until(end).loss_N[-_LAST:])), [run.until(part * end) for part in _AT]
-    at = [_predict(part, finished, int(end)) for part in parts if part.n_states >= _NEEDED]
+    at = [_predict(part, finished, int(end)) for part in parts if part.n_states >= NEEDED]
     return float(np.mean([((measured - each.y) / each.sd) ** 2 for each in at])) if at else np.nan
 
 

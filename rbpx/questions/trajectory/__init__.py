@@ -1,25 +1,22 @@
-"""Quantities against training tokens at each size.
+"""Where a run that is underway ends, by its plan of learning rates.
 
-Shows each quantity against training tokens D for each size with several checkpoints (raw ones where there are any) or
-trainings of several lengths, with the law y = E + B D^-beta after a warm-up, which F tests find or warm_up= gives. The
-law needs five points after it; its intervals take checkpoints to scatter independently. A terminal shows cross-entropy
-and -ln RBP at the smallest k. Laws are kept in `fits`.
+Predicts the cross-entropy at the end of the plan of each run that is not there yet, with its interval, by L = E + A
+x^-alpha - C a: x is progress, the sum over steps of (rate / highest rate)^0.6, and a annealing, the falls of the rate.
+Finished runs of its size, family, variant and text teach the law of a run, those of another size its shape; where one
+had the same plan, its drop from the same step on is the answer. A run without any rests on its own states.
+
+A plan is imported: rows that have lr and no loss, or schedule= with schedule_tokens=, warmup_tokens=, decay_tokens=
+and final_lr= (python -m rbpx import --help). A run without one counts as finished. Rates that rise again have no
+prediction. Laws of quantities along training are those of fit axis=D.
 """
 
 from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
-    examples=(
-        "python -m rbpx trajectory",
-        "python -m rbpx trajectory size=25k k=1 warm_up=1e6",
-        "python -m rbpx trajectory source=them laws='[cross_entropy]'",
-    ),
-    title="Along training",
-    sizes=3,
+    examples=("python -m rbpx trajectory", "python -m rbpx trajectory source=them variant=hero --details"),
+    title="Runs that are underway",
+    theme="predict",
+    across=True,
     draws=True,
-    trainings=True,
     chooses_checkpoints=False,
-    keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "last"),
-    lacking="no size in store={store} has two points along training; measure checkpoints (model.revision=...), or "
-    "import a table with a column D: python -m rbpx import FILE source=NAME",
 )

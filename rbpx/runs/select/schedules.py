@@ -12,13 +12,14 @@ from rbpx.errors import number_of
 from rbpx.laws.names import SchedulePhase
 from rbpx.runs.group import Run, grouped
 from rbpx.runs.select.sizes import in_order, tokens_of, training_of
+from rbpx.spelling import typed
 
 CONSTANT: Final = frozenset({"constant", "constant_with_warmup", "stable"})  # names of schedules that do not decay
 WSD: Final = "wsd"  # warms up, holds its rate and decays
 _SAME: Final = 1e-6  # relative tolerance for equal rates
 _HELD: Final = 0.1  # share of a training for which a constant rate is held; rounded, a cosine is flat near its peak
 _DECAYED: Final = 0.5  # of the highest rate; a decay that stops above it was cut off
-_REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a little before them
+REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a little before them
 _FEWEST: Final = 3  # minimum number of points of a law
 
 
@@ -62,6 +63,25 @@ def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int])
     taken = ", ".join(f"{n} {_TAKEN[place]}" for place, n in counts.items() if n)
     lines = [f"Points: {len(runs)} of {number_of(len(runs) + sum(n_left_out.values()), 'state')}: {taken}."]
     return [*lines, *(f"Left out: {number_of(n, 'state')} {_LEFT_OUT[place]}." for place, n in n_left_out.items())]
+
+
+def underway(runs: Sequence[Run]) -> list[list[Run]]:
+    """The states, in order and with the rates of its plan, of each training that is not at the end of that plan."""
+    return [states for states in grouped(in_order(runs), training_of).values() if _is_underway(states)]
+
+
+def _is_underway(states: Sequence[Run]) -> bool:
+    last = next((run for run in reversed(states) if not run.is_plan), None)
+    if last is None:
+        return False
+    D, until = tokens_of(last), max((run.schedule_tokens or 0 for run in states), default=0)
+    return states[-1].is_plan or (D is not None and D < REACHED * until)
+
+
+def said_of_underway(n: int, source: str) -> str:
+    """A note on trainings that a law of finished runs passes over."""
+    which = "1 run is" if n == 1 else f"{n:,} runs are"
+    return f"{which} underway: {typed('trajectory', source=source)} says where {'it ends' if n == 1 else 'they end'}."
 
 
 def placed(runs: Sequence[Run]) -> list[Run]:
@@ -114,7 +134,7 @@ def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> Sche
     if names and names <= CONSTANT:
         return SchedulePhase.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else SchedulePhase.constant
     if run.schedule_tokens is not None and tokens is not None:
-        return SchedulePhase.end if tokens >= _REACHED * run.schedule_tokens else SchedulePhase.middle
+        return SchedulePhase.end if tokens >= REACHED * run.schedule_tokens else SchedulePhase.middle
     if not peak or run.lr is None:
         return SchedulePhase.end if is_last else SchedulePhase.middle
     later = next((each.lr for each in states[at + 1 :] if each.lr is not None), None)

@@ -9,13 +9,13 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
 from rbpx.laws.surface.design import judge_design
 from rbpx.runs.group import Group
 from rbpx.runs.select.axis import select_along
+from rbpx.runs.select.schedules import said_of_underway, underway
 from rbpx.runs.select.sizes import select, select_runs, tokens_of, with_enough_sizes
 from rbpx.runs.select.trainings import select_trainings
 from rbpx.spelling import typed
@@ -70,23 +70,21 @@ def whole_trainings(
     request: Request,
     cells: Cells = None,
     *,
-    raw: bool = False,
     needs_tokens: bool = True,
 ) -> Sequence[Group]:
     """All trainings of a family.
 
-    With `raw`, raw checkpoints are preferred to finished models; with `needs_tokens`, trainings with unknown tokens are
-    left out and `last=` is applied.
+    With `needs_tokens`, trainings with unknown tokens are left out and `last=` is applied.
 
     Raises:
-        RbpxError: the request is about another axis than S or about last checkpoints, or no run has known tokens.
+        RbpxError: the request is about another axis than S, or no run has finished or has known tokens.
     """
     if request.axis is not Axis.S:
         return in_size(connection, request, cells, along=False)
-    if raw and request.checkpoints is Checkpoints.last:
-        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
-    groups = select_trainings(connection, request, cells, raw, needs_tokens)
-    if not groups and select_runs(connection, request, cells):
+    groups = select_trainings(connection, request, cells, needs_tokens)
+    if not groups and (runs := select_runs(connection, request, cells, plans=True)):
+        if n := len(underway(runs)):
+            raise RbpxError(f"no run that matches has finished; {said_of_underway(n, runs[0].source)}")
         raise RbpxError(
             f"this needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
             "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D "

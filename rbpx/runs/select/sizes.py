@@ -115,7 +115,10 @@ def _near(value: float, target: float, near: float) -> bool:
 
 
 _OF_RUNS = ("quantise", "variants")  # filters applied to runs, not in SQL
-_AGREED = (*("weight", "lr", "schedule", "schedule_tokens", "active_params", "total_params", "cross_entropy_nats"),)
+_AGREED = (
+    *("weight", "lr", "schedule", "schedule_tokens", "warmup_tokens", "decay_tokens", "lr_decay", "final_lr"),
+    *("active_params", "total_params", "cross_entropy_nats"),
+)
 _SIZES = ("non_embedding_params", "active_params")  # written as integers where they are whole
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
@@ -175,15 +178,20 @@ def _no_law_of_size(group: Group, request: Request) -> str:
 
 
 def select_runs(
-    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    plans: bool = False,
 ) -> list[Run]:
     """Select the runs of a request, ungrouped: the cells of a grid, or every matching run.
+
+    With `plans`, rates without a value, which are of the plans of runs, are among them.
 
     Raises:
         RbpxError: the request names a model that is not a family, or counts parameters that are unknown or
             inconsistent.
     """
-    runs = _selected(connection, request, cell_keys)
+    runs = [run for run in _selected(connection, request, cell_keys) if plans or not run.is_plan]
     unknown = [run for run in runs if run.total_params is None]
     if request.size_by is SizeBy.with_embeddings and unknown:
         raise RbpxError(
@@ -204,7 +212,8 @@ def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys
 
 def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Request, dataset: str) -> list[Run]:
     """Select the runs of a request on another text."""
-    return _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
+    runs = _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
+    return [run for run in runs if not run.is_plan]
 
 
 def choices(request: Request) -> dict[str, list[str] | None]:

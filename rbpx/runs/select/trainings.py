@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, SchedulePhase
 from rbpx.runs.group import ALIKE, Group, Run
-from rbpx.runs.select.schedules import placed, points_of, said_of_places
+from rbpx.runs.select.schedules import placed, points_of, said_of_places, said_of_underway, underway
 from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, tokens_of, training_of
 from rbpx.ties import rule_of
 
@@ -34,10 +34,10 @@ class TrainingGroup(Group):
         n_unknown: runs left out because neither their training tokens nor their FLOPs are known.
         n_untrained: runs left out because they have seen no token.
         n_same: runs left out because another run has the same weights.
-        n_other: runs on the same text left out: raw checkpoints where there are finished models, or finished models
-            where there are checkpoints of a trajectory.
+        n_other: raw checkpoints on the same text left out, because there are finished models.
         averaged: how many of the last checkpoints of each training are averaged; None where each checkpoint is a point.
         n_of_place: checkpoints left out because of their learning-rate schedule, by their place in it.
+        n_underway: trainings that are not at the end of their plan.
     """
 
     n_unknown: int = 0
@@ -46,6 +46,7 @@ class TrainingGroup(Group):
     n_other: int = 0
     averaged: int | None = None
     n_of_place: Mapping[SchedulePhase, int] = field(default_factory=dict)
+    n_underway: int = 0
 
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
@@ -90,7 +91,7 @@ class TrainingGroup(Group):
             "has the weights of another point and counts once with it": self.n_same,
             f"has no known {KNOWN_BY[self.axis]}": self.n_unknown,
             "is untrained": self.n_untrained,
-            "is a raw checkpoint, whose rate has not decayed": 0 if is_raw(self.first.variant) else self.n_other,
+            "is a raw checkpoint, whose rate has not decayed": self.n_other,
         }
         lines = [f"Left out: {number_of(n, 'run')}; each {why}." for why, n in left_out.items() if n]
         n_unknown = sum(run.place is None for run in self.runs)
@@ -99,6 +100,7 @@ class TrainingGroup(Group):
                 f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a "
                 "column lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
             )
+        lines += [said_of_underway(self.n_underway, self.first.source)] if self.n_underway else []
         return [*super().notes, *lines, *self.of_schedules]
 
     @property
@@ -138,7 +140,6 @@ def select_trainings(
     connection: duckdb.DuckDBPyConnection,
     request: Request,
     cell_keys: Sequence[str] | None = None,
-    raw: bool = False,
     needs_tokens: bool = True,
 ) -> list[TrainingGroup]:
     """Select the groups of trainings of a request; groups without any known training tokens are left out.
@@ -149,7 +150,6 @@ def select_trainings(
         connection: to the store.
         request: the selection.
         cell_keys: of a grid; None for all runs that match the request.
-        raw: whether raw checkpoints are preferred to finished models of the same trainings.
         needs_tokens: whether runs, and groups, without known tokens are left out; False where the question averages
             checkpoints itself.
     """
@@ -160,13 +160,13 @@ def select_trainings(
     groups = []
     n_averaged = request.last if needs_tokens else None
     n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
-    for members in in_groups(select_runs(connection, request, cell_keys), shared):
-        group = group_of(
-            sorted(placed(members), key=place), tokens_of, request, n_last, needs_tokens, needs_tokens and not raw
-        )
+    for members in in_groups(select_runs(connection, request, cell_keys, plans=True), shared):
+        runs = sorted((run for run in placed(members) if not run.is_plan), key=place)
+        group = group_of(runs, tokens_of, request, n_last, needs_tokens, needs_tokens)
         if group is not None:
-            groups.append(replace(group, averaged=n_averaged))
-    return of_one_kind(groups, raw)
+            n_underway = len(underway(members)) if needs_tokens else 0
+            groups.append(replace(group, averaged=n_averaged, n_underway=n_underway))
+    return of_one_kind(groups)
 
 
 def shared(run: Run) -> tuple[str, ...]:
@@ -211,22 +211,18 @@ def group_of(
     )
 
 
-def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
-    """Drop groups of raw checkpoints where the same family and text has finished models; with `raw`, the reverse.
+def of_one_kind(groups: Sequence[G]) -> list[G]:
+    """Drop groups of raw checkpoints where the same family and text has finished models.
 
     The learning rate of a raw checkpoint has not decayed, so its loss exceeds that of a model finished after as many
     tokens.
     """
-
-    def is_wanted(group: G) -> bool:
-        return is_raw(group.first.variant) is raw
-
-    wanted = {beside(group) for group in groups if is_wanted(group)}
+    finished = {beside(group) for group in groups if not is_raw(group.first.variant)}
     others: dict[tuple[str, ...], int] = {}
     for group in groups:
-        others[beside(group)] = others.get(beside(group), 0) + (0 if is_wanted(group) else len(group.runs))
-    kept = [group for group in groups if is_wanted(group) or beside(group) not in wanted]
-    return [replace(group, n_other=others[beside(group)]) if is_wanted(group) else group for group in kept]
+        others[beside(group)] = others.get(beside(group), 0) + is_raw(group.first.variant) * len(group.runs)
+    kept = [group for group in groups if not is_raw(group.first.variant) or beside(group) not in finished]
+    return [group if is_raw(group.first.variant) else replace(group, n_other=others[beside(group)]) for group in kept]
 
 
 def beside(group: Group) -> tuple[str, ...]:

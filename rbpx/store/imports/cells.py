@@ -119,11 +119,12 @@ NUMBERS: Final = {  # by field; any other field holds a name
     "n_tokens": _whole("a count is a whole number from 1, or empty", is_rounded=True),
     "training_tokens": _whole(f"tokens that were trained on {_TOKENS}", is_rounded=True),
     "unique_tokens": _whole(f"tokens {_TOKENS}", is_rounded=True),
-    "schedule_tokens": _whole(f"tokens of a schedule {_TOKENS}"),
+    **dict.fromkeys(("schedule_tokens", "decay_tokens"), _whole(f"tokens of a schedule {_TOKENS}")),
+    "warmup_tokens": _whole(_FROM_0, 0),
     "tokens_per_step": _whole("tokens of a step are a whole number from 1, or empty"),
     "training_step": _whole(_FROM_0, 0, is_rounded=True),
     "training_seed": _whole(_FROM_0, 0),
-    "lr": Number("a learning rate is a number, 0 or more, or nothing", may_be_nan=True),
+    **dict.fromkeys(("lr", "final_lr"), Number("a learning rate is a number, 0 or more, or nothing", may_be_nan=True)),
     "rbp": Number(_SHARE, most=1, scaled=False),
     "accuracy": _quantity(_SHARE, 1),
     "accuracy_stderr": _loss("a share"),
@@ -135,16 +136,14 @@ MISSING_K: Final = f"is empty; {NUMBERS['k'].meaning}"  # the fault of a row of 
 MISSING_RBP: Final = "is empty; give a share in [0, 1], or leave the row out"
 
 
-def value_of(
-    cell: Any, field: str, given: str | None = None, needed: bool = False, times: Decimal | None = None
-) -> Any:
+def value_of(cell: Any, field: str, given: Any = None, needed: bool = False, times: Decimal | None = None) -> Any:
     """The number or the name that a cell holds; None where it holds none.
 
     Args:
         cell: the cell.
         field: its field.
         times: the factor of its column, where one is given.
-        given: the name that all rows have; a cell must not differ from it.
+        given: the name or number that all rows have; a cell must not differ from it.
         needed: whether the cell must not be empty.
 
     Raises:
@@ -156,7 +155,9 @@ def value_of(
     value = numbers.of(cell, times)
     if value is None and needed:
         raise CellError(f"is {as_written(cell)}; {numbers.meaning}")
-    return value
+    if given is not None and value not in (None, given):
+        raise CellError(f"is {as_written(cell)}, but {field}={given} was given; leave one of them out")
+    return given if value is None else value
 
 
 def _name_of(cell: Any, field: str, given: str | None, needed: bool) -> str | None:

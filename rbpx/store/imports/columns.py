@@ -50,6 +50,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "schedule": ("schedule", "lr_schedule"),
     "schedule_tokens": ("schedule_tokens",),
     "lr": ("lr",),
+    "warmup_tokens": ("warmup_tokens",),
+    "decay_tokens": ("decay_tokens",),
+    "lr_decay": ("lr_decay",),
+    "final_lr": ("final_lr",),
     "item": ("item", "problem", "problem_id"),
     "n_samples": ("n_samples", "num_samples"),
     "n_correct": ("n_correct", "num_correct"),
@@ -58,7 +62,7 @@ QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accura
 OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
 COUNTED: Final = (  # a heading may say that these are in millions or billions
     *("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops", "unique_tokens"),
-    *("schedule_tokens", "tokens_per_step", "training_step"),
+    *("schedule_tokens", "warmup_tokens", "decay_tokens", "tokens_per_step", "training_step"),
 )
 OF_RUN: Final = (*QUANTITIES, "lr")  # may have a column for each run
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")

@@ -23,6 +23,7 @@ _FIRST: Final = (  # fields of the first versions, whose ids stay
 LATER: Final = (
     *("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr"),
     *("n_samples", "n_correct", "item"),
+    *("warmup_tokens", "decay_tokens", "lr_decay", "final_lr"),
 )
 _SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
 

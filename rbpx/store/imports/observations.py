@@ -36,7 +36,8 @@ _SCHEMA: Final = pa.schema([*(OBSERVATIONS.field(name) for name in FIELDS), ROW]
 _OF_QUANTITIES: Final = tuple(f"{name}{part}" for name in QUANTITIES for part in ("", "_stderr"))
 _OF_TEXT: Final = ("k", "n", "rbp", "n_tokens", *_OF_QUANTITIES, *OF_ITEM)  # fields of one text, in its own columns
 _OF_ALL: Final = tuple(name for name in FIELDS if name not in _OF_TEXT)
-_GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set(_OF_ALL)  # for rows without the field
+_KEYS: Final = {field.name: field.name for field in dataclasses.fields(ImportConfig)} | {"lr_decay": "decay"}
+_GIVEN: Final = {name: of for name, of in _KEYS.items() if name in _OF_ALL}  # for rows without the field
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # training progress
 _LOSSES: Final = (*QUANTITIES, "loss_bits")
 _FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
@@ -57,6 +58,7 @@ class ObservationFile:
         few: field -> column with its least and largest number, where S, D or C are so small that the column may count
             millions or billions, and no unit is given.
         steps: the first and the last row, where rows count as steps because training progress is not given.
+        n_planned: rows that have a rate and no value, which are of the plans of runs.
     """
 
     observations: pa.Table
@@ -66,6 +68,7 @@ class ObservationFile:
     rounded: dict[str, int]
     few: dict[str, tuple[str, float, float]]
     steps: tuple[int, int] | None
+    n_planned: int
 
 
 def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> ObservationFile:
@@ -83,6 +86,7 @@ class _Reader:
         self.n_rows = n_rows = len(table.rows)
         self.has_value = np.zeros(n_rows, bool)
         self.n_missing = np.zeros(n_rows, np.int64)
+        self.is_planned = np.zeros(n_rows, bool)
         self.rounded: dict[str, int] = {}
         self.few: dict[str, tuple[str, float, float]] = {}
         # runs in columns, whose rows must differ in something
@@ -104,7 +108,8 @@ class _Reader:
                 silent = ~self.has_value & ~self.faults.rows(self.n_rows)
                 self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {MISSING_RBP}")
         faulty = self.faults.rows(self.n_rows)
-        empty = ~self.has_value & ~(faulty & columns.has_rbp)
+        only_planned = self.is_planned & ~self.has_value & ~faulty
+        empty = ~self.has_value & ~only_planned & ~(faulty & columns.has_rbp)
         whole = pa.concat_tables(parts)
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
@@ -112,10 +117,11 @@ class _Reader:
             observations=whole.take(order[~faulty[rows[order]]]),
             faults=self.faults.only(~empty),
             n_empty=int(empty.sum()),
-            n_missing=int(self.n_missing[~empty].sum()),
+            n_missing=int(self.n_missing[self.has_value].sum()),
             rounded=self.rounded,
             few=self.few,
             steps=(rows_of[0].number, rows_of[-1].number) if self.counts_steps else None,
+            n_planned=int(only_planned.sum()),
         )
 
     def of_all(self) -> dict[str, pa.Array]:
@@ -164,7 +170,10 @@ class _Reader:
         shares = self.shares(columns)
         fields["n"] = pc.fill_null(self.read_field("n", columns), 1)
         parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for share, k in shares]
-        alone = np.any([_valid(fields[name]) for name in STATED], axis=0)
+        is_planned = _valid(fields["lr"]) & (_valid(fields["training_step"]) | _valid(fields["training_tokens"]))
+        is_planned &= not columns.has_rbp
+        self.is_planned |= is_planned
+        alone = np.any([is_planned, *(_valid(fields[name]) for name in STATED)], axis=0)
         for share, _ in shares:
             alone &= ~_valid(share)
         none = dict.fromkeys(("ties", "n"))  # of a row without RBP
@@ -201,7 +210,7 @@ class _Reader:
 
     def checked(self, name: str | None, field: str, needed: bool = False, times: Decimal | None = None) -> pa.Array:
         """A field from its column; refused cells become null and faults."""
-        given = getattr(self.config, field) if field in _GIVEN else None
+        given = getattr(self.config, _GIVEN[field]) if field in _GIVEN else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
         values, wrong = [], dict[int, CellError]()
         for code, cell in enumerate(cells):
