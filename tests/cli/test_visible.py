@@ -15,8 +15,10 @@ import pytest
 
 from rbpx.cli.registry import names
 from rbpx.questions.registry import analyses
+from tests.support.asking import imported
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
+from tests.support.tables import write_table
 
 # A title and a bell, blinking, a screen cleared by one byte, writing from the right, a line that rbpx did not say.
 HOSTILE = "x\x1b]0;taken\x07\x1b[5m\x9b2J\u202ey\nforged"
@@ -63,7 +65,17 @@ def typed(verb: str, folder: Path, store: Path) -> list[list[object]]:
     """What is typed of a verb, a line each."""
     if verb in analyses():
         more = {"compare": [f"a={{family: {NAMED}}}", "b={family: z}"], "multiplier": [f"base={NAMED}", "variant=z"]}
-        few = [] if verb in ("compare", "view", "audit", "forecasts") else ["resamples=20"]
+        few = [] if verb in ("compare", "view", "audit", "forecasts", "trajectory") else ["resamples=20"]
+        if verb == "trajectory":  # measured runs have no learning rates
+            plan = {
+                "model": HOSTILE,
+                "S": 1e6,
+                "step": 100,
+                "loss_nats": 3.0,
+                "schedule": "wsd",
+                "schedule_tokens": 1e9,
+            }
+            store = imported(folder / "store", write_table(folder / "plan.csv", [plan]), tokens_per_step=1000)
         return [[*more.get(verb, []), *few, "--store", store]]
     file, notes = folder / f"{HOSTILE}.csv", folder / f"{HOSTILE}.txt"
     file.write_text(TABLE.replace("\nforged", "_forged"), encoding="utf-8")

@@ -53,7 +53,7 @@ def test_a_run_underway_ends_in_its_interval_and_the_sentence_says_by_what(tmp_p
     assert holds(row, truth)
     nearest = TEACHERS["wsd"]
     drop = np.median(nearest.loss_N[-3:]) + np.median(hero.loss_N[117:120] - nearest.loss_N[117:120])
-    assert row["by_drop"] == pytest.approx(drop, abs=1e-9)
+    assert row["params"]["by_drop"] == pytest.approx(drop, abs=1e-9)
     said = answer.table(200, details=False).partition("\n")[0]
     end = f"{row['y']:.3f} (95 %: {row['lo']:.3f} to {row['hi']:.3f})"
     assert said == f"hero: step 12,000 of 24,000; if the plan is kept it ends at {end}, by 2 finished runs of its size."
@@ -109,7 +109,7 @@ def test_a_finished_run_of_its_plan_gives_its_drop(tmp_path: Path) -> None:
     answer = asked(tmp_path, [*rows_of("before", before), *rows_of("hero", run("cosine", 9), SEEN)])
     (row,) = answer.rows
     assert row["rests_on"] == "same_plan"
-    assert row["y"] == row["by_drop"]
+    assert row["y"] == row["params"]["by_drop"]
     assert "by the drop of a finished run of its plan." in answer.words
 
 
@@ -135,7 +135,11 @@ def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> Non
         "early": ("too_early", True),
         "left": ("leaves_law", False),
     }
-    assert {row["model"]: row["left_at"] for row in answer.rows} == {"restarts": None, "early": None, "left": 10000}
+    assert {row["model"]: row["params"]["left_at"] for row in answer.rows} == {
+        "restarts": None,
+        "early": None,
+        "left": 10000,
+    }
     assert "It left its law at step 10,000." in answer.words
     assert "early: step 1,000 of 24,000; too few states follow" in answer.words
 

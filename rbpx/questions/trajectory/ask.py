@@ -152,26 +152,18 @@ def _of_other_recipe(ending: Ending) -> Ending:
 def _row(group: Group, each: Underway) -> Record:
     run, ending = each.run, each.ending
     progress, annealing = ending.to_come or (None, None)
-    return {"kind": "ending", **group.names(), "model": each.name, "S": run.S} | flat(
-        {
-            "step": int(run.step_N[-1]),
-            "of": len(run.rate_T),
-            "loss": float(run.loss_N[-1]),
-            "y": ending.y.value,
-            "lo": ending.y.lo,
-            "hi": ending.y.hi,
-            "rests_on": ending.rests_on,
-            "status": ending.status.value,
-            "reasons": [status.value for status in ending.reasons],
-            "by_drop": ending.drop,
-            "progress_to_come": progress,
-            "annealing_to_come": annealing,
-            "widened": ending.widened,
-            "left_at": ending.left_at,
-            "spikes": list(ending.spikes),
-            **({} if ending.law is None else ending.law.constants),
-        }
-    )
+    params = flat({} if ending.law is None else ending.law.constants) | {
+        "by_drop": ending.drop,
+        "progress_to_come": progress,
+        "annealing_to_come": annealing,
+        "widened": ending.widened,
+        "left_at": ending.left_at,
+        "spikes": list(ending.spikes),
+    }
+    seen = {"step": int(run.step_N[-1]), "of": len(run.rate_T), "loss": float(run.loss_N[-1])}
+    end = {"y": ending.y.value, "lo": ending.y.lo, "hi": ending.y.hi, "rests_on": ending.rests_on}
+    doubts = {"status": ending.status.value, "reasons": [status.value for status in ending.reasons], "params": params}
+    return {"kind": "ending", **group.names(), "model": each.name, "S": run.S, **seen, **end, **doubts}
 
 
 def _said(each: Underway) -> str:
