@@ -67,15 +67,9 @@ def typed(verb: str, folder: Path, store: Path) -> list[list[object]]:
         more = {"compare": [f"a={{family: {NAMED}}}", "b={family: z}"], "multiplier": [f"base={NAMED}", "variant=z"]}
         few = [] if verb in ("compare", "view", "audit", "forecasts", "trajectory") else ["resamples=20"]
         if verb == "trajectory":  # measured runs have no learning rates
-            plan = {
-                "model": HOSTILE,
-                "S": 1e6,
-                "step": 100,
-                "loss_nats": 3.0,
-                "schedule": "wsd",
-                "schedule_tokens": 1e9,
-            }
-            store = imported(folder / "store", write_table(folder / "plan.csv", [plan]), tokens_per_step=1000)
+            row = dict.fromkeys(("model", "family", "dataset"), HOSTILE) | {"S": 1e6, "step": 100, "loss_nats": 3.0}
+            row |= {"schedule": "wsd", "schedule_tokens": 10**9, "tokens_per_step": 1000}
+            store = imported(folder / "store", write_table(folder / "plan.csv", [row]))
         return [[*more.get(verb, []), *few, "--store", store]]
     file, notes = folder / f"{HOSTILE}.csv", folder / f"{HOSTILE}.txt"
     file.write_text(TABLE.replace("\nforged", "_forged"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What every question answered of four frozen stores, and how far its answers now may be from that.
+"""What every question answered of the frozen stores, and how far its answers now may be from that.
 
 `asked.txt` says what is asked, `stores/` holds the runs, STORE-VERB.json what was answered: by line the rows, of which
 `same` has what all of them have in common. Nested values stand under their path, long lists by four numbers. keys.json

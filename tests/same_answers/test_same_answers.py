@@ -1,4 +1,4 @@
-"""Every question answers of four frozen stores what it answered before; a difference is a mistake, or a mend.
+"""Every question answers of the frozen stores what it answered before; a difference is a mistake, or a mend.
 
 After a mend `python -m tests.same_answers.write NAME ...` writes the answers that it moves, and the changelog says so.
 """
