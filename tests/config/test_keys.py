@@ -143,7 +143,7 @@ def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own
         with pytest.raises(RbpxError, match=f"run has no key {name}"):
             request_of("run", [f"{name}=null"])
     assert request_of("run", ["analyses=[downstream]", "chance=0.3"]).chance == 0.3
-    assert request_of("fit", ["+experiment=ladder_isoflop"]).study.name == "ladder_isoflop"
+    assert request_of("fit", ["+experiment=ladder_surface"]).study.name == "ladder_surface"
 
 
 def test_large_numbers_are_taken_as_people_write_them() -> None:

@@ -93,6 +93,18 @@ def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) ->
             assert best["S_lo"] is None or best["S_lo"] < best["S"] < best["S_hi"]
 
 
+def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(drawn: Path, found: Rows) -> None:
+    keys: dict[str, Any] = {"laws": ["rbp"], "k": 1, "budgets": [1e14, 1e16], "resamples": 40}
+    (row,), decided = ask(drawn, "surface", **keys).rows, ask(drawn, "decide", **keys).of_kind("best")
+    names = [f"{name}{end}" for name in "SDy" for end in ("", "_lo", "_hi")]
+    assert [[each[name] for name in ("C", *names)] for each in row["optima"]] == [
+        [each[name] for name in ("C", *names)] for each in decided
+    ]
+    assert [each["S"] for each in row["optima"]] != pytest.approx([each["S"] for each in found[0]["optima"]], rel=1e-3)
+    (row,) = ask(drawn, "surface", laws=["rbp"], k=1, resamples=1).rows
+    assert row["optima"] == row["optima_as_stated"] == row["optima_with_head"] == []
+
+
 def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_best_size(asked: Asked) -> None:
     row, told = asked.rows[0], asked.table(100, details=False)
     numbers = [[row[f"{name}{end}"] for end in ("", "_lo", "_hi")] for name in ("alpha", "beta")]

@@ -15,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.laws.power.law import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.prediction.verdict import FAR, judge_alone
+from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
     BudgetTest,
@@ -24,7 +24,7 @@ from rbpx.laws.surface.averaged import (
     most_influential,
     predict_averaged,
 )
-from rbpx.laws.surface.checks import HeldOut, bends_of, held_out, mean_error
+from rbpx.laws.surface.checks import HeldOut, held_out
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.questions.predict.register import forecast_rows, forecast_writer
@@ -44,7 +44,14 @@ from rbpx.questions.predict.rows import (
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs, tested_quantities
-from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, surface_record, with_constants
+from rbpx.runs.points.surfaces import (
+    MOST_REPLICATES,
+    Trained,
+    doubts_of_points,
+    judged_alone,
+    surface_record,
+    with_constants,
+)
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
@@ -142,9 +149,7 @@ def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quanti
     alone = fits if runs.y_BN is None else [fit_surface_with_priors(same, form, pins, n, **options) for form in forms]
     tests = [held_out(runs, form, n, pins, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, pins, **options)
-    records = {
-        fit.form: surface_record(group, trained, fit, mean_error(of)) for fit, of in zip(fits, tests, strict=True)
-    }
+    records = {fit.form: surface_record(group, trained, fit, of) for fit, of in zip(fits, tests, strict=True)}
     return _Quantity(trained, fits, alone, tests, budgets, records)
 
 
@@ -177,8 +182,7 @@ def _predictions(
     runs, sign = of.trained.runs, of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {
-        fit.form: judge_alone([*doubts[fit.form], *bends_of(fit)], [test.is_inside for test in tests])
-        for fit, tests in zip(of.alone, of.tests, strict=True)
+        fit.form: judged_alone(group, of.trained, fit, tests) for fit, tests in zip(of.alone, of.tests, strict=True)
     }
     predictions = predict_averaged(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
     answers = zip(targets, predictions, most_influential(of.alone, targets), strict=True)

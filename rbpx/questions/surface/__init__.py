@@ -3,8 +3,9 @@
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known: -ln RBP_k, cross-entropy, error-entropy,
 or what laws= names. form= is chinchilla (y = E + A S^-alpha + B D^-beta), kaplan, data_constrained, or all, which AIC,
 BIC and errors on held-out largest runs compare. Intervals are over trainings, each with all its checkpoints, and over
-documents where known. Beside the constants stand the best S and D for each of budgets= (C = 6 S D), how they move if
-the head counts, and IsoFLOP and envelope estimates. --details shows every quantity. Kept in `fits`.
+documents where known. budgets= adds the best S and D of each (C = 6 S D), averaged over forms as in `decide`; where
+form= is typed, they are that form's own, and tell how they move if the head counts. --details shows every quantity.
+Kept in `fits`.
 
 The spread of S and D says whether their effects can be told apart. Where both vary together, as at a fixed D/S, the
 status is collinear and a surface predicts only near their line; `decide next=3` says which runs would help.

@@ -1,7 +1,6 @@
 """Fits surfaces in size and tokens to the trainings of a family, and finds the best model of each budget.
 
-Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 2001.08361 (kaplan), 2305.16264
-(data_constrained).
+Source: arXiv 2203.15556 (chinchilla, the objective), 2001.08361 (kaplan), 2305.16264 (data_constrained).
 """
 
 import math
@@ -13,11 +12,12 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, flat
-from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix
 from rbpx.laws.surface.checks import against_axes, held_out, mean_error
+from rbpx.laws.surface.decision import best_run
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
-from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets, shared_budgets
+from rbpx.laws.surface.next_runs import TENFOLD
 from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.runs.fits import naming
 from rbpx.runs.points.outliers import tested_quantities
@@ -30,6 +30,7 @@ from rbpx.runs.points.surfaces import (
     flops_used,
     flops_with_head,
     listed,
+    refuse_routed,
     surface_record,
     with_constants,
 )
@@ -57,10 +58,11 @@ class FormFit(NamedTuple):
 
 
 class SurfaceLaw(NamedTuple):
-    """One quantity: its points, and the requested forms in order."""
+    """One quantity: its points, the requested forms in order, and whether they were typed."""
 
     trained: Trained
     forms: Sequence[FormFit]
+    asks_form: bool
 
     @property
     def best(self) -> FormFit:
@@ -79,15 +81,17 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[SurfaceLaw]:
-    """Fits every requested form to each quantity of a group, and finds the best model of each budget."""
+    """Fits every requested form to each quantity of a group, and finds the best model of each budget.
+
+    It is that of each form that was typed; with none typed, the average over forms has it.
+    """
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     with_constants(request.form, request.pins)
     laws = []
     with naming(group.title):
         for trained in tested_quantities(connection, group, request):
-            ways = _without_form(trained, request.budgets)
-            forms = [_form(group, trained, form, ways, options, request) for form in request.form]
-            laws.append(SurfaceLaw(trained, forms))
+            forms = [_form(group, trained, form, options, request) for form in request.form]
+            laws.append(SurfaceLaw(trained, forms, request.typed["form"] is not None))
     return laws
 
 
@@ -99,53 +103,39 @@ def C_label(trained: Trained) -> str:
     return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
 
 
-def _without_form(trained: Trained, asked: Sequence[float]) -> Record:
-    """Finds the best model of each budget by IsoFLOP parabolas and the envelope; None where a value is not positive.
-
-    C is as sources state it, else 6 S D; for `isoflop_with_head` it is 6 N D, N all parameters, if these are known.
-    """
-    runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
-    if not len(runs.y_N) or not (runs.y_N > 0).all():
-        return dict.fromkeys(("isoflop", "isoflop_with_head", "envelope"))
-
-    def by_parabola(flops_per_token: PerToken, C_N: Floats, compute: str) -> Record:
-        """Through the runs of the budgets that are asked for, else of those at which runs line up, if any."""
-        together = () if asked else shared_budgets(runs, C_N)
-        found = isoflop(runs, asked or together or reached_budgets(runs, C_N=C_N), flops_per_token, C_N)
-        budgets = [flat(vars(each)) | {"n_sizes": len(each.sizes)} for each in found.budgets]
-        chosen = "asked" if asked else "lined_up" if together else "evenly_spaced"
-        return {"budgets": budgets, "law": found.law and flat(vars(found.law)), "C": compute, "chosen": chosen}
-
-    lowest = envelope(runs, C_N=C_N)
-    return {
-        "isoflop": by_parabola(flops_as_stated(trained) or flops_used(trained.members), C_N, C_label(trained)),
-        "isoflop_with_head": with_head and by_parabola(with_head, runs.D_N * with_head(runs.S_N), "6 N D"),
-        "envelope": {"law": lowest.law and flat(vars(lowest.law)), "n_budgets": len(lowest.C)},
-    }
+def _best_runs(trained: Trained, options: dict[str, Any], request: Request) -> list[Record]:
+    """Finds the best run of each budget that was asked for, averaged over forms, as `decide` does."""
+    runs, n_replicates = trained.runs, min(request.resamples, MOST_REPLICATES)
+    refuse_routed(trained)
+    forms = forms_to_mix(runs, request.pins)
+    fits = [fit_surface_with_priors(runs, form, request.pins, n_replicates, **options) for form in forms]
+    if all(fit.surface is None for fit in fits):
+        return []
+    tests = backtest_budgets(runs, forms, request.pins, **options)
+    return [flat(vars(best_run(fits, C, tests, request.seed))) for C in request.budgets]
 
 
-def _form(
-    group: TrainingGroup, trained: Trained, form: str, ways: Record, options: dict[str, Any], request: Request
-) -> FormFit:
+def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, Any], request: Request) -> FormFit:
     runs, members, n_replicates = trained.runs, trained.members, min(request.resamples, MOST_REPLICATES)
     fit = fit_surface_with_priors(runs, form, request.pins, n_replicates, **options)
     tests = held_out(runs, form, n_replicates, request.pins, **options)
-    surface, error = fit.surface, mean_error(tests)
+    surface, error, asks_form = fit.surface, mean_error(tests), request.typed["form"] is not None
     reasons = doubts_of_points(group, trained, fit)
-    is_identified = Status.not_identified not in reasons
-    reached = [each["C"] for each in (ways["isoflop"] or {"budgets": ()})["budgets"]]
-    budgets = request.budgets or [*reached, 10 * max(trained.C_N.tolist(), default=1.0)]
+    is_identified, is_line = Status.not_identified not in reasons, Status.collinear_design in reasons
+    budgets = request.budgets or [TENFOLD * max(trained.C_N.tolist(), default=1.0)]
 
     def best(flops_per_token: PerToken | None) -> list[Record]:
-        if surface is None or flops_per_token is None or Status.collinear_design in reasons:
+        if surface is None or flops_per_token is None or is_line or not asks_form:
             return []
         found = [Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in budgets]
         found = optima(surface, budgets, flops_per_token, request.unique_tokens) if is_identified else found
         return [flat(vars(each)) for each in found]
 
     by_budget: Record = {"optima": best(flops_used(members)), "optima_with_head": best(flops_with_head(members))}
-    by_budget |= {"optima_as_stated": best(flops_as_stated(trained)), **ways}
-    has_split = surface is not None and by_budget["optima"] and is_identified and "beta" in fit.constants
+    by_budget |= {"optima_as_stated": best(flops_as_stated(trained))}
+    if request.budgets and not asks_form and not is_line:
+        by_budget["optima"] = _best_runs(trained, options, request)
+    has_split = surface is not None and not is_line and is_identified and "beta" in fit.constants
     a, b = split(surface) if surface is not None and has_split else (NO_ESTIMATE, NO_ESTIMATE)
     against = () if surface is None else against_axes(surface, runs)
     more: Record = {
@@ -157,7 +147,7 @@ def _form(
         **by_budget,
         **({"frontier": [cell.row() for cell in trained.cells]} if trained.cells else {}),
     }
-    row = surface_record(group, trained, fit, error, **more) | by_budget
+    row = surface_record(group, trained, fit, tests, **more) | by_budget
     row |= by_name(**{name: fit.constants.get(name, NO_ESTIMATE) for name in _CONSTANTS}, a=a, b=b)
     row |= {"objective": fit.objective, "n_runs": fit.n_runs, "held_out_error": error}
     row |= {"reasons": row["params"]["reasons"]}

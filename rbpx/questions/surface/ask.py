@@ -28,6 +28,7 @@ from rbpx.display.view import (
 from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import SweepCell
@@ -102,9 +103,6 @@ OPTIMA: Final = View[Record](
     with_ends("best D", "D", None, short, ends_spare=5),
     magnitude("D/S", "ratio", lambda row: row["S"] and row["D"] and row["D"] / row["S"], spare=1),
     decimal("y", "y", spare=4),
-    magnitude("IsoFLOP S", "isoflop_S", None, "minimum of a parabola in ln S through the runs of the budget", 3),
-    ends("isoflop_S_lo isoflop_S_hi", None, short, spare=7),
-    text("IsoFLOP", "isoflop_status", lambda row: row["isoflop_status"] and Status(row["isoflop_status"]).label, "", 8),
     magnitude("N total", "S_with_head", means="best S where all parameters count, C = 6 N D", spare=6),
 )
 
@@ -122,7 +120,7 @@ def _tables(
     if cells:
         yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
-        C = " or ".join(dict.fromkeys(C_label(law.trained) for law in laws))
+        C = " or ".join(dict.fromkeys(C_label(law.trained) if law.asks_form else "6 S D" for law in laws))
         yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
 
 
@@ -136,14 +134,10 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
     form = law.optimal or next((each for each in law.forms if each.optima), None)
     if form is None:
         return
-    found = {each["C"]: each for each in form.row["isoflop"]["budgets"]}
     heads = form.row["optima_with_head"] or [{"S": None}] * len(form.optima)
     for best, head in zip(form.optima, heads, strict=True):
-        by_parabola = {
-            f"isoflop_{name}": found.get(best["C"], {}).get(name) for name in ("S", "S_lo", "S_hi", "status")
-        }
-        named = {name: form.row[name] for name in ("law", "k", "form")}
-        yield named | best | by_parabola | {"S_with_head": head["S"]}
+        named = {"law": form.row["law"], "k": form.row["k"], "form": form.row["form"] if law.asks_form else COMBINED}
+        yield named | best | {"S_with_head": head["S"]}
 
 
 def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
@@ -179,13 +173,8 @@ def _verdict(law: SurfaceLaw) -> Iterator[str]:
         yield f"least AIC: {best.fit.form} ({', '.join(others)})"
     if bent := [of["axis"] for of in row["params"]["against"] if Estimate(*of["curvature"]).leaves_out_0]:
         yield f"the residuals of {best.fit.form} bend along {', '.join(bent)}"
-    ways: Record = {} if optimal is None else {optimal.fit.form: optimal.row}
-    ways |= {way: (row[name] or {}).get("law") for way, name in (("IsoFLOP", "isoflop"), ("envelope", "envelope"))}
-    by = [
-        f"{way} {interval(of['a'], of['a_lo'], of['a_hi'])}" for way, of in ways.items() if of and of["a"] is not None
-    ]
-    if by:
-        yield f"the best size grows as C^a, a by {', '.join(by)}"
+    if law.asks_form and optimal is not None and (of := optimal.row)["a"] is not None:
+        yield f"the best size grows as C^a, a by {optimal.fit.form} {interval(of['a'], of['a_lo'], of['a_hi'])}"
 
 
 def _why_collinear(design: Design | None) -> str | None:

@@ -17,7 +17,9 @@ from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
+from rbpx.laws.prediction.verdict import judge_alone
 from rbpx.laws.priors import Prior, Priors
+from rbpx.laws.surface.checks import HeldOut, bends_of, mean_error
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.outliers import CommonShift
@@ -251,8 +253,16 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tu
     return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])
 
 
+def judged_alone(group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
+    """Every status of one form: of its fit, and where size and tokens can be told apart of its bends and own tests."""
+    doubts = doubts_of_points(group, trained, fit)
+    if fit.surface is None or Status.collinear_design in doubts:
+        return doubts
+    return judge_alone([*doubts, *bends_of(fit)], [test.is_inside for test in tests])
+
+
 def surface_record(
-    group: TrainingGroup, trained: Trained, fit: Surface, held_out_error: float | None, **more: Any
+    group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut], **more: Any
 ) -> Record:
     """The row of `fits`; its id contains the points, because imported runs share the id of their file.
 
@@ -260,10 +270,10 @@ def surface_record(
         group: the trainings.
         trained: the points.
         fit: of one form to them.
-        held_out_error: mean of |error| on the largest runs, held out.
+        tests: of its form on the largest runs, held out.
         more: params besides the constants, the points and the warnings.
     """
-    params, reasons = fit.record(), doubts_of_points(group, trained, fit)
+    params, reasons = fit.record(), judged_alone(group, trained, fit, tests)
     how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}
     given = {each.name: [each.pin.value, each.pin.sd] for each in fit.pinned}
     points = [params["S"], params["D"], params["y"]]
@@ -274,7 +284,7 @@ def surface_record(
         aic=fit.aic,
         bic=fit.bic,
         n_points=fit.n_points,
-        backtest_error=held_out_error,
+        backtest_error=mean_error(tests),
         status=first_of(reasons),
     )
     columns: Record = {"axis": None, **how, "k": trained.k, "n": identity, "params": params | of_group | more}

@@ -69,20 +69,6 @@ def stated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return imported(tmp_path_factory.mktemp("stated") / "store", table, dataset="t")
 
 
-def test_isoflop_takes_every_budget_and_the_flops_that_are_stated(stated: Path) -> None:
-    asked = ask(stated, "surface", resamples=20)
-    isoflop = asked.rows[0]["params"]["isoflop"]
-    found = {each["C"]: each for each in isoflop["budgets"]}
-    assert list(found) == pytest.approx(BUDGETS)
-    assert [each["S"] for each in found.values()] == pytest.approx(list(BEST.values()))
-    assert {(each["n_sizes"], each["n_interpolated"]) for each in found.values()} == {(6, 0)}
-    for each in found.values():
-        place = np.log(each["S"] / 1e7) / np.log(100) * 5  # between the sizes, whose FLOPs a token are known
-        assert each["C"] / (6 * each["S"] * each["D"]) == pytest.approx(0.926 + 0.03 * place, rel=2e-3)
-    assert isoflop["chosen"] == "lined_up"
-    assert "The best of a budget, C as stated" in asked.words
-
-
 def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Path) -> None:
     asked = ask(stated, "surface", form="all", resamples=20, budgets=[1e19, 1e22])
     found = {row["form"]: row for row in asked.rows}
@@ -90,6 +76,7 @@ def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Pa
     for name, row in found.items():
         for by in ("optima", "optima_as_stated"):
             assert all((best["S"] is None) == (name == "data_constrained") for best in row["params"][by]), (name, by)
+    assert "The best of a budget, C as stated" in asked.words
     assert "the best size grows as C^a, a by chinchilla" in asked.words.partition("The best of a budget")[2]
 
 
