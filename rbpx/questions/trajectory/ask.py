@@ -75,7 +75,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     """The runs of a request that have a plan of learning rates, by family, text and variant."""
     runs = select_runs(connection, request, cells, plans=True)
     groups = [
-        Group(tuple(sizes.in_order(members)), request.ties or rule_of(members[0].protocol))
+        Group(tuple(sizes.in_order(members)), rule_of(members[0].protocol))
         for members in in_groups(runs, shared)
         if any(run.lr is not None or run.schedule_tokens for run in members)
     ]
