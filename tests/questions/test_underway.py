@@ -175,6 +175,13 @@ def test_a_store_without_a_run_underway_is_refused(tmp_path: Path) -> None:
         asked(tmp_path / "b", [{"model": "a", "S": 1e8, "step": 100, "loss_nats": 3.0}])
 
 
+def test_runs_of_one_name_and_two_seeds_are_two_runs(tmp_path: Path) -> None:
+    rows = [row for seed in (0, 1) for row in rows_of("hero", run("cosine", seed), SEEN, training_seed=seed)]
+    found = {row["model"]: row["y"] for row in asked(tmp_path, rows).rows}
+    alone = [asked(tmp_path / str(seed), rows_of("hero", run("cosine", seed), SEEN)).rows[0]["y"] for seed in (0, 1)]
+    assert found == {"hero, seed 0": alone[0], "hero, seed 1": alone[1]}
+
+
 def test_its_figure_has_states_law_plan_and_end(tmp_path: Path) -> None:
     answer = asked(tmp_path, [*teachers(), *rows_of("hero", run("cosine", 9), SEEN)])
     (figure,) = answer.results[0].figures()

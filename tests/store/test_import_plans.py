@@ -109,9 +109,9 @@ def test_other_questions_pass_over_a_run_that_is_underway_and_say_so(tmp_path: P
             store, write_table(tmp_path / f"{name}.csv", of), "me", family="lab", dataset="c4", tokens_per_step=1000
         )
         if name == "b":
-            for verb in ("decide", "surface"):
+            for verb, more in (("decide", {}), ("surface", {}), ("predict", {"S": [1e8], "D": [1e7]})):
                 with refused("no run that matches has finished; 1 run is underway: "):
-                    ask(store, verb)
+                    ask(store, verb, **more)
     for verb, keys in (("decide", {}), ("surface", {}), ("predict", {"S": [1e8], "D": [1e7]})):
         words = ask(store, verb, resamples=5, **keys).words
         assert '1 run is underway: .trajectory(source="me") says where it ends.' in words, verb

@@ -54,6 +54,14 @@ ENDINGS: Final = View[Record](
     state(),
 )
 
+DRAWN: Final = View[Record](
+    "trajectory",
+    [text(name, name) for name in ("run", "shown")],
+    whole("step", "step"),
+    decimal("y", "y"),
+    ends("lo hi"),
+)
+
 
 class Underway(NamedTuple):
     """A run that is underway: its name, its plan with its states, and its end."""
@@ -63,12 +71,12 @@ class Underway(NamedTuple):
     ending: Ending
 
 
-class Planned(NamedTuple):
-    """The runs of a group by name, those that are finished and may teach, and why others have no plan."""
+class Known(NamedTuple):
+    """Runs of a group that are underway, with their names, finished ones that teach, and why others have no plan."""
 
-    underway: dict[str, Training]
+    underway: list[tuple[str, Training]]
     finished: list[Training]
-    lacking: dict[str, str]
+    lacking: list[str]
 
 
 def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
@@ -89,35 +97,31 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
     """Predicts the end of each run that is underway."""
-    known = [_planned(group) for group in groups]
-    if not any(of.underway or of.lacking for of in known):
-        n = number_of(sum(len(of.finished) for of in known), "run")
+    known = [(group, _known(group)) for group in groups]
+    n_finished = sum(len(of.finished) for _, of in known)
+    answers = [_result(group, of, n_finished) for group, of in known if of.underway or of.lacking]
+    if not answers:
         raise RbpxError(
-            f"no run is underway: {n} with learning rates at the end of their plan; the plan of one that is not at its "
-            "end is imported as rows that have lr and no loss, or by schedule= and schedule_tokens="
+            f"no run is underway: {number_of(n_finished, 'run')} with learning rates at the end of their plan; the "
+            "plan of one that is not is imported as rows that have lr and no loss, or by schedule= and schedule_tokens="
         )
-    others = {n: any(of.finished for m, of in enumerate(known) if m != n) for n in range(len(known))}
-    return [
-        _result(group, of, others[n])
-        for n, (group, of) in enumerate(zip(groups, known, strict=True))
-        if of.underway or of.lacking
-    ]
+    return answers
 
 
-def _planned(group: Group) -> Planned:
-    found = Planned({}, [], {})
-    plans = {name: planned(states) for name, states in grouped(group.runs, _name).items()}
-    has_lr = all(any(run.lr is not None for run in states) for states in grouped(group.runs, training_of).values())
-    for name, plan in plans.items():
+def _known(group: Group) -> Known:
+    known, trainings = Known([], [], []), grouped(group.runs, training_of).values()
+    plans = [(_name(states[0]), planned(states), any(run.lr is not None for run in states)) for states in trainings]
+    has_lr = all(has for _, plan, has in plans if isinstance(plan, Training))
+    for name, plan, _ in plans:
         if isinstance(plan, str):
-            found.lacking.update({name: plan} if plan else {})
+            known.lacking.extend([f"No plan of {name}: {plan}."] if plan else [])
             continue
         run = plan if has_lr else replace(plan, rate_T=plan.rate_T / plan.peak)
         if run.step_N[-1] < REACHED * len(run.rate_T):
-            found.underway[name] = run
+            known.underway.append((name, run))
         elif not run.rises and run.n_states >= NEEDED:
-            found.finished.append(run)
-    return found
+            known.finished.append(run)
+    return known
 
 
 def _name(run: Run) -> str:
@@ -127,41 +131,27 @@ def _name(run: Run) -> str:
     return ", ".join([name, *seed, *(f"{key.removeprefix('vary_')} {value:g}" for key, value in run.varied.items())])
 
 
-def _result(group: Group, known: Planned, has_other_recipe: bool) -> Result:
-    squares = backtest(known.finished)
-    found = [Underway(name, run, predict_ending(run, known.finished, squares)) for name, run in known.underway.items()]
-    if has_other_recipe and not known.finished:
-        found = [each._replace(ending=_of_other_recipe(each.ending)) for each in found]
+def _result(group: Group, known: Known, n_finished: int) -> Result:
+    squares, found = backtest(known.finished), list[Underway]()
+    for name, run in known.underway:
+        ending = predict_ending(run, known.finished, squares)
+        if n_finished and not known.finished:
+            ending = replace(ending, reasons=in_order([*ending.reasons, Status.other_recipe]))
+        found.append(Underway(name, run, ending))
     rows = [_row(group, each) for each in found]
-    notes = [f"No plan of {name}: {why}." for name, why in known.lacking.items()]
-    table = ENDINGS.table("Where runs that are underway end", rows, group.title)
-    return Result(
-        [group],
-        rows,
-        [table] if rows else [],
-        [" ".join(map(_said, found))] if found else [],
-        partial(figures, group, found),
-        notes=[*group.notes, *notes],
-    )
-
-
-def _of_other_recipe(ending: Ending) -> Ending:
-    return replace(ending, reasons=in_order([*ending.reasons, Status.other_recipe]))
+    tables = [ENDINGS.table("Where runs that are underway end", rows, group.title)] if rows else []
+    said = [" ".join(map(_said, found))] if found else []
+    return Result([group], rows, tables, said, partial(figures, group, found), notes=known.lacking)
 
 
 def _row(group: Group, each: Underway) -> Record:
     run, ending = each.run, each.ending
     progress, annealing = ending.to_come or (None, None)
-    params = flat({} if ending.law is None else ending.law.constants) | {
-        "by_drop": ending.drop,
-        "progress_to_come": progress,
-        "annealing_to_come": annealing,
-        "widened": ending.widened,
-        "left_at": ending.left_at,
-        "spikes": list(ending.spikes),
-    }
+    params = flat({} if ending.law is None else ending.law.constants) | {"by_drop": ending.drop}
+    params |= {"progress_to_come": progress, "annealing_to_come": annealing, "widened": ending.widened}
+    params |= {"left_at": ending.left_at, "spikes": list(ending.spikes)}
     seen = {"step": int(run.step_N[-1]), "of": len(run.rate_T), "loss": float(run.loss_N[-1])}
-    end = {"y": ending.y.value, "lo": ending.y.lo, "hi": ending.y.hi, "rests_on": ending.rests_on}
+    end = {"y": ending.y.value, **_ends(ending), "rests_on": ending.rests_on}
     doubts = {"status": ending.status.value, "reasons": [status.value for status in ending.reasons], "params": params}
     return {"kind": "ending", **group.names(), "model": each.name, "S": run.S, **seen, **end, **doubts}
 
@@ -184,45 +174,31 @@ def figures(group: Group, found: Sequence[Underway]) -> Iterator[Figure]:
         return
     states, laws, at_end = list[Record](), list[Record](), list[Record]()
     for name, run, ending in drawable:
-        seen = np.flatnonzero(run.step_N > run.begin)
-        for n in spread(seen.tolist(), _STATES):
-            states.append({"run": name, "shown": "state", "step": run.step_N[n], "y": run.loss_N[n]})
         assert ending.law is not None
+        seen = np.flatnonzero(run.step_N > run.begin)
         now, end = float(run.step_N[-1]), float(len(run.rate_T))
+        at = [("state", run.step_N[n], run.loss_N[n]) for n in spread(seen.tolist(), _STATES)]
+        states += [{"run": name, "shown": shown, "step": step, "y": y} for shown, step, y in at]
         for shown, first, last in (("law", run.step_N[seen[0]], now), ("plan", now, end)):
             step_P = np.unique(np.linspace(first, last, _STEPS).round())
             y_P = ending.law.loss(*run.clocks(ending.law.peak, step_P))
             pairs = zip(step_P.tolist(), y_P.tolist(), strict=True)
             laws += [{"run": name, "shown": shown, "step": step, "y": y} for step, y in pairs]
-        last_of_plan = {"y": ending.y.value, "lo": ending.y.lo, "hi": ending.y.hi}
-        at_end.append({"run": name, "shown": "end", "step": end} | last_of_plan)
-    view = View[Record](
-        "trajectory",
-        text("run", "run"),
-        text("shown", "shown"),
-        whole("step", "step"),
-        decimal("y", "y"),
-        ends("lo hi"),
-    )
+        at_end.append({"run": name, "shown": "end", "step": end, "y": ending.y.value, **_ends(ending)})
+    steps, nats = Scale("step", "training step", form="~s"), Scale("y", "cross-entropy (nats)")
+    dots = points(rows=states, look={"size": 12})
+    marks = (dots, line(laws, by="shown"), bars(rows=at_end), points(rows=at_end))
     yield drawn(
-        view.table("Runs that are underway", alike([*states, *laws, *at_end])),
-        Chart(
-            Scale("step", "training step", form="~s"),
-            Scale("y", "cross-entropy (nats)"),
-            (
-                points(rows=states, look={"size": 12}),
-                line(laws, by="shown"),
-                bars(rows=at_end),
-                points(rows=at_end),
-            ),
-            "run",
-            "run",
-            height=340,
-        ),
+        DRAWN.table("Runs that are underway", alike([*states, *laws, *at_end])),
+        Chart(steps, nats, marks, "run", "run", height=340),
         "; ".join(f"{row['run']} ends at {significant(row['y'], 4)}" for row in at_end) + ".",
         "Points: states. Lines: the law until now, dashed along the plan. At its end: the answer with its interval.",
         Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids)),
     )
+
+
+def _ends(ending: Ending) -> Record:
+    return {"lo": ending.y.lo, "hi": ending.y.hi}
 
 
 QUESTION = Question(answer, select)

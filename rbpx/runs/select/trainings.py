@@ -100,7 +100,6 @@ class TrainingGroup(Group):
                 f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a "
                 "column lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
             )
-        lines += [said_of_underway(self.n_underway, self.first.source)] if self.n_underway else []
         return [*super().notes, *lines, *self.of_schedules]
 
     @property
@@ -122,10 +121,11 @@ class TrainingGroup(Group):
 
     @property
     def of_schedules(self) -> list[str]:
-        """Notes on which checkpoints are points, a line each; none without schedules, or where the question says it."""
+        """Notes on runs that are underway, and on which checkpoints are points unless the question says it."""
         places = {run.place for run in self.runs}
         is_told = SchedulePhase.middle not in places and (places != {None} or self.n_of_place)
-        return said_of_places(self.runs, self.n_of_place) if is_told else []
+        lines = [said_of_underway(self.n_underway, self.first.source)] if self.n_underway else []
+        return [*lines, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
 
     @property
     def are_trainings_known(self) -> bool:
