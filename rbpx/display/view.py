@@ -245,10 +245,10 @@ def _statuses(row: Any) -> list[Status]:
     return [Status(each) for each in reasons]
 
 
-def place(spare: int = 0) -> Sequence[Column[Row]]:
+def place(spare: int = 0, x_spare: int = 0) -> Sequence[Column[Row]]:
     """Returns the columns of S and, for laws in something else, of the position there, x in a record."""
     S: Column[Row] = whole("S", "non_embedding_params", spare=spare)
-    x: Column[Row] = magnitude("{x}", "{x}", lambda row: value_of(row, "x"))
+    x: Column[Row] = magnitude("{x}", "{x}", lambda row: value_of(row, "x"), spare=x_spare)
     return S, replace(x, beside_S=True)
 
 

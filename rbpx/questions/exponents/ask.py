@@ -115,7 +115,7 @@ def _view(ks: Sequence[int]) -> View[Record]:
         "pairs",
         text("text", "dataset"),
         text("family", "family"),
-        decimal("CE", "alpha_cross_entropy", digits=3),
+        decimal("CE", "alpha_cross_entropy", digits=3, spare=1),
         [decimal(f"k = {k:,}", f"alpha_{k}", digits=3, spare={1: 0, _UP_TO: 3}.get(k, 5)) for k in ks],
         with_ends(
             "k = 1 − CE", "difference",

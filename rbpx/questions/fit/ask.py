@@ -104,9 +104,9 @@ LAWS: Final = View[Record](
     decimal("sd models", "alpha_models_sd", spare=8),
     constant(spare=3),
     with_ends("E", "E", spare=1, ends_spare=7),
-    determination(ends_spare=7),
+    determination(spare=1, ends_spare=7),
     points_of(spare=4),
-    backtest(),
+    backtest(spare=1),
     text("form", "form", _form, _FORM, spare=2),
     state(),
 )

@@ -47,10 +47,10 @@ PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 LAWS: Final = View[Record](
     "laws",
     text("size", "size"),
-    place(spare=3),
+    place(spare=3, x_spare=5),  # the size names it too
     with_ends("α_k", "alpha"),
     with_ends("C", "C", None, lambda value: significant(value, 3), spare=4),
-    decimal("R²", "r2", digits=3),
+    decimal("R²", "r2", digits=3, spare=1),
     decimal(
         "neighbours", "residual_autocorrelation", digits=2, means="correlation of the residuals of neighbouring k",
         spare=2,

@@ -48,6 +48,6 @@ def test_all_formats_tell_one_answer(
     for form, begins in (("md", "<!-- rbpx report"), ("tex", "% rbpx report"), ("html", "<!doctype html>")):
         assert told[form].stdout.lstrip().lower().startswith(begins)
     cells = [line for line in table.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]  # which prose has not
-    assert max(map(len, cells), default=0) <= 80
+    assert name == "view" or max(map(len, cells), default=0) <= 80  # lines of a text are its own
     if word.startswith("axis=") and word != "axis=S" and name != "surface":
         assert OF_SIZE.findall(table.stdout) == []
