@@ -63,7 +63,6 @@ class Status(StrEnum):
     at_limit = "at_limit"
     beyond = "beyond"
     unsupported = "unsupported"
-    wide_interval = "wide_interval"
     same_weights = "same_weights"
     leaves_law = "leaves_law"
     no_decay_seen = "no_decay_seen"
@@ -145,7 +144,6 @@ _REMEDY = {
     Status.unreachable: "The law stays above this loss however much it is given: no multiplier, and no size to serve.",
     Status.unsupported: "Only one side measured such losses, so this is extrapolated: measure models nearer to it.",
     Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
-    Status.wide_interval: "The interval covers half of the range from chance to 1: add models nearer to this one.",
     Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
     Status.rate_rises: "The rate rises again after its warm-up, which the law does not describe: no end is predicted.",
     Status.too_early: "Too few states follow the warm-up and a tenth of the plan: ask again when the run is further.",

@@ -112,7 +112,6 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
             )
             together = predict_success(sigmoid, plausible_J6, feature, request.seed)
         lo, hi = together.ends or (math.nan, math.nan)
-        reasons += [Status.wide_interval] if hi - lo > (1 - (task.chance or 0.0)) / 2 else []
         error = held = None
         if together.value is not None and actual.value is not None:
             error, held = together.value - actual.value, together.ends and lo <= actual.value <= hi
