@@ -116,6 +116,13 @@ def test_with_a_finished_run_of_the_same_plan_its_drop_is_the_answer() -> None:
     assert ending.y.ends == pytest.approx([ending.drop - 0.016 * widened, ending.drop + 0.016 * widened], abs=1e-9)
 
 
+def test_one_state_is_enough_for_the_drop_of_a_finished_run_of_the_same_plan() -> None:
+    finished, first = run(seed=1, up=0.02), replace(UNDERWAY, step_N=np.array([2500.0]), loss_N=UNDERWAY.loss_N[24:25])
+    ending = predict_ending(first, [finished])
+    assert (ending.rests_on, ending.widened) == ("same_plan", 1.0)
+    assert ending.y.value == pytest.approx(np.median(finished.loss_N[-3:]) + first.loss_N[0] - finished.loss_N[24])
+
+
 def test_backtests_that_fail_widen_the_interval() -> None:
     plain = predict_ending(UNDERWAY, FINISHED, [1.0, 1.0])
     wide = predict_ending(UNDERWAY, FINISHED, [9.0, 39.0])

@@ -79,18 +79,10 @@ def predict_ending(run: Training, finished: Sequence[Training], backtests: Seque
     widened = max(1.0, float(np.sqrt((_IMAGINED + squares.sum()) / (_IMAGINED + len(squares)))))
     (spikes, left_at), half = departure(run, at.law), SD * at.sd * widened
     nearest = min(taught, key=lambda of: _apart(run, of)) if rests_on == "same_size" else None
-    return Ending(
-        Estimate(at.y, at.y - half, at.y + half),
-        "same_plan" if at.has_twin else rests_on,
-        _doubts(run, taught, left_at, at.has_twin),
-        tuple(taught),
-        at.law,
-        None if nearest is None else _by_drop(run, nearest, len(run.rate_T)),
-        at.to_come,
-        left_at,
-        spikes,
-        widened,
-    )
+    drop = None if nearest is None else _by_drop(run, nearest, len(run.rate_T))
+    y, rests_on = Estimate(at.y, at.y - half, at.y + half), "same_plan" if at.has_twin else rests_on
+    doubts = _doubts(run, taught, left_at, at.has_twin)
+    return Ending(y, rests_on, doubts, tuple(taught), at.law, drop, at.to_come, left_at, spikes, widened)
 
 
 def backtest(finished: Sequence[Training]) -> list[float]:
@@ -185,7 +177,7 @@ def _apart(run: Training, other: Training) -> float:
 def _by_drop(run: Training, other: Training, step: int) -> float | None:
     """The loss at a step if it falls as in another run from the same step on; None where that run was not there."""
     now_N = run.step_N[-_LAST:]
-    if not other.step_N[0] <= now_N[0] < now_N[-1] <= other.step_N[-1]:
+    if now_N[0] < other.step_N[0] or now_N[-1] > other.step_N[-1]:
         return None
     end = float(np.median(other.until(step).loss_N[-_LAST:]))
     return end + float(np.median(run.loss_N[-_LAST:] - np.interp(now_N, other.step_N, other.loss_N)))
@@ -203,12 +195,11 @@ def _doubts(run: Training, taught: Sequence[Training], left_at: int | None, has_
     x, a = run.clocks(run.peak, len(run.rate_T))
     most_a = max([run.annealed(), *(of.annealed() for of in taught)])
     is_longer = bool(ends) and x > _LONGER * max(x_end for x_end, _ in ends)
-    held = {
-        Status.leaves_law: left_at is not None,
+    is_unlike = bool(taught) and (is_longer or a > max(_STEEPER * most_a, ANNEALED))
+    of_law = {
         Status.no_decay_seen: most_a <= ANNEALED < a,
         Status.other_size: bool(taught) and taught[0].S != run.S,
-        Status.plan_unlike_finished: bool(taught) and (is_longer or a > max(_STEEPER * most_a, ANNEALED)),
+        Status.plan_unlike_finished: is_unlike,
     }
-    return in_order(
-        status for status, holds in held.items() if holds and not (has_twin and status is not Status.leaves_law)
-    )
+    held = [] if has_twin else [status for status, holds in of_law.items() if holds]
+    return in_order([*held, None if left_at is None else Status.leaves_law])
