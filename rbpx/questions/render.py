@@ -10,16 +10,18 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import console, print_passages, print_tables, print_under
 from rbpx.display.view import Table
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import plain
 from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
+from rbpx.runs.group import Group
 from rbpx.spelling import speaks_shell, typed
 from rbpx.status import Status
 from rbpx.store.store import Record
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
+_LAW: Final = 3  # sizes
 _WIDEST: Final = 100  # characters of a table without --details
 _MOST_ANSWERS: Final = 12  # lines at the top
 _LONGEST: Final = 240  # tokens of texts together, or of each in a report
@@ -44,6 +46,7 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
         results: its results.
         details: whether to print all sentences and tables, at the full width of the terminal.
     """
+    results, lone = _with_laws(results) if not details else (results, "")
     screen, every, told = console(), tables(results), sentences(name, results)
     found = every if details else [table.briefly() for table in every]
     titles = [_title(name, result) for result in results]
@@ -60,11 +63,29 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
     meanings = print_tables(screen, found, None if details else min(_WIDEST, screen.width))
     notes = [f"{title}: {note}" for title, each in zip(titles, results, strict=True) for note in each.notes]
     notes += [f"{group.title}: {note}" for each in results for group in each.groups for note in group.notes]
+    notes += [lone] if lone else []
     more = [sentence for each in told for sentence in each[1:]] if details else []
     print_under(screen, [*more, *meanings], {status for table in found for status in table.shown_doubts()}, notes)
     is_more = any(each[1:] for each in told) or any(table.brief is not None for table in every) or shown != texts
     if is_more and not details:
         screen.print("More: --details, --format html." if speaks_shell() else "More: .show(details=True).")
+
+
+def _with_laws(results: Sequence[Result]) -> tuple[Sequence[Result], str]:
+    """Returns results without checkpoints of too few sizes for a law, where others have one, and a line about those."""
+    lone = [each for each in results if all(group.n_sizes < _LAW and _is_checkpoint(group) for group in each.groups)]
+    if not lone or not any(group.n_sizes >= _LAW for each in results for group in each.groups):
+        return results, ""
+    most = max(group.n_sizes for each in lone for group in each.groups)
+    sizes = "one size" if most == 1 else f"at most {most} sizes"
+    return [each for each in results if each not in lone], (
+        f"{number_of(len(lone), 'checkpoint')} of {sizes} {'has' if len(lone) == 1 else 'have'} no law in size: "
+        f"ask along their tokens, {typed(axis='D')}, or --details."
+    )
+
+
+def _is_checkpoint(group: Group) -> bool:
+    return all(run.training_step is not None or run.training_tokens is not None for run in group.runs)
 
 
 def _title(name: str, result: Result) -> str:

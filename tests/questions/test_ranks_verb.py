@@ -1,6 +1,8 @@
 """`ranks` and `entropy` as commands, on drawn stores: against loops over the tokens, and against what `fit` says."""
 
+import json
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from rbpx.laws.ranks.family import FAMILIES
 from rbpx.questions.render import tables
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
+from tests.same_answers.answers import STORES
 from tests.support.asking import Asked, Rows, ask, imported, refused
+from tests.support.commands import here
 from tests.support.drawn_answers import of_rank_distributions
 from tests.support.draws import fewest
 from tests.support.stores import Measured, columns_of
@@ -267,3 +271,18 @@ def test_intervals_over_documents_hold_the_truth() -> None:
     held = of_rank_distributions(10)
     assert len(held) == 6
     assert min(held.values()) >= fewest(10, n_counts=6), held
+
+
+def test_checkpoints_of_too_few_sizes_are_one_line_beside_groups_with_laws(tmp_path: Path, cwd: Path) -> None:
+    store = shutil.copytree(STORES / "trainings", tmp_path / "store")
+    counted = Store(store).sql("SELECT count(DISTINCT size) AS n FROM runs GROUP BY family, dataset, revision")
+    n_sizes = counted["n"].to_pylist()
+    printed = here("ranks", "--store", store, cwd=cwd, check=0).stdout
+    assert printed.partition("\n\n")[0].count("\n") + 1 == sum(n >= 3 for n in n_sizes) == 6
+    few = [n for n in n_sizes if n < 3]
+    assert (
+        f"{len(few)} checkpoints of at most {max(few)} sizes have no law in size: ask along their tokens, axis=D"
+        in printed
+    )
+    rows = json.loads(here("ranks", "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    assert len({(row["family"], row["revision"]) for row in rows}) == len(n_sizes)
