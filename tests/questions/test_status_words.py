@@ -1,5 +1,6 @@
 """A status has one word wherever people read, and its value where programs do; each says what speaks against a law."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ from rbpx.questions import render
 from rbpx.questions.result import Result
 from rbpx.status import Status
 from rbpx.store.sql import connected_once
+from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, imported
+from tests.support.composed import here
 
 SIZES = [10**power for power in (5, 6, 7, 8, 9)]
 POINTS = {  # cross-entropy that does not fall, that turns round, that falls, and that falls until the last
@@ -93,3 +96,13 @@ def test_predict_answers_once_and_inside_its_interval(store: Path) -> None:
         assert "beyond" in answers[1]["reasons"]
     flat = next(row for row in rows if row["dataset"] == "flat" and row["method"] == "combined")
     assert flat["status"] == "no_trend"
+
+
+def test_a_kept_fit_whose_status_has_gone_shows_its_word_as_text(fitted: Asked, store: Path, cwd: Path) -> None:
+    (kept,) = [row for row in Store(store).records("fits") if row["fit_id"] == fitted.rows[0]["fit_id"]]
+    Store(store).write_record("fits", "of0old", kept | {"fit_id": "of0old", "status": "wide_interval"})
+    shown = here("show", "of0old", "--store", store, cwd=cwd, check=0)
+    assert json.loads(shown.stdout)["status"] == "wide_interval"
+    assert ", wide_interval; fitted again" in shown.stderr
+    asked = here("sql", "SELECT status FROM fits WHERE fit_id = 'of0old'", "--store", store, cwd=cwd, check=0)
+    assert "wide_interval" in asked.stdout
