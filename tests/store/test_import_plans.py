@@ -34,7 +34,7 @@ def test_rows_that_have_a_rate_and_no_loss_are_the_plan_of_a_run(tmp_path: Path,
     store, file = tmp_path / "store", table(tmp_path / "a.csv")
     keys = ("source=me", "family=lab", "dataset=c4", "tokens_per_step=1M", "--store", store)
     said = here("import", file, *keys, cwd=cwd, check=0).stderr
-    assert f"took 2 rows of {file} that have a rate and no value as plans of runs" in said
+    assert f"took 2 rates of {file} without a value as plans of runs" in said
     assert "next: python -m rbpx trajectory source=me" in said
     assert "empty or NaN" not in said
     expected = [(100 * n, 100 * n * 10**6, 1e-3 / n, 4 - n / 10 if n < 4 else None) for n in range(1, 6)]
@@ -43,6 +43,20 @@ def test_rows_that_have_a_rate_and_no_loss_are_the_plan_of_a_run(tmp_path: Path,
     later = table(tmp_path / "later.csv", seen=4, planned=1)
     assert "2 of them were there already" not in here("import", later, *keys, cwd=cwd, check=0).stderr
     assert sorted(nats for (nats,) in rows(store, "cross_entropy_nats") if nats) == [3.6, 3.7, 3.8, 3.9]
+
+
+def test_rates_of_runs_in_columns_are_plans_where_their_losses_are_empty(tmp_path: Path, cwd: Path) -> None:
+    store, steps = tmp_path / "store", (100, 200, 300)
+    table = [{"step": s, "a": 4 - s / 1e3, "b": 3.5 if s < 200 else "", "a_lr": 1e-3, "b_lr": s / 1e6} for s in steps]
+    file = write_table(tmp_path / "a.csv", table)
+    runs = "runs={loss_nats: {a: 60M, b: 60M}, lr: {a: a_lr, b: b_lr}}"
+    said = here(
+        "import", file, "source=me", "family=lab", "dataset=c4", runs, "--store", store, cwd=cwd, check=0
+    ).stderr
+    assert f"took 2 rates of {file} without a value as plans of runs" in said
+    assert "empty or NaN" not in said
+    of_b = [row[1:] for row in rows(store, "model, training_step, lr, cross_entropy_nats") if row[0] == "b"]
+    assert of_b == [(s, s / 1e6, 3.5 if s < 200 else None) for s in steps]
 
 
 def test_a_rate_without_a_step_or_beside_rbp_is_no_plan(tmp_path: Path) -> None:

@@ -166,9 +166,7 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
     again = "a later" if config.keep == "last" else "an earlier"
     if reading.n_planned:
-        lines.append(
-            f"took {number_of(reading.n_planned, 'row')} of {file} that have a rate and no value as plans of runs"
-        )
+        lines.append(f"took {number_of(reading.n_planned, 'rate')} of {file} without a value as plans of runs")
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
         (reading.n_empty, "row", "without a value, empty or NaN"),

@@ -58,7 +58,7 @@ class ObservationFile:
         few: field -> column with its least and largest number, where S, D or C are so small that the column may count
             millions or billions, and no unit is given.
         steps: the first and the last row, where rows count as steps because training progress is not given.
-        n_planned: rows that have a rate and no value, which are of the plans of runs.
+        n_planned: observations that have a rate and no value, which are of the plans of runs.
     """
 
     observations: pa.Table
@@ -113,15 +113,18 @@ class _Reader:
         whole = pa.concat_tables(parts)
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
+        observations = whole.take(order[~faulty[rows[order]]])
+        says = np.any([_valid(observations[name]) for name in ("rbp", *STATED)], axis=0)
+        n_planned = int(np.sum(~says))  # of a row that also has values of other runs, each has an empty one
         return ObservationFile(
-            observations=whole.take(order[~faulty[rows[order]]]),
+            observations=observations,
             faults=self.faults.only(~empty),
             n_empty=int(empty.sum()),
-            n_missing=int(self.n_missing[self.has_value].sum()),
+            n_missing=int(self.n_missing[self.has_value].sum()) - n_planned + int(only_planned.sum()),
             rounded=self.rounded,
             few=self.few,
             steps=(rows_of[0].number, rows_of[-1].number) if self.counts_steps else None,
-            n_planned=int(only_planned.sum()),
+            n_planned=n_planned,
         )
 
     def of_all(self) -> dict[str, pa.Array]:
