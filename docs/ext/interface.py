@@ -11,7 +11,8 @@ import rbpx.laws
 from ext.markdown import name, plain
 from rbpx.api.measurements import measure
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.power.law import PowerLaw, Prediction
+from rbpx.laws.power.law import PowerLaw
+from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.surface import Optimum

@@ -18,8 +18,9 @@ from rbpx.laws.names import DELTA, Method, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power import law
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
-from rbpx.laws.power.law import PowerLaw, Prediction
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.offset import PINNABLE
+from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.priors import Prior
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions

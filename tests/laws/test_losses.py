@@ -12,7 +12,7 @@ from scipy import stats
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
-from rbpx.laws.power.law import Prediction
+from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.verdict import Backtest
 from tests.support.coverage import of_calibration
 from tests.support.draws import fewest

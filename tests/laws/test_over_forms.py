@@ -168,9 +168,15 @@ def test_there_is_no_prediction_without_three_sizes_of_one_sign() -> None:
     assert average_forms([1e6, 1e7, 1e8], [2, math.nan, 1], [1e9]) is None
 
 
+def test_three_sizes_that_fit_some_offset_exactly_have_an_interval_of_the_prior_scatter() -> None:
+    (answer,) = average_forms([1e8, 3.16228e8, 1e9], [2.45531, 2.21442, 2.04312], [1e10])  # type: ignore[misc]
+    assert answer.lo < 1.857 < answer.hi  # the truth
+    assert math.log(answer.hi / answer.lo) > 2 * 4.30 * 0.01 / math.sqrt(2)  # t of two degrees of freedom
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_interval_that_no_float_can_hold_is_not_known(sign: int) -> None:
-    (answer,) = average_forms([1e3, 1e4, 1e5], [sign * y for y in (0.05, 0.001, 20.0)], [1e30])  # type: ignore[misc]
+    (answer,) = average_forms([1e3, 1e4, 1e5], [sign * y for y in (0.05, 0.001, 20.0)], [1e100])  # type: ignore[misc]
     assert (answer.lo, answer.hi) == (None, None)
     assert math.isfinite(answer.y)
 

@@ -9,7 +9,8 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLaw, Prediction, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.predicted import Prediction
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]

@@ -9,6 +9,7 @@ import pytest
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.averaged import draw_averaged, predict_averaged, predict_on_line
 from rbpx.laws.surface.checks import AXES, held_out, is_largest, mean_error
+from rbpx.laws.surface.decision import best_run
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
@@ -85,6 +86,49 @@ def test_two_sizes_have_a_law_in_tokens_at_each_of_them() -> None:
     assert at.axis == "D"
     assert at.y.value == pytest.approx(float(law(S.max(), 1e11)), rel=0.01)
     assert predict_on_line(runs, design, 1e8, 1e11).y.value is None
+
+
+def one_budget(n: int = 9, scatter: float = 0.0) -> Runs:
+    """Runs of 1e19 FLOPs on both sides of the best size."""
+    S = true_optimum(1e19) * np.geomspace(1 / 8, 8, n)
+    D = 1e19 / 6 / S
+    return Runs.of(S, D, law(S, D) * np.exp(scatter * np.random.default_rng(2).standard_normal(n)))
+
+
+def test_one_budget_has_a_best_size_and_predicts_within_three_times_its_compute() -> None:
+    runs, best = one_budget(scatter=0.001), true_optimum(1e19)
+    fits = fits_of(runs)
+    assert fits[0].design is not None
+    assert fits[0].design.is_budget
+    assert fits[0].only_budget == pytest.approx(1e19)
+    found = best_run(fits, 1e19)
+    assert found.S.lo < best < found.S.hi
+    assert found.S.value == pytest.approx(best, rel=0.1)
+    assert best_run(fits, 4e19).S.value is None
+    points = [(best * s, 1e19 * m / 6 / best / s) for m in (1, 2.9, 1 / 2.9, 3.2, 1 / 3.2) for s in (0.4, 1, 3)]
+    answers = predict_averaged(fits, points, ())
+    for (S, D), answer in zip(points[:9], answers, strict=False):
+        assert answer.y.lo < law(np.array(S), np.array(D)) < answer.y.hi
+    here, there = (math.log(each.y.hi / each.y.lo) for each in (answers[1], answers[4]))
+    assert here < 0.01
+    assert there > 2 * 1.96 * 0.03 * math.log(2.9)  # what compute does is not known to more
+    assert {answer.y.value for answer in answers[9:]} == {None}
+
+
+def test_tokens_in_proportion_to_size_are_no_budget() -> None:
+    design = judge_design(*straight(8))
+    assert (design.is_budget, fits_of(Runs.of(*straight(8), law(*straight(8))))[0].finds_best(1e20)) == (False, False)
+
+
+def test_more_than_thirty_times_the_compute_is_beyond() -> None:
+    S, D = grid(5, 4)
+    runs = Runs.of(S, D, law(S, D))
+    near, far, one_axis = predict_averaged(
+        fits_of(runs), [(5 * S.max(), 5 * D.max()), (8 * S.max(), 8 * D.max()), (11 * S.max(), D.max())], ()
+    )
+    assert (near.reasons, near.beyond) == ((), pytest.approx(25))
+    assert (far.reasons, far.beyond) == ((Status.beyond,), pytest.approx(64))
+    assert (one_axis.reasons, one_axis.beyond) == ((Status.beyond,), pytest.approx(11))
 
 
 def fits_of(runs: Runs) -> list[Surface]:

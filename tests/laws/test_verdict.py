@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLaw, Prediction, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.verdict import Backtest, backtest, backtest_averaged, judge, judge_averaged
 from rbpx.status import Status, in_order
@@ -38,6 +39,16 @@ def test_three_models_without_any_trend_have_no_law() -> None:
     assert fit.alpha.lo < 0 < fit.alpha.hi
     assert reasons[0] is Status.no_trend
     assert Status.barely_determined in reasons
+
+
+@pytest.mark.parametrize("middle", [2.37, 2.52, 2.67, 2.8])
+def test_three_sizes_that_fall_by_far_more_than_models_scatter_have_a_trend(middle: float) -> None:
+    assert Status.no_trend not in judged([3.4, middle, 2.1], [1e8, 1e9, 1e10])[1]
+
+
+def test_three_sizes_on_a_line_that_hardly_falls_have_no_trend() -> None:
+    # By .2 % in all, a fifth of the scatter that three sizes may have.
+    assert judged([3.0, 2.997, 2.994], [1e8, 1e9, 1e10])[1][0] is Status.no_trend
 
 
 def test_values_that_turn_round_are_not_monotone() -> None:

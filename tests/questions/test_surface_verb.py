@@ -125,7 +125,7 @@ def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_b
             "size and tokens vary together (sd of ln D about a power of S",
         ),
         (
-            [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
+            [(S, int(1e10 / S**0.5)) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
             "size and tokens vary together (sd of ln D about a power of S",
         ),
         ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes, "),
@@ -141,6 +141,20 @@ def test_a_design_that_cannot_tell_size_from_tokens_says_why(
     assert said in printed
     assert "collinear: Size and tokens vary together" in printed
     assert "The best of a budget" not in printed
+
+
+def test_runs_of_one_budget_have_its_best_size_and_no_other(tmp_path: Path) -> None:
+    pairs = [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)]
+    points = [f"{S},{D},{TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)}" for n, (S, D) in enumerate(pairs)]
+    store = imported(tmp_path / "store", "\n".join(["S,D,loss_nats", *points]), dataset="t")
+    (row,) = ask(store, "surface", resamples=1, budgets=[6e12, 6e13]).rows
+    here, tenfold = row["optima"]
+    assert (row["status"], tenfold["S"]) == ("collinear_design", None)
+    assert 1e4 < here["S_lo"] < here["S"] < here["S_hi"] < 2.5e6
+    assert "Train 3" in ask(store, "decide").words
+    there, beyond = ask(store, "predict", S=[1e5, 1e5], D=[2e7, 1e8], joint=True).rows[:2]
+    assert there["lo"] < TRUTH.level(10**5, 2 * 10**7) < there["hi"]
+    assert beyond["y"] is None
 
 
 def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path) -> None:

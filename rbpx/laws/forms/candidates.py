@@ -7,7 +7,8 @@
              towards the largest sizes (from 5 sizes on)
 
 Each form is fitted with every scatter of the models (`rbpx.laws.forms.scatters`). With E, bend and scatter fixed, two
-parameters are left, and ln y of a new model has Student's t with n - 2 degrees of freedom. The weight is prior
+parameters are left, and ln y of a new model has Student's t with n - 2 degrees of freedom (with three sizes one more,
+of a prior on the scatter). The weight is prior
 SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y. The last
 exponent would be 1/2 for a uniform prior on alpha, and 0 for one on the slope of ln y. Grid, prior weights and that
 exponent were chosen by coverage and width (docs/explanation/uncertainty.md).
@@ -29,13 +30,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.scatters import ScatterModel, scatters_at
+from rbpx.laws.forms.scatters import SCATTER, SCATTER_COUNTS, ScatterModel, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
 from rbpx.laws.priors import FixedValues
 
 _MIN_SIZES_TO_BEND: Final = 5
+_FEWEST: Final = 3  # sizes, which do not show the scatter
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y, with three sizes, which fit some E exactly, or
 # with other fixed parameters
 _EVEN: Final = (np.arange(8) + 0.5) / 8  # of the smallest y, elsewhere
@@ -80,6 +82,7 @@ class FormGrid:
         held_FH: their values.
         evidence: exponent of the likelihood.
         flatness: exponent of 1 / |J' R^-1 J|.
+        scatter_counts: points that a prior on the scatter counts for.
     """
 
     x_N: Floats
@@ -92,11 +95,12 @@ class FormGrid:
     held_FH: Floats
     evidence: float = 1.0
     flatness: float = _FLATNESS
+    scatter_counts: int = 0
 
     @property
     def dof(self) -> int:
         """Degrees of freedom of the residuals."""
-        return len(self.x_N) - 2 + int(self.held_FH.shape[1])
+        return len(self.x_N) - 2 + int(self.held_FH.shape[1]) + self.scatter_counts
 
     @property
     def shape_G(self) -> NDArray[np.str_]:
@@ -160,6 +164,7 @@ def form_grid(
         lambda x_T: bent(x_T) - middle_F,
         np.array([rows[name] for name in names]).reshape(-1, len(forms), 2).swapaxes(0, 1),
         np.array([[of[name] for name in names] for of in held]).reshape(len(forms), -1),
+        scatter_counts=SCATTER_COUNTS if len(x_N) == _FEWEST else 0,
     )
 
 
@@ -263,6 +268,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
     start = np.zeros((len(y_BN), len(grid.scatters), len(grid.offset_F), 2))
     theta = _solve(grid, u_FN, share, share * np.log(y_BN[:, None, None] - E), start)[0]
     theta, ln_law, share, sse_BRF = _improve(grid, u_FN, E, ln_y, theta)
+    sse_BRF = sse_BRF + grid.scatter_counts * SCATTER**2
     A_BRF22 = _solve(grid, u_FN, share, ln_law, theta)[1]
 
     rounding_B = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1))) ** 2

@@ -17,6 +17,8 @@ import numpy as np
 from rbpx.laws.intervals.misfit import Covariance, Departure, departures
 from rbpx.laws.numeric import Floats
 
+SCATTER: Final = 0.01  # of ln y, prior of three sizes, which hardly show it
+SCATTER_COUNTS: Final = 1  # points that this prior counts for
 _HALF_DECADE: Final = 0.5 * math.log(10)
 _CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # between models half a decade apart: prior weight
 

@@ -22,7 +22,7 @@ from rbpx.laws.forms.scatters import correlated
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.intervals.lack_of_fit import coefficient
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import Prediction, extrapolation_factor
+from rbpx.laws.power.predicted import Prediction, extrapolation_factor
 from rbpx.laws.prediction.verdict import Backtest
 
 FEWEST: Final = 3  # models

@@ -20,13 +20,15 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
+from rbpx.laws.forms.scatters import SCATTER, SCATTER_COUNTS
 from rbpx.laws.intervals.estimate import TAILS, Replicates, Z, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLaw, Prediction, extrapolation_factor, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.offset import jacobian, ln_law
+from rbpx.laws.power.predicted import Prediction, extrapolation_factor
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens
@@ -217,7 +219,13 @@ def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple
     told = [each for each in held if each is not None]
     if not told:
         return in_order([*reasons, Status.barely_determined])
-    return in_order([*reasons, *([Status.intervals_missed] if sum(told) < _HELD * len(told) else [])])
+    return in_order([*reasons, *([Status.intervals_missed] if too_few_hold(told) else [])])
+
+
+def too_few_hold(held: Iterable[bool | None]) -> bool:
+    """Whether fewer than four fifths of the intervals of backtests hold, of those that there are."""
+    told = [each for each in held if each is not None]
+    return sum(told) < _HELD * len(told)
 
 
 def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
@@ -229,8 +237,7 @@ def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
     for test in tests:
         error = error_in_sd(test.predicted.estimate, test.measured)
         errors.setdefault(test.n_fitted, []).extend([] if error is None else [error])
-    held = [test.is_inside for test in tests if test.is_inside is not None]
-    if sum(held) >= _HELD * len(held):
+    if not too_few_hold(test.is_inside for test in tests):
         return 1.0
     return widening_factor(((n - 2) / (n_models - 2), of_n) for n, of_n in errors.items())
 
@@ -240,7 +247,14 @@ def _of_exponent(fit: PowerLaw) -> list[Status]:
     if lo is None and hi is None and fit.alpha.stderr is not None and fit.uncertainty is not None:
         half = student_t(fit.uncertainty.dof) * fit.alpha.stderr  # without replicates of documents: the scatter alone
         lo, hi = alpha - half, alpha + half
-    return trend_warnings(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+    warnings = trend_warnings(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+    if len(set(fit.S)) > MIN_FITTED or fit.uncertainty is None or fit.method is Method.weighted:
+        return warnings
+    # One degree of freedom says little about the scatter, so the trend is held against what that can be.
+    about, dof = fit.uncertainty, fit.uncertainty.dof + SCATTER_COUNTS
+    scatter = math.sqrt((about.scatter**2 * about.dof + SCATTER_COUNTS * SCATTER**2) / dof)
+    lo, hi = replace(about, scatter=scatter, dof=dof).interval(alpha, np.eye(len(about.bias_P))[1])
+    return [*({Status.no_trend} if lo <= 0 <= hi else ()), *({*warnings} - {Status.no_trend})]
 
 
 def _of_form(fit: PowerLaw, y_replicates: Replicates | None) -> list[Status]:

@@ -6,7 +6,8 @@ the largest budgets from smaller ones, widen the intervals (`rbpx.laws.predictio
 
 Where size and tokens vary together, D = c S^m, no form is determined, but the surface along that line is a law in S.
 Near the line that law predicts; elsewhere there is no prediction. Designs with one or two sizes have a law in D at each
-of them, and vice versa.
+of them, and vice versa. The line of one budget (S D alike) is no law in S, as y has its minimum there: forms are
+averaged as elsewhere, within three times its compute, whose effect no run shows.
 
 Shapes: N points, T targets.
 """
@@ -24,9 +25,11 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
+from rbpx.laws.power.predicted import extrapolation_factor
+from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
+from rbpx.laws.prediction.verdict import FAR, too_few_hold
 from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.checks import HeldOut, held_out_points
 from rbpx.laws.surface.design import Design, judge_design
@@ -34,6 +37,7 @@ from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters
+from rbpx.status import Status, in_order
 
 _NEAR: Final = math.log(1.25)  # how far from an exact line a point may be
 _SAME: Final = 0.01  # of a logarithm
@@ -45,6 +49,8 @@ _FEWEST_RUNS: Final = 4
 _MOST_POINTS: Final = 200  # the time rises with the third power
 _FEWEST_CHECKPOINTS: Final = 2
 _STEP: Final = 1e-5  # of a logarithm, for slopes
+FAR_COMPUTE: Final = 30  # times the most compute; no backtest covers a larger extrapolation
+_OF_COMPUTE: Final = 0.03  # of ln y by e-fold of compute, off the only budget; standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +64,9 @@ class AveragedPrediction:
         widened: factor by which backtests widened the interval, in ln y.
         mixture: widened distribution of ln y.
         axis: "S" or "D" of a law in one axis.
-        away: factor by which the point is off the line of collinear runs.
+        away: factor by which the point is off the line of collinear runs, or off the compute of their only budget.
+        beyond: factor by which the point lies outside the runs in S or in D, or above them in compute.
+        reasons: statuses of the prediction itself: beyond, intervals_missed.
     """
 
     y: Estimate
@@ -68,6 +76,8 @@ class AveragedPrediction:
     mixture: TMixture | None = None
     axis: str | None = None
     away: float | None = None
+    beyond: float = 1.0
+    reasons: tuple[Status, ...] = ()
 
 
 def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> AveragedPrediction:
@@ -156,25 +166,69 @@ def predict_averaged(
     At least one form is fitted to the runs, without replicates of the documents, so predictions are for the same
     documents. Backtests with the gap nearest to that of a point widen its interval. U are the unique tokens, None if
     all are unique; intervals have level 1 - p.
+
+    The status is beyond where the point is more than 10 times outside the runs in S or D, or takes more than 30 times
+    the compute; intervals_missed where fewer than four fifths of the backtests hold, widened alike.
     """
+    runs, missed = fits[0].runs, list[Status]()
+    if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
+        missed.append(Status.intervals_missed)
+    found = []
+    for at, (S, D) in zip(_averaged(fits, points, budgets, U, p), points, strict=True):
+        within = {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
+        outside, of_compute = outside_runs(runs, S, D)
+        far = [Status.beyond] if outside > FAR or of_compute > FAR_COMPUTE else []
+        reasons = in_order([*far, *missed])
+        found.append(replace(at, within=within, beyond=max(outside, of_compute), reasons=reasons))
+    return found
+
+
+def outside_runs(runs: Runs, S: float, D: float) -> tuple[float, float]:
+    """Returns by which factor a point lies outside the runs in S or in D, and above them in compute; at least 1."""
+    if not len(runs.S_N):
+        return 1.0, 1.0
+    of_axes = (extrapolation_factor(at, of.tolist()) for at, of in ((S, runs.S_N), (D, runs.D_N)))
+    return max(of_axes), max(6 * S * D / float(runs.along(Axis.C).max()), 1.0)
+
+
+def _averaged(
+    fits: Sequence[Surface],
+    points: Sequence[tuple[float, float]],
+    budgets: Sequence[BudgetTest],
+    U: float | None,
+    p: float,
+) -> list[AveragedPrediction]:
     runs, design = fits[0].runs, fits[0].design
-    within = [
-        {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
-        for S, D in points
-    ]
-    gaps = [6 * S * D / float(runs.along(Axis.C).max()) if len(runs.S_N) else 1.0 for S, D in points]
-    if design is not None and design.is_collinear:
-        on_line = [predict_on_line(runs, design, S, D, p) for S, D in points]
-        return [replace(at, within=alone) for at, alone in zip(on_line, within, strict=True)]
+    if design is not None and design.is_collinear and not design.is_budget:
+        return [predict_on_line(runs, design, S, D, p) for S, D in points]
     if all(fit.surface is None for fit in fits):
-        return [AveragedPrediction(NO_ESTIMATE, {}, alone) for alone in within]
-    S, D = np.array(points, np.float64).T
+        return [AveragedPrediction(NO_ESTIMATE, {}, {})] * len(points)
+    (S, D), C_N = np.array(points, np.float64).T, runs.along(Axis.C)
     mixed = average_linearised(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S)), U)))
-    factors = np.array([_factor(budgets, gap) for gap in gaps])
-    mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
+    factor_T = np.array([_factor(budgets, gap) for gap in (6 * S * D / C_N.max()).tolist()])
+    mixture = mixed.mixture.widened(factor_T, mixed.mixture.quantiles([0.5])[:, 0])
+    away_T = np.zeros(len(S))
+    if design is not None and design.is_budget:
+        away_T = np.abs(np.log(6 * S * D / (fits[0].only_budget or 1.0)))
+        mixture = replace(mixture, scale=np.hypot(mixture.scale, _OF_COMPUTE * away_T[:, None]))
     return [
-        AveragedPrediction(y, mixed.weights, alone, float(by), mixture.at(point))
-        for point, (y, alone, by) in enumerate(zip(_estimates(mixture, p), within, factors, strict=True))
+        AveragedPrediction(y if away <= math.log(BUDGET) + _SAME else NO_ESTIMATE, mixed.weights, {}, float(by), of)
+        for y, by, away, of in zip(
+            _estimates(mixture, p), factor_T, away_T, map(mixture.at, range(len(S))), strict=True
+        )
+    ]
+
+
+def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
+    """Returns backtests whose intervals are as much wider as those of predictions at their gaps."""
+    return [
+        replace(
+            budget,
+            held_out=tuple(
+                replace(test, predicted=widen(test.predicted, _factor(budgets, budget.gap))) for test in budget.held_out
+            ),
+        )
+        for budget in budgets
     ]
 
 

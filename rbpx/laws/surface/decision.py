@@ -70,9 +70,12 @@ def best_run(
     """Finds the best run that costs a budget for training and serving T tokens, 6 S D + 2 S T = C.
 
     At least one of the fits has a surface. Backtests in compute (`budgets`) widen the interval of y. There are no
-    numbers where the best size is not within a factor of 100 of those of the runs.
+    numbers where the best size is not within a factor of 100 of those of the runs, or where size and tokens vary
+    together; runs of one budget have a best size of that one, for training alone.
     """
     runs = fits[0].runs
+    if not fits[0].finds_best(C) or (T and fits[0].only_budget):
+        return BestRun(C)
     most_S = min(float(runs.S_N.max()) * _AROUND, _SERVABLE * C / (2 * T) if T else math.inf)
     least_S = min(float(runs.S_N.min()) / _AROUND, most_S / 2)
     first, last = (math.log((C / S - 2 * T) / 6 / S) for S in ((most_S, least_S) if T else (least_S, most_S)))
@@ -103,7 +106,7 @@ def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int
     Returns None where the budget has no best run. `fits` are those of `best_run`.
     """
     training = best_run(fits, C, seed=seed)
-    if training.S.value is None:
+    if training.S.value is None or fits[0].only_budget:
         return None
     S_best, ln_C, runs = training.S.value, math.log(C), fits[0].runs
     ln_R_G = math.log(C / 6 / S_best**2) + _SERVED

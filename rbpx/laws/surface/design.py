@@ -13,6 +13,8 @@ from rbpx.laws.numeric import Floats
 
 _LEAST_APART: Final = 0.1  # residual sd of a line; below it tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3
+_FEWEST_OF_BUDGET: Final = 4  # sizes
+_OFF_SLOPE: Final = 0.1
 _ALIKE: Final = 0.01  # relative; values that differ by less are the same
 
 
@@ -48,6 +50,11 @@ class Design:
     def is_line(self) -> bool:
         """Whether tokens are a function of size, or one of them hardly varies."""
         return self.sd < _LEAST_APART
+
+    @property
+    def is_budget(self) -> bool:
+        """Whether the line is that of one budget, S D hardly varying, where y has its minimum if sizes straddle it."""
+        return self.is_line and abs(self.slope + 1) < _OFF_SLOPE and min(self.n_S, self.n_D) >= _FEWEST_OF_BUDGET
 
     @property
     def is_collinear(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
-from rbpx.laws.names import DELTA, Objective
+from rbpx.laws.names import DELTA, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.power.offset import NOTHING
@@ -35,6 +35,7 @@ _FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
 _SAME: Final = 1e-4  # relative; objectives this close belong to one minimum
 _MOST_WAYS: Final = 8  # for a replicate
+_NEAR: Final = math.log(1.25)  # of the only budget
 _WORSE: Final = 1.3  # times the objective; a replicate is not searched from worse minima
 
 
@@ -83,6 +84,19 @@ class Surface:
     def status(self) -> Status:
         """The first of the reasons."""
         return first_of(self.reasons)
+
+    @property
+    def only_budget(self) -> float | None:
+        """The compute of runs of one budget; None of others."""
+        if self.design is None or not self.design.is_budget:
+            return None
+        return math.exp(float(np.log(self.runs.along(Axis.C)).mean()))
+
+    def finds_best(self, C: float) -> bool:
+        """Whether runs can show the best size of a budget: size and tokens vary apart, or all runs have it."""
+        if (only := self.only_budget) is not None:
+            return abs(math.log(C / only)) <= _NEAR
+        return self.design is not None and not self.design.is_collinear
 
     def predict(self, S: float, D: float, U: float | None = None) -> Estimate:
         """Predicts a new run of S parameters after D tokens, U of them unique (None: all)."""
@@ -138,7 +152,7 @@ def fit_surface(
         n_replicates: bootstrap replicates of whole runs; with `y_BN` also of the documents.
         seed: of the replicates.
         given: fixed parameters.
-        collinear: whether to fit a collinear design, which determines no form.
+        collinear: whether to fit a collinear design, which determines no form; that of one budget is always fitted.
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
@@ -170,7 +184,7 @@ def fit_surface(
         return without(Status.too_few_sizes)
     if np.ptp(y_N) == 0:
         return without(Status.no_variation)
-    if not collinear and design is not None and design.is_collinear:
+    if not collinear and design is not None and design.is_collinear and not design.is_budget:
         return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)

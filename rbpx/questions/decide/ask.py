@@ -17,7 +17,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.averaged import FAR_COMPUTE, BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
 from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_sizes, best_values, candidates, next_runs, predictions
@@ -34,7 +34,6 @@ from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 _NEXT: Final = 3  # runs by default
-_FAR: Final = 30  # times the most compute; no backtest covers a larger extrapolation
 _LONG: Final = 2.0  # times the largest D / S
 
 
@@ -127,7 +126,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
         return Decision(trained, fits, budget_tests, rows + last)
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
-    wanted = wanted or [TENFOLD * float(runs.along(Axis.C).max())]
+    wanted = wanted or [form.only_budget or TENFOLD * float(runs.along(Axis.C).max())]
     rows += _answers(named | {"method": COMBINED}, fits, budget_tests, reasons, wanted, request)
     without = trained.without_largest
     if without is not None:
@@ -162,7 +161,7 @@ def _answers(
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
     T, within = request.inference_tokens, request.inference_within
     found: list[tuple[str, BestRun | None]] = []
-    if Status.collinear_design not in reasons:
+    if any(map(fits[0].finds_best, wanted)):
         found += [("best", best_run(fits, C, budget_tests, seed)) for C in wanted]
         if T:
             C = wanted[0]
@@ -189,7 +188,7 @@ def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> R
 
 def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
     """Warns of an extrapolation, by its factors of compute and of tokens per parameter."""
-    return [Status.beyond] if farther > _FAR or longer > _LONG else []
+    return [Status.beyond] if farther > FAR_COMPUTE or longer > _LONG else []
 
 
 def _largest(named: Record, budget_tests: Sequence[BudgetTest]) -> Iterator[Record]:
@@ -256,7 +255,7 @@ def _smaller(of: Decision, best: Record) -> Iterator[Record]:
 def _said(of: Decision, asks: bool) -> Iterator[str]:
     (about,), following = of.of_kind("runs"), [*_said_of_next(of, asks)]
     yield from following if asks else ()
-    if Status.collinear_design.value in about["reasons"]:
+    if Status.collinear_design.value in about["reasons"] and not of.of_kind("best"):
         design, D = of.fits[0].design, float(of.trained.runs.D_N.max())
         said, which = "size and tokens vary together", f"longer or shorter{'' if asks else '; next=3 says which'}"
         if design is not None and design.n_D == 1:

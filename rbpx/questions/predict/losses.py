@@ -17,7 +17,7 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import extrapolation_factor
+from rbpx.laws.power.predicted import extrapolation_factor
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests

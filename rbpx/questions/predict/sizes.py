@@ -10,19 +10,11 @@ from dataclasses import dataclass
 
 from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import value_combinations
-from rbpx.laws.power.law import Prediction
-from rbpx.laws.prediction.calibration import widen
+from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.influence import most_influential
-from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST, average_forms
-from rbpx.laws.prediction.verdict import (
-    FAR,
-    REMARKS,
-    Backtest,
-    backtest_averaged,
-    judge_alone,
-    judge_averaged,
-    widening_of,
-)
+from rbpx.laws.prediction.judged import predict_judged
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
+from rbpx.laws.prediction.verdict import FAR, Backtest, judge_alone
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import FixedValues
 from rbpx.questions.predict.rows import (
@@ -146,16 +138,12 @@ def _combined(
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
     """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
-    answers = average_forms(S, y, targets, given, p=tail_probability(len(targets), joint))
-    if answers is None:
+    found, rows = predict_judged(S, y, targets, law.fit.reasons or (), given, tail_probability(len(targets), joint)), []
+    if found is None:
         return None
-    tests, rows = backtest_averaged(S, y, given), []
-    by = widening_of(tests, m)
-    for each in answers:
-        holds = judge_averaged(law.fit.reasons or (), each, S, y, tests)
-        reasons, remarks = ([status for status in holds if (status in REMARKS) is said] for said in (False, True))
-        own: Record = {"widened": by, "weights": each.weights, "remarks": remarks}
+    for each in found[0]:
+        own: Record = {"widened": each.widened, "weights": each.weights, "remarks": [*each.remarks]}
         own |= {"n_joint": len(targets)} if joint else {}
-        at = {"S": each.S, "beyond": each.beyond, **values(widen(each.estimate, by))}
-        rows.append(prediction(at, reasons, **own))
-    return answers, rows, tests
+        at = {"S": each.S, "beyond": each.beyond, **values(each.estimate)}
+        rows.append(prediction(at, each.reasons or (), **own))
+    return found[0], rows, found[1]

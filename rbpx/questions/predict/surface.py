@@ -13,9 +13,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
-from rbpx.laws.power.law import extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
     BudgetTest,
@@ -23,6 +21,7 @@ from rbpx.laws.surface.averaged import (
     forms_to_mix,
     most_influential,
     predict_averaged,
+    widened_tests,
 )
 from rbpx.laws.surface.checks import HeldOut, held_out
 from rbpx.laws.surface.fit import Surface
@@ -53,7 +52,7 @@ from rbpx.runs.points.surfaces import (
     with_constants,
 )
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.status import Status, in_order
+from rbpx.status import in_order
 from rbpx.store.store import Record
 
 
@@ -179,7 +178,7 @@ def _predictions(
     group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
 ) -> Iterator[Record]:
     """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
-    runs, sign = of.trained.runs, of.trained.sign
+    sign = of.trained.sign
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {
         fit.form: judged_alone(group, of.trained, fit, tests) for fit, tests in zip(of.alone, of.tests, strict=True)
@@ -188,14 +187,9 @@ def _predictions(
     answers = zip(targets, predictions, most_influential(of.alone, targets), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
-        beyond = (
-            max(extrapolation_factor(S, runs.S_N.tolist()), extrapolation_factor(D, runs.D_N.tolist()))
-            if len(runs.S_N)
-            else 1.0
-        )
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
-        reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
-        at = {"S": S, "D": D, "beyond": beyond} | ({"n_joint": len(targets)} if joint else {})
+        reasons = in_order([*doubts[heaviest], *answer.reasons])
+        at = {"S": S, "D": D, "beyond": answer.beyond} | ({"n_joint": len(targets)} if joint else {})
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
         own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
@@ -221,7 +215,9 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
 
 def _backtests(of: _Quantity) -> Iterator[Record]:
     tests: list[tuple[str, int | None, HeldOut]] = []
-    tests += [(COMBINED, int(each.fitted_N.sum()), test) for each in of.budgets for test in each.held_out]
+    tests += [
+        (COMBINED, int(each.fitted_N.sum()), test) for each in widened_tests(of.budgets) for test in each.held_out
+    ]
     tests += [(fit.form, None, test) for fit, own in zip(of.fits, of.tests, strict=True) for test in own]
     for method, n_fitted, test in tests:
         row = {"kind": "backtest", "method": method, "n_fitted": n_fitted, **of.trained.members[test.at].names()}

@@ -122,18 +122,19 @@ def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, 
     surface, error, asks_form = fit.surface, mean_error(tests), request.typed["form"] is not None
     reasons = doubts_of_points(group, trained, fit)
     is_identified, is_line = Status.not_identified not in reasons, Status.collinear_design in reasons
-    budgets = request.budgets or [TENFOLD * max(trained.C_N.tolist(), default=1.0)]
+    budgets = request.budgets or [fit.only_budget or TENFOLD * max(trained.C_N.tolist(), default=1.0)]
 
     def best(flops_per_token: PerToken | None) -> list[Record]:
-        if surface is None or flops_per_token is None or is_line or not asks_form:
+        known = [C for C in budgets if fit.finds_best(C)]
+        if surface is None or flops_per_token is None or not known or not asks_form:
             return []
-        found = [Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in budgets]
-        found = optima(surface, budgets, flops_per_token, request.unique_tokens) if is_identified else found
+        found = [Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in known]
+        found = optima(surface, known, flops_per_token, request.unique_tokens) if is_identified else found
         return [flat(vars(each)) for each in found]
 
     by_budget: Record = {"optima": best(flops_used(members)), "optima_with_head": best(flops_with_head(members))}
     by_budget |= {"optima_as_stated": best(flops_as_stated(trained))}
-    if request.budgets and not asks_form and not is_line:
+    if not asks_form and any(map(fit.finds_best, request.budgets)):
         by_budget["optima"] = _best_runs(trained, options, request)
     has_split = surface is not None and not is_line and is_identified and "beta" in fit.constants
     a, b = split(surface) if surface is not None and has_split else (NO_ESTIMATE, NO_ESTIMATE)

@@ -1,0 +1,60 @@
+"""Predicted values of new models, by one law or over forms, and how far out they lie."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.status import Status, first_of
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted value of a new model of size S, by one law or by model averaging.
+
+    Attributes:
+        y: value of the law; the median under model averaging.
+        lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
+        beyond: extrapolation factor.
+        weights: of the averaged forms; they sum to 1.
+        correlated: weight of scatter that is correlated between neighbouring sizes.
+        within: prediction of each fitted form.
+        widened: factor by which backtests widened the interval, in ln |y|.
+        reasons: every status that holds; None before the prediction is judged.
+        remarks: statuses that explain a wide interval and are no warning.
+    """
+
+    S: float
+    y: float
+    lo: float | None
+    hi: float | None
+    beyond: float
+    weights: Mapping[str, float] = field(default_factory=dict)
+    correlated: float | None = None
+    within: Mapping[str, "Prediction"] = field(default_factory=dict, repr=False)
+    widened: float = 1.0
+    reasons: tuple[Status, ...] | None = None
+    remarks: tuple[Status, ...] = ()
+
+    @property
+    def status(self) -> Status | None:
+        """The first of the reasons; None before the prediction is judged."""
+        return None if self.reasons is None else first_of(self.reasons)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The value with its interval."""
+        return Estimate(self.y, self.lo, self.hi)
+
+    def record(self) -> dict[str, Any]:
+        """Returns the prediction as JSON; under model averaging with the prediction of each form."""
+        of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
+        if self.weights:
+            within = {form: {"y": at.y, "lo": at.lo, "hi": at.hi} for form, at in self.within.items()}
+            of |= {"weights": dict(self.weights), "correlated": self.correlated, "within": within}
+        return of
+
+
+def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
+    """Returns the factor by which S lies outside the sizes; 1 within them."""
+    return max(S / max(sizes), min(sizes) / S, 1.0)
