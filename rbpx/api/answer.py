@@ -10,7 +10,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from rbpx.config.options import did_you_mean
-from rbpx.display.vocabulary import plain_signs
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions import render
 from rbpx.questions.registry import analyses, analysis
@@ -60,16 +59,10 @@ class Answer(Generic[Found]):
         return pa.Table.from_pylist(rows)
 
     def frame(self) -> pd.DataFrame:
-        """Returns the rows as a pandas DataFrame; an unknown number is NaN.
-
-        Its columns have the keys of JSON; a column that the table names differently is there under both names.
-        """
+        """Returns the rows as a pandas DataFrame with the keys of JSON as its columns; an unknown number is NaN."""
         import pandas as pd
 
-        frame = pd.DataFrame.from_records(list(self.records))
-        columns = (column for table in render.tables(self._answered) for column in table.columns)
-        named = {plain_signs(column.heading): column.keys[0] for column in columns if len(column.keys) == 1}
-        return frame.assign(**{name: frame[key] for name, key in named.items() if key in frame and name not in frame})
+        return pd.DataFrame.from_records(list(self.records))
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Returns the values of the printed tables, by the table's name; the column `about` names the group."""
