@@ -215,9 +215,9 @@ def test_of_many_faults_the_first_ten_are_told(store: Path, cwd: Path, tmp_path:
 
 def test_what_all_rows_lack_is_told_once_and_before_their_faults(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("run,params,loss\na,60M,x\nb,60M,x\n")
+    file.write_text("run,N,nll\na,60M,x\nb,60M,x\n")
     *lines, last = here("import", file, "source=me", "--store", store, cwd=cwd, check=2).stderr.splitlines()
-    says = ["column 'loss' does not say its unit", "no column S", "the family is missing", "the dataset is missing"]
+    says = ["has no column rbp", "no column S", "the family is missing", "the dataset is missing"]
     assert [part for part, line in zip(says, lines, strict=True) if part not in line] == []
     assert "4 faults" in last
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import imports
 from tests.support.commands import Answer
-from tests.support.imports import imported
+from tests.support.imports import found, imported
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
 COLUMNS = (
@@ -86,11 +86,12 @@ def test_a_preview_counts_and_writes_nothing(store: Path, cwd: Path, tmp_path: P
 
 
 WRONG = {
-    "no unit": ("S,dataset,loss", "10M,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
-    "validation": ("S,dataset,val loss", "10M,c,3", [], ["column 'val loss' does not say its unit"]),
-    "perplexity of validation": ("S,dataset,val_ppl", "10M,c,30", [], ["add a column loss_nats = ln(val_ppl)"]),
-    "perplexity": ("S,dataset,ppl", "10M,c,30", [], ["add a column loss_nats = ln(ppl)"]),
-    "perplexity as nats": ("S,dataset,ppl", "10M,c,3", ["columns={loss_nats: ppl}"], ["'ppl' is no loss_nats"]),
+    "a loss of what": ("S,dataset,nll", "10M,c,3", [], ["it has: S, dataset, nll", "loss_nats, loss_bits, perplexity"]),
+    "a perplexity of words": ("S,dataset,word_perplexity", "10M,c,30", [], ["it has: S, dataset, word_perplexity"]),
+    "a perplexity below 1": ("S,dataset,ppl", "10M,c,.5", [], ["ppl is .5; a perplexity is finite and 1 or more"]),
+    "two losses": ("S,dataset,val/loss,val_loss", "10M,c,3,3", [], ["'val/loss' and 'val_loss' may both be loss_nats"]),
+    "two counts": ("params,n_params,dataset,loss", "10M,9M,c,3", [], ["'params' and 'n_params' may both be S; say"]),
+    "perplexity as nats": ("S,dataset,ppl", "10M,c,3", ["columns={loss_nats: ppl}"], ["no loss_nats; a perplexity"]),
     "a character": ("S,dataset,loss_per_char", "10M,c,1", [], ["columns='{vary_loss_per_char: loss_per_char}'"]),
     "a unigram": ("S,dataset,loss_nats", "10M,c,-1", [], ["loss_nats is -1; give nats", "as a column vary_NAME"]),
     "bits of what": ("S,dataset,loss_in_bits", "10M,c,3", [], ["it has: S, dataset, loss_in_bits", "bits_per_byte"]),
@@ -115,7 +116,7 @@ WRONG = {
     "no value": ("S,dataset,loss_nats", "10M,c,", [], ["has 1 row, but no value"]),
     "two units": ("S,dataset,loss_nats,loss_bits", "10M,c,3,4", [], ["has both 'loss_nats' and 'loss_bits'"]),
     "texts twice": ("S,dataset,x", "10M,c,3", ["texts={a: {loss_nats: x}}"], ["dataset twice"]),
-    "a text without unit": ("S,x", "10,3", ["texts={a: {loss: x}}"], ["texts: a", "no unit"]),
+    "a text of none": ("S,x", "10,3", ["texts={a: {nll: x}}"], ["texts: a", "nll is not a field"]),
     "a column that is not there": ("S,x", "10,3", ["texts={a: {loss_nats: y}}"], ["texts: a", "no column 'y'"]),
 }  # fmt: skip
 
@@ -128,6 +129,56 @@ def test_what_cannot_be_read_is_one_line(
     (line,) = answer.stderr.splitlines()
     assert [part for part in says if part not in line] == [], line
     assert not store.exists()
+
+
+SPOKEN = {  # heading -> as it is said
+    **dict.fromkeys(("params", "n_params", "#params", "Parameters"), "S (parameters without embeddings)"),
+    "tokens": "D (tokens)",
+    **dict.fromkeys(("compute", "FLOPs"), "C (FLOPs)"),
+    **dict.fromkeys(("loss", "val_loss", "val/loss", "eval_loss", "train_loss"), "loss_nats (nats per token)"),
+    **dict.fromkeys(("ppl", "val_ppl"), "perplexity of a token (its logarithm is loss_nats)"),
+    "bpb": "bits_per_byte",
+}
+
+
+@pytest.mark.parametrize("heading", SPOKEN)
+def test_headings_that_people_write_are_read_and_that_is_said(
+    heading: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    own = {"S": "S", "D (tokens)": "D", "C (FLOPs)": "C"}.get(SPOKEN[heading].partition(" (p")[0], "loss_nats")
+    row = {"S": "2M", "D": "", "C": "", "loss_nats": "3"} | {own: ""}
+    row = {name: cell for name, cell in row.items() if cell} | {"dataset": "c"}
+    row[heading] = {"S": "2M", "D": "2B", "C": "2.4e16", "loss_nats": "3.5"}[own]
+    said = bring(table(tmp_path / "a.csv", ",".join(row), ",".join(row.values())), store, cwd).stderr
+    assert f"read headings of {tmp_path / 'a.csv'}: {heading!r} as {SPOKEN[heading]}\n" in said
+    nats = {"ppl": math.log(3.5), "val_ppl": math.log(3.5), "bpb": None}.get(heading, 3.5 if own == "loss_nats" else 3)
+    assert found(store, "non_embedding_params, training_tokens, training_flops, cross_entropy_nats, bits_per_byte") == [
+        (2e6, 2e9 if own == "D" else None, 2.4e16 if own == "C" else None, nats, 3.5 if heading == "bpb" else None)
+    ]
+
+
+def test_a_loss_of_validation_goes_before_others_and_what_is_known_is_not_read_twice(
+    store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    header = "params,S,tokens,flops,train_loss,loss,eval_loss,ppl,dataset"
+    said = bring(table(tmp_path / "a.csv", header, "9M,2M,1B,1e30,4,3.5,3,99,c"), store, cwd).stderr
+    assert "ignored columns of" in said
+    assert said.partition("ignored columns of ")[2].splitlines()[0].endswith(": params, flops, train_loss, loss, ppl")
+    assert found(store, "non_embedding_params, training_tokens, training_flops, cross_entropy_nats") == [
+        (2e6, 10**9, None, 3)
+    ]
+
+
+@pytest.mark.parametrize(("name", "key"), [("HellaSwag", "accuracy"), ("rbp_10", "rbp_10")])
+def test_percent_is_one_line_with_its_factor(name: str, key: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = table(tmp_path / "a.csv", f"S,dataset,{name}", *(f"{at}M,c,{40 + at}" for at in range(1, 21)))
+    words = ("ties=mid", f"columns={{{key}: {name}}}")
+    (line,) = bring(file, store, cwd, *words, check=2).stderr.splitlines()
+    told = f"{{{key}: {{column: {name}, times: 0.01}}}}"
+    assert f"line 2: {name} is 41; give shares in [0, 1], not percent: columns='{told}'" in line
+    bring(file, store, cwd, "ties=mid", f"columns={told}")
+    column = "accuracy" if key == "accuracy" else "rbp"
+    assert found(store, column) == [(pytest.approx((40 + at) / 100, rel=1e-15),) for at in range(1, 21)]
 
 
 def test_flops_that_count_the_head_are_taken_with_all_parameters(store: Path, cwd: Path, tmp_path: Path) -> None:

@@ -150,7 +150,6 @@ def test_a_wrong_unit_is_told_once_by_its_factor(store: Path, cwd: Path) -> None
             "value takes no times",
         ),
         ("S,a\n7B,41\n", ["columns={accuracy: {column: a, times: .1}}"], "line 2: a is 41 times 0.1; give shares"),
-        ("S,k,a\n7,1,.5\n", ["ties=mid", "columns={rbp_1: {column: a, times: 2}}"], "rbp_1 takes no times"),
     ],
 )
 def test_what_has_two_units_or_none_is_one_line(

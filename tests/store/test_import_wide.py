@@ -128,7 +128,7 @@ def test_a_fault_of_a_run_is_told_by_its_column(store: Path, cwd: Path, tmp_path
 
 WRONG = {
     "no quantity": ("{small: 60M}", "write runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}'"),
-    "a loss without unit": ("{loss: {small: 60M}}", "loss has no unit"),
+    "a loss without unit": ("{nll: {small: 60M}}", "nll is not a field"),
     "a column that is not there": ("{loss_nats: {smal: 60M}}", "no column 'smal'"),
     "no number": ("{loss_nats: {small: 60X}}", "small: S is 60X; give a number above 0"),
     "no S": ("{loss_nats: {small: {variant: x}}}", "small has no S"),

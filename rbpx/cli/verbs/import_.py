@@ -178,8 +178,8 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     if reading.steps is not None:
         first, last = reading.steps
         lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
-    read_as = ", ".join(f"{column!r} as {how}" for column, how in imported.units.items())
-    lines += [f"read headings of {file} with their units: {read_as}"] if read_as else []
+    read_as = ", ".join(f"{column!r} as {how}" for column, how in imported.spoken.items())
+    lines += [f"read headings of {file}: {read_as}"] if read_as else []
     counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")

@@ -25,8 +25,16 @@ class CellError(Exception):
     """The fault of a cell: the words after the name of its column."""
 
 
-class DecimalComma(CellError):
-    """The cell is a number with a decimal comma."""
+class ColumnError(CellError):
+    """The fault of a cell that is that of its whole column, whose numbers need a factor or another decimal sign."""
+
+    def __init__(self, text: str, times: float | None = None) -> None:
+        """Keeps the factor that mends the column."""
+        super().__init__(text)
+        self.times = times
+
+
+_PERCENT: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class Number:
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
         """The number of a cell times the factor of its column; None where it is NaN, NA or null."""
         plain = not self.scaled and times is None and isinstance(cell, str) and _PLAIN.fullmatch(cell)
-        if plain and float(cell) < self.most:
+        if plain and self.least <= float(cell) < self.most:
             return float(cell)
         if is_empty(cell) or (self.may_be_nan and is_no_value(cell)):
             return None
@@ -73,10 +81,13 @@ class Number:
         if exact is None or not sound or (self.above and exact == self.least) or (self.whole and not _is_whole(exact)):
             if isinstance(cell, str) and "," in cell and with_point(cell) != cell:
                 comma = f"where decimals stand after a comma, give {typed(decimal=',')}"
-                raise DecimalComma(f"is {as_written(cell)}; {comma}")
+                raise ColumnError(f"is {as_written(cell)}; {comma}")
             below = self.below_0 if exact is not None and exact < 0 else ""
             by = "" if times is None else f" times {shown(times)}"
-            raise CellError(f"is {as_written(cell)}{by}; {self.meaning}{below}")
+            told = f"is {as_written(cell)}{by}; {self.meaning}{below}"
+            if self.most == 1 and times is None and exact is not None and 1 < exact <= 1 / _PERCENT:
+                raise ColumnError(told, _PERCENT)
+            raise CellError(told)
         return int(exact) if self.whole else float(exact)
 
 
@@ -93,8 +104,8 @@ def _positive(meaning: str, whole: bool = False) -> Number:
     return Number(how, above=True, whole=whole, most=2**63 - 1 if whole else _BELOW)
 
 
-def _quantity(meaning: str, most: float = _BELOW, below_0: str = "") -> Number:
-    return Number(meaning, most=most, scaled=False, may_be_nan=True, below_0=below_0)
+def _quantity(meaning: str, most: float = _BELOW, below_0: str = "", least: float = 0) -> Number:
+    return Number(meaning, least, most, scaled=False, may_be_nan=True, below_0=below_0)
 
 
 def _loss(unit: str) -> Number:
@@ -130,6 +141,7 @@ NUMBERS: Final = {  # by field; any other field holds a name
     "accuracy_stderr": _loss("a share"),
     **dict.fromkeys(("cross_entropy_nats", "cross_entropy_nats_stderr"), _loss("nats per token")),
     **dict.fromkeys(("loss_bits", "loss_bits_stderr"), _loss("bits per token")),
+    "perplexity": _quantity("a perplexity is finite and 1 or more", least=1),
     **dict.fromkeys(("bits_per_byte", "bits_per_byte_stderr"), _loss("bits per byte")),
 }
 MISSING_K: Final = f"is empty; {NUMBERS['k'].meaning}"  # the fault of a row of RBP without its k

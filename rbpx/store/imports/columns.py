@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import combinations
 from typing import Any, Final
 
 from rbpx.config.imports import choice_of
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
 from rbpx.store.imports.cells import NUMBERS
-from rbpx.store.imports.units import headings_with_units, shown, unit_of
+from rbpx.store.imports.units import shown, spoken_headings, unit_of
 from rbpx.store.schema import VARY
 
 # Field -> names of its column, the preferred one first; compared without regard to case.
@@ -41,6 +42,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
     "loss_bits": ("loss_bits",),
     "loss_bits_stderr": ("loss_bits_stderr",),
+    "perplexity": ("perplexity", "ppl"),  # found by its heading where no loss is
     "bits_per_byte": ("bits_per_byte",),
     "bits_per_byte_stderr": ("bits_per_byte_stderr",),
     "accuracy": ("accuracy",),
@@ -58,25 +60,43 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "n_samples": ("n_samples", "num_samples"),
     "n_correct": ("n_correct", "num_correct"),
 }
-QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # besides RBP_k
+QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "perplexity", "bits_per_byte", "accuracy")  # besides RBP_k
 OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
 COUNTED: Final = (  # a heading may say that these are in millions or billions
     *("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops", "unique_tokens"),
     *("schedule_tokens", "warmup_tokens", "decay_tokens", "tokens_per_step", "training_step"),
 )
 OF_RUN: Final = (*QUANTITIES, "lr")  # may have a column for each run
-_OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
+_OF_TEXTS: Final = (
+    *QUANTITIES,
+    *(f"{name}_stderr" for name in QUANTITIES if name != "perplexity"),
+    "rbp",
+    "k",
+    "n",
+    "n_tokens",
+)
 _OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
 _DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
-_OF_NO_UNIT = re.compile(r"((train|val|valid|validation|test|eval|final)[ _/.-])?(loss|losses|nll|perplexity|ppl)")
 _SHOWN: Final = {
     **{"non_embedding_params": "S", "training_tokens": "D", "training_flops": "C"},
     "cross_entropy_nats": "loss_nats",
 }
-_PERPLEXITIES = re.compile(r"(.*[ _/.-])?(perplexity|ppl)")
+_SPOKEN: Final = ("cross_entropy_nats", "perplexity", "bits_per_byte")  # found by headings that people write
+_UNLESS: Final = {  # field -> others that are known instead where its heading has no unit
+    "training_flops": {"training_tokens"},
+    "cross_entropy_nats": {"loss_bits", "perplexity"},
+    "perplexity": {"cross_entropy_nats", "loss_bits"},
+}
+_MEANS: Final = {  # field -> how a heading without a unit is read
+    "non_embedding_params": "S (parameters without embeddings)",
+    "training_tokens": "D (tokens)",
+    "training_flops": "C (FLOPs)",
+    "cross_entropy_nats": "loss_nats (nats per token)",
+    "perplexity": "perplexity of a token (its logarithm is loss_nats)",
+}
 _OTHERWISE = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 
@@ -89,9 +109,10 @@ class Columns:
         named: field -> column.
         wide: k -> column of RBP_k; empty where `named` has rbp.
         ignored: columns that are not recognised.
-        times: field -> the factor of its column, from its heading or the user.
+        times: field, or rbp_K -> the factor of its column, from its heading or the user.
         texts: text -> its own columns, where several texts are in one row.
         runs: run -> its own columns, where several runs are in one row.
+        spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
     """
 
     named: dict[str, str]
@@ -100,6 +121,7 @@ class Columns:
     times: dict[str, Decimal] = field(default_factory=dict)
     texts: dict[str, "Columns"] = field(default_factory=dict)
     runs: dict[str, "Columns"] = field(default_factory=dict)
+    spoken: dict[str, str] = field(default_factory=dict)
 
     def shown(self, field: str, text: str | None = None, run: str | None = None) -> str:
         """The user's column for a field of one text or run; the field where there is none."""
@@ -107,21 +129,16 @@ class Columns:
             named = {} if of is None else of.named
             if field in named:
                 return named[field]
-            in_bits = named.get(field.replace("cross_entropy_nats", "loss_bits"))
-            if in_bits is not None:
-                return f"{in_bits} in nats"
+            for other in ("loss_bits", "perplexity"):
+                column = named.get(field.replace("cross_entropy_nats", other))
+                if column is not None:
+                    return f"{column} in nats"
         return next(iter(self.wide.values()), field) if field == "rbp" else field
 
     @property
     def has_rbp(self) -> bool:
         """Whether there is RBP_k, which has a tie rule."""
         return "rbp" in self.named or bool(self.wide) or any(text.has_rbp for text in self.texts.values())
-
-    @property
-    def units(self) -> dict[str, str]:
-        """Column -> how its heading was read, as `S times 1e6`, for headings with a unit."""
-        read = {self.named[name]: f"{shown_field(name)} times {shown(times)}" for name, times in self.times.items()}
-        return {column: how for column, how in read.items() if unit_of(column) is not None}
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -177,25 +194,33 @@ def match_columns(
         for column in (*of.named.values(), *of.wide.values())
     }
     free = {name: column for name, column in by_name.items() if column not in used}
-    fields = [name for name in ALIASES if name not in own]
+    fields = [name for name in ALIASES if name not in (*own, "perplexity")]
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
             named[name] = free.pop(_plain(column))
     named |= {_plain(c): free.pop(name) for name, c in list(free.items()) if _VARY.fullmatch(_plain(c))}
-    counted = {name: ALIASES[name] for name in COUNTED if name not in (*named, *own)}
-    with_units = headings_with_units(free.values(), counted)
-    named |= {name: free.pop(_plain(found[0])) for name, found in with_units.items() if len(found) == 1}
-    times |= {name: unit.times for name in COUNTED if name not in times and (unit := unit_of(named.get(name, "")))}
+    problems: list[str | None] = []
+    unclear: dict[str, str] = {}
+    spoken = {
+        column: how for of in (own_columns, *of_texts.values(), *of_runs.values()) for column, how in of.spoken.items()
+    }
+    wanted = {name: ALIASES[name] for name in (*COUNTED, *_SPOKEN) if name not in (*named, *own)}
+    for name, found in spoken_headings(free.values(), wanted).items():
+        has_unit = unit_of(found[0]) is not None
+        if len(found) > 1:
+            both, which = " and ".join(map(repr, found)), typed(columns={shown_field(name): "NAME"})
+            unclear[name] = found[0]
+            problems.append(f"{file}: {both} may both be {shown_field(name)}; say which: {which}")
+        elif has_unit or not _UNLESS.get(name, set()) & named.keys():
+            named[name] = free.pop(_plain(found[0]))
+            spoken |= {} if has_unit else {named[name]: _MEANS.get(name, shown_field(name))}
+    with_units = {name: unit.times for name in COUNTED if (unit := unit_of(named.get(name, "")))}
+    times = with_units | times
+    spoken |= {named[name]: f"{shown_field(name)} times {shown(times[name])}" for name in with_units}
     if "rbp" not in chosen and not apart:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
     if "n_correct" not in named or apart:
         free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
-    problems: list[str | None] = [
-        f"{file}: {' and '.join(map(repr, found))} may both be {shown_field(name)}; say which: "
-        f"{typed(columns={shown_field(name): 'NAME'})}"
-        for name, found in with_units.items()
-        if len(found) > 1
-    ]
     problems += [_problem(of.named, of.wide, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
     if apart:
         in_texts = ("dataset", "text_hash") if of_texts else ()
@@ -207,13 +232,13 @@ def match_columns(
     else:
         if "rbp" not in named and not wide:
             free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
-        problems.append(_problem(named, wide, columns, free, file))
-    if not of_runs and "non_embedding_params" not in {*named, *with_units}:
+        problems.append(_problem(named | unclear, wide, columns, free, file))
+    if not of_runs and "non_embedding_params" not in named | unclear:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}"
         )
-    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), times, of_texts, of_runs)
+    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), times, of_texts, of_runs, spoken)
     return columns_of, [problem for problem in problems if problem is not None]
 
 
@@ -233,6 +258,7 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
     named: dict[str, str] = {}
     wide: dict[int, str] = {}
     times: dict[str, Decimal] = {}
+    spoken: dict[str, str] = {}
     for name, told in chosen.items():
         column, factor = choice_of(told)
         if _plain(column) not in by_name:
@@ -245,23 +271,24 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
             wide[int(wide_field[1])] = by_name[_plain(column)]
         elif meant is not None and meant not in named:
             named[meant] = by_name[_plain(column)]
+            if meant in _MEANS and _plain(name) not in (meant, *ALIASES[meant], shown_field(meant).lower()):
+                spoken[named[meant]] = _MEANS[meant]
         elif meant is not None:
             raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
-        elif _OF_NO_UNIT.fullmatch(_plain(name)):
-            raise RbpxError(f"{where}: {name} has no unit; {_units(column)}")
         else:
             known = ", ".join(shown_field(known) for known in fields)
             raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K, vary_NAME")
         if factor is not None:
-            if meant is None or (meant not in NUMBERS and not meant.startswith(VARY)):
+            if not wide_field and meant not in NUMBERS and not str(meant).startswith(VARY):
                 raise RbpxError(f"{where}: {name} takes no times, which is of one number; leave times out")
-            times[meant] = factor
-    return Columns(named, wide, (), times)
+            times[meant or name] = factor
+    return Columns(named, wide, (), times, spoken=spoken)
 
 
 def field_of(name: str, fields: Sequence[str] = tuple(ALIASES)) -> str | None:
-    """The field that a name means; None for an unknown name."""
-    return next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
+    """The field that a name means, one of ours or of those that people write; None for an unknown name."""
+    ours = next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
+    return ours or next(iter(spoken_headings([name], dict.fromkeys(fields, ()))), None)
 
 
 def shown_field(field: str) -> str:
@@ -269,21 +296,15 @@ def shown_field(field: str) -> str:
     return _SHOWN.get(field, field)
 
 
-def _units(column: str) -> str:
-    """What to do about a loss whose unit is not known."""
-    if _PERPLEXITIES.fullmatch(_plain(column)):
-        return f"a perplexity is exp of a loss per token: add a column loss_nats = ln({column})"
-    named = typed(columns={"loss_nats": column})
-    return f"say which: {named} for nats per token, loss_bits for bits per token, bits_per_byte for bits per byte"
-
-
 def _problem(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> str | None:
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
-        if _PERPLEXITIES.fullmatch(_plain(named.get(quantity, ""))):
-            return f"{file}: column {named[quantity]!r} is no {shown_field(quantity)}; {_units(named[quantity])}"
+        column = named.get(quantity, "")
+        if spoken_headings([column], {"perplexity": ()}):
+            how = typed(columns={"perplexity": column})
+            return f"{file}: column {column!r} is no {shown_field(quantity)}; a perplexity of a token is read by {how}"
     if not says and "rbp" not in named and not wide:
         normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
         if normalised is not None:
@@ -291,16 +312,13 @@ def _problem(
             return (
                 f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
             )
-        unit = next((column for name, column in free.items() if _OF_NO_UNIT.fullmatch(name)), None)
-        if unit is not None:
-            return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
         return (
-            f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy, "
-            f"nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
+            f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, perplexity, bits_per_byte or "
+            f"accuracy, nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
             f"{typed(columns={'rbp': 'NAME'})}, or {typed(texts=_TEXTS)}"
         )
-    losses = named.get("cross_entropy_nats"), named.get("loss_bits")
-    for one, other in (losses, (next(iter(wide.values()), None), named.get("rbp", named.get("k")))):
+    losses = [named.get(name) for name in ("cross_entropy_nats", "loss_bits", "perplexity")]
+    for one, other in (*combinations(losses, 2), (next(iter(wide.values()), None), named.get("rbp", named.get("k")))):
         if one is not None and other is not None:
             return f"{file} has both {one!r} and {other!r}, which say the same of a row; leave one out"
     needs = [("n_correct", name) for name in OF_ITEM] + [("rbp", "k")]

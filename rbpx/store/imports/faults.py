@@ -23,18 +23,21 @@ class Faults:
 
     Attributes:
         found: for each kind of fault its rows and its message by row, which is only made for the listed ones.
+        alike: further rows with a fault that is told of one row.
     """
 
     found: list[tuple[Rows, Callable[[int], str]]] = field(default_factory=list)
+    alike: list[Rows] = field(default_factory=list)
 
-    def add(self, rows: Rows, text: str | Callable[[int], str]) -> None:
-        """Add one kind of fault, with one message for all rows or one by row."""
+    def add(self, rows: Rows, text: str | Callable[[int], str], is_once: bool = False) -> None:
+        """Add one kind of fault, with one message for all rows or one by row; `is_once` tells that of the first."""
         if rows.size:
-            self.found.append((rows, text if callable(text) else lambda row: text))
+            self.found.append((rows[:1] if is_once else rows, text if callable(text) else lambda row: text))
+            self.alike.append(rows)
 
     def rows(self, n_rows: int) -> Mask:
         """Mask of the rows with a fault, [R]."""
-        return np.isin(np.arange(n_rows), np.concatenate([[], *(rows for rows, _ in self.found)]))
+        return np.isin(np.arange(n_rows), np.concatenate([[], *self.alike]))
 
     def only(self, kept: Mask) -> "Faults":
         """The faults of some rows."""

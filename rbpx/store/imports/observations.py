@@ -5,7 +5,7 @@ that a file does not name is null here.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -20,8 +20,8 @@ from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
-from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, CellError, DecimalComma, is_rounded, type_of, value_of
-from rbpx.store.imports.columns import OF_ITEM, Columns
+from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, CellError, ColumnError, is_rounded, type_of, value_of
+from rbpx.store.imports.columns import OF_ITEM, Columns, shown_field
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
@@ -39,7 +39,7 @@ _OF_ALL: Final = tuple(name for name in FIELDS if name not in _OF_TEXT)
 _KEYS: Final = {field.name: field.name for field in dataclasses.fields(ImportConfig)} | {"lr_decay": "decay"}
 _GIVEN: Final = {name: of for name, of in _KEYS.items() if name in _OF_ALL}  # for rows without the field
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # training progress
-_LOSSES: Final = (*QUANTITIES, "loss_bits")
+_LOSSES: Final = (*QUANTITIES, "loss_bits", "perplexity")
 _FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
 _MILLIONS: Final = (1000, 1_000_000)  # all params between these: a table in millions, up to 1T
 _VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # a row needs one of these
@@ -169,6 +169,8 @@ class _Reader:
         for part in ("", "_stderr") if "loss_bits" in columns.named else ():
             bits = self.read_field(f"loss_bits{part}", columns)
             fields[f"cross_entropy_nats{part}"] = pc.multiply(bits, np.log(2))
+        if "perplexity" in columns.named:
+            fields["cross_entropy_nats"] = pc.ln(self.read_field("perplexity", columns))
         check_attempts(fields, columns, self.faults)
         shares = self.shares(columns)
         fields["n"] = pc.fill_null(self.read_field("n", columns), 1)
@@ -186,7 +188,8 @@ class _Reader:
         """Each column of RBP with its k: one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
             wide = columns.wide.items()
-            return [(self.checked(name, "rbp"), pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in wide]
+            of_k = {k: self.checked(name, "rbp", times=columns.times.get(f"rbp_{k}")) for k, name in wide}
+            return [(of, pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, of in of_k.items()]
         name = columns.named["rbp"]
         share, k = self.read_field("rbp", columns), self.read_field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
@@ -223,11 +226,10 @@ class _Reader:
                 values.append(None)
                 wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
-        if len(wrong) > 1 and all(isinstance(problem, DecimalComma) for problem in wrong.values()):
-            raise RbpxError(
-                f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}"
-            )  # reported once for all rows
-        self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}")
+        is_once = len(wrong) > 1 and all(isinstance(problem, ColumnError) for problem in wrong.values())
+        if is_once and not self.mended(name, field, wrong):  # decimal commas are of the whole file
+            raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")
+        self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}{self.mended(name, field, wrong)}", is_once)
         read = pa.array(values, type_of(field)).take(pa.array(codes))
         rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
         if name is not None and rounded:
@@ -240,6 +242,15 @@ class _Reader:
             self.has_value |= says
             self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
         return read
+
+    def mended(self, name: str | None, field: str, wrong: Mapping[int, CellError]) -> str:
+        """The factor to type for a column whose faults one factor mends."""
+        times = {getattr(problem, "times", None) for problem in wrong.values()}
+        if None in times:
+            return ""
+        k = next((k for k, column in self.columns.wide.items() if column == name), None)
+        shown = shown_field(field) if k is None else f"rbp_{k}"
+        return f": {typed(columns={shown: {'column': name, 'times': times.pop()}})}"
 
     def count_few(self, name: str, field: str, cells: Sequence[Any], values: Sequence[float]) -> None:
         """Note a column whose numbers, refused ones included, are too small to have no unit."""

@@ -32,7 +32,7 @@ class Imported:
         n_not_chosen: rows that do not meet `where`.
         n_replaced: rows dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
-        units: column -> how its heading was read, as `S times 1e6`, for headings with a unit.
+        spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
     """
 
     reading: ObservationFile
@@ -41,7 +41,7 @@ class Imported:
     n_not_chosen: int
     n_replaced: int
     n_missing: int
-    units: dict[str, str]
+    spoken: dict[str, str]
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -130,7 +130,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         n_not_chosen=len(table.rows) - len(wide.rows),
         n_replaced=n_replaced,
         n_missing=0 if named else reading.n_missing,
-        units=columns.units,
+        spoken=columns.spoken,
     )
 
 

@@ -11,13 +11,18 @@ _SI: Final = {"kilo": 3, "mega": 6, "giga": 9, "tera": 12, "peta": 15, "exa": 18
 _POWERS: Final = {**_WORDS, **_LETTERS, **_SI, "p": 15, "e": 18, "z": 21, "y": 24}
 _DAY_S: Final = 86_400  # of a PF-day, 1e15 operations a second for a day
 _COUNT: Final = r"(?:(?:n|num|number of|#) ?)?"
-_NAMES: Final = {  # field -> names of its heading, besides those without a unit
-    "non_embedding_params": rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",
-    "active_params": r"activ(?:e|ated) param(?:eter)?s",
-    "total_params": r"total param(?:eter)?s",
-    "training_tokens": rf"{_COUNT}(?:(?:pre ?)?train(?:ing|ed)? )?(?:tokens|data(?:set)? size)",
-    "training_flops": r"(?:(?:pre ?)?train(?:ing)? )?(?:flops?|compute)",
+_OF: Final = r"(?:val(?:id(?:ation)?)?|eval(?:uation)?|test)[ /.]"
+_NAMES: Final = {  # field -> headings that people write for it, the preferred first; `size` counts with a unit alone
+    "non_embedding_params": (rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",),
+    "active_params": (r"activ(?:e|ated) param(?:eter)?s",),
+    "total_params": (r"total param(?:eter)?s",),
+    "training_tokens": (rf"{_COUNT}(?:(?:pre ?)?train(?:ing|ed)? )?(?:tokens|data(?:set)? size)",),
+    "training_flops": (r"(?:(?:pre ?)?train(?:ing)? )?(?:flops?|compute)",),
+    "cross_entropy_nats": (rf"(?!test){_OF}loss", r"test[ /.]loss", r"(?:final )?loss", r"train(?:ing)?[ /.]loss"),
+    "perplexity": (rf"(?:{_OF})?(?:ppl|perplexity)",),
+    "bits_per_byte": (rf"(?:{_OF})?bpb",),
 }
+_OF_UNIT: Final = ("model size", "size", "data size", "dataset size")
 _NOUNS: Final = r"(?:tokens|param(?:eter)?s|flops?|compute|size|steps?)"
 _WORD: Final = rf"(?:{'|'.join(_WORDS)})s?"
 _FLOP: Final = rf"(?:{'|'.join(_SI)}|[kmgtpezy]) ?(?:flops?|f(?:lop)?s?(?: ?/ ?s)? days?)"
@@ -39,7 +44,7 @@ class Unit(NamedTuple):
 
 def unit_of(heading: str) -> Unit | None:
     """The unit in a heading; None without one."""
-    plain = re.sub(r"[\s_-]+", " ", heading).strip().lower()
+    plain = _spaced(heading)
     found = next((match for each in _HEADINGS if (match := each.fullmatch(plain))), None)
     if found is None:
         return None
@@ -49,15 +54,22 @@ def unit_of(heading: str) -> Unit | None:
     return Unit(found["name"], Decimal(of_day).scaleb(power))
 
 
-def headings_with_units(headings: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Field -> the headings that name it with a unit."""
-    units = {heading: unit.name for heading in headings if (unit := unit_of(heading)) is not None}
-    found: dict[str, list[str]] = {}
-    for heading, name in units.items():
+def spoken_headings(headings: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Field -> the headings that name it as people write it, with a unit or without; the preferred ones alone."""
+    ranked: dict[str, list[tuple[int, str]]] = {}
+    for heading in headings:
+        unit = unit_of(heading)
+        name = _spaced(heading) if unit is None else unit.name
         for field, names in aliases.items():
-            if name.replace(" ", "_") in names or re.fullmatch(_NAMES.get(field, "(?!)"), name):
-                found.setdefault(field, []).append(heading)
-    return found
+            patterns = () if unit is None and name in _OF_UNIT else _NAMES.get(field, ())
+            rank = next((at for at, pattern in enumerate(patterns) if re.fullmatch(pattern, name)), None)
+            if rank is not None or (unit is not None and name.replace(" ", "_") in names):
+                ranked.setdefault(field, []).append((rank or 0, heading))
+    return {field: [name for at, name in of if at == min(of)[0]] for field in aliases if (of := ranked.get(field))}
+
+
+def _spaced(heading: str) -> str:
+    return re.sub(r"[\s_-]+", " ", heading).strip().lower()
 
 
 def shown(times: Decimal) -> str:
