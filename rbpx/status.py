@@ -18,33 +18,19 @@ class Status(StrEnum):
     too_few_sizes = "too_few_sizes"
     not_positive = "not_positive"
     sign_change = "sign_change"
-    no_variation = "no_variation"
-    mid_ranks = "mid_ranks"
     not_converged = "not_converged"
     too_few_tokens = "too_few_tokens"
-    no_variances = "no_variances"
-    not_straddled = "not_straddled"
     not_known = "not_known"
-    beyond_vocabulary = "beyond_vocabulary"
-    never_crosses = "never_crosses"
-    different_tokens = "different_tokens"
-    one_outcome = "one_outcome"
-    separated = "separated"
     unreachable = "unreachable"
-    one_length = "one_length"
-    too_short = "too_short"
     rate_rises = "rate_rises"
     too_early = "too_early"
-    # no law
-    at_chance = "at_chance"
+    # no law, or not one of size alone
+    mixed = "mixed"
     no_trend = "no_trend"
-    not_monotone = "not_monotone"
     bends = "bends"
-    no_heavy_tail = "no_heavy_tail"
     # a law, with a warning
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
-    misfit = "misfit"
     given_refused = "given_refused"
     one_run = "one_run"
     uneven_scatter = "uneven_scatter"
@@ -52,18 +38,12 @@ class Status(StrEnum):
     overtrained = "overtrained"
     collinear_design = "collinear_design"
     not_identified = "not_identified"
-    mixed_checkpoints = "mixed_checkpoints"
     families_differ = "families_differ"
     barely_determined = "barely_determined"
     one_document = "one_document"
     dependent_documents = "dependent_documents"
-    one_sided = "one_sided"
-    power_law_limit = "power_law_limit"
     at_bound = "at_bound"
-    at_limit = "at_limit"
     beyond = "beyond"
-    unsupported = "unsupported"
-    same_weights = "same_weights"
     leaves_law = "leaves_law"
     no_decay_seen = "no_decay_seen"
     other_recipe = "other_recipe"
@@ -83,17 +63,12 @@ class Status(StrEnum):
 
 _LABEL = {
     Status.ok: "passes",
-    Status.power_law_limit: "limit",
-    Status.beyond_vocabulary: "beyond V",
-    Status.not_monotone: "turns",
-    Status.no_heavy_tail: "no tail",
     Status.backtest_failed: "failed",
     Status.intervals_missed: "narrow",
     Status.given_refused: "refused",
     Status.barely_determined: "barely",
     Status.uneven_scatter: "uneven",
     Status.collinear_design: "collinear",
-    Status.mixed_checkpoints: "mixed",
     Status.families_differ: "differ",
     Status.dependent_documents: "dependent",
     Status.plan_unlike_finished: "unlike plan",
@@ -101,36 +76,20 @@ _LABEL = {
 _REMEDY = {
     Status.ok: "No test speaks against it, which is no proof of it: read its interval.",
     Status.too_few_sizes: "A power law needs 3 sizes (or k), 4 with an offset, 2 from outcomes: measure more models.",
-    Status.not_positive: "A share of 0 or 1, or a value <= 0, has no law: choose another k or window, or more text.",
+    Status.not_positive: "A share of 0 or 1, or a value <= 0, has no law: choose another k, N or window, or more.",
     Status.sign_change: "The term changes sign over the sizes, so no power law fits: read its values instead.",
-    Status.no_variation: "The quantity is the same at every size: choose another k, or sizes further apart.",
-    Status.power_law_limit: "No lognormal fits; the best fit is a power law: read beta and gamma, not mu and sigma.",
-    Status.mid_ranks: "This fit needs whole ranks: choose ties=optimistic or ties=pessimistic.",
     Status.not_converged: "The search found no maximum: do not use the numbers, and look at the counts.",
-    Status.too_few_tokens: "Fewer than 3 different ranks occur: measure more tokens.",
-    Status.at_bound: "A constant is best at 0, so these data do not need its term (of an offset: a power law serves).",
+    Status.too_few_tokens: "Fewer than 3 ranks, no sequence of N, or no token of all sizes: measure more tokens.",
+    Status.at_bound: "A constant is best at its edge, so these data do not need its term: read the simpler power law.",
     Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
-    Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add runs that do.",
-    Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
+    Status.not_identified: "No point (or a single N) tells a constant, so it has no value: read others, or add runs.",
+    Status.mixed: "Points differ in more than size (states amid a training, or other tokens): try checkpoints=last.",
     Status.families_differ: "The families do not share the constants of one law: read the multiplier at each compute.",
-    Status.not_straddled: "All sizes of a budget lie on one side of its minimum: add larger or smaller models there.",
-    Status.at_limit: "The best value is at the edge of the search: for ranks, read the simpler family.",
-    Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
     Status.dependent_documents: "The interval is too narrow, as neighbouring documents are alike: chunk whole texts.",
-    Status.not_known: "The quantity is not known for enough models: import or measure it.",
-    Status.beyond_vocabulary: "k reaches the smallest vocabulary, where every token is a hit: choose a smaller k.",
-    Status.never_crosses: "The share does not rise with size, so it reaches no level: choose a shorter window.",
-    Status.different_tokens: "Tokens differ between sizes, so choice and size are mixed: choose by position or text.",
-    Status.one_outcome: "All sequences pass or all fail, so no law fits: choose another N or k, or more sequences.",
-    Status.separated: "Passes and failures are at different sizes, so any steep law fits: choose another N or k.",
-    Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
-    Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
-    Status.no_trend: "The exponent cannot be told from 0, so no trend shows: do not extrapolate.",
-    Status.not_monotone: "The values turn round between the sizes, so no power law fits: read the values themselves.",
+    Status.not_known: "Not known of enough models, of documents, or in whole ranks: measure it, or ties=pessimistic.",
+    Status.no_trend: "The exponent cannot be told from 0 (or success from chance), so no trend: do not extrapolate.",
     Status.bends: "The points curve: the law is a mean slope, not to be extrapolated; predictions allow for it.",
-    Status.no_heavy_tail: "No item is nearly out of reach, so failures fall faster than a power: read pass@k itself.",
-    Status.misfit: "Items drawn from this distribution rarely lie as far from it: read the others beside it.",
     Status.backtest_failed: "Its backtest failed: smaller sizes miss the largest, so do not extrapolate without more.",
     Status.intervals_missed: "Its backtests miss their intervals, the last or many: take this one as too narrow.",
     Status.given_refused: "The points speak against a given constant: compare what is predicted without it.",
@@ -140,11 +99,8 @@ _REMEDY = {
     Status.overtrained: "The largest size saw more tokens than its ladder: train others for longer, or ask surface.",
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
-    Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
-    Status.unreachable: "The law stays above this loss however much it is given: no multiplier, and no size to serve.",
-    Status.unsupported: "Only one side measured such losses, so this is extrapolated: measure models nearer to it.",
-    Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
-    Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
+    Status.beyond: "Outside what was measured (10 times the sizes, or losses of one side): measure models nearer it.",
+    Status.unreachable: "The law never comes to this level however much it is given: no size, and no multiplier.",
     Status.rate_rises: "The rate rises again after its warm-up, which the law does not describe: no end is predicted.",
     Status.too_early: "Too few states follow the warm-up and a tenth of the plan: ask again when the run is further.",
     Status.leaves_law: "Its losses have risen off their law and stayed there: look at the run from that step on.",
@@ -152,7 +108,6 @@ _REMEDY = {
     Status.other_recipe: "Finished runs are of another recipe, which teaches nothing: take it as a run alone.",
     Status.plan_unlike_finished: "Its plan is 4 times as long as finished ones, or anneals twice as much: doubt it.",
     Status.other_size: "Finished runs are of another size, whose level is none of its own: the interval allows for it.",
-    Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
 
 

@@ -27,7 +27,7 @@ from rbpx.store.store import Record, now
 from rbpx.ties import Ties
 
 _SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what derives from them, as confidence_share
-_AGAINST: Final = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
+_AGAINST: Final = {Status.bends, Status.backtest_failed, Status.barely_determined}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def fit_all(series: Sequence[Points], method: Method, compares: bool = True, pin
 
 
 def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
-    if points.doubt in (Status.not_known, Status.beyond_vocabulary):
+    if points.doubt in (Status.not_known, Status.not_positive):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
     S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)

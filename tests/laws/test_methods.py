@@ -144,9 +144,9 @@ def test_a_fit_comes_out_again_from_what_it_carries(method: Method) -> None:
 @pytest.mark.parametrize(
     ("method", "y_BN", "status"),
     [
-        (Method.weighted, None, Status.no_variances),
-        (Method.weighted, np.ones((50, 7)), Status.no_variances),
-        (Method.weighted, np.full((50, 7), np.nan), Status.no_variances),
+        (Method.weighted, None, Status.not_known),
+        (Method.weighted, np.ones((50, 7)), Status.not_known),
+        (Method.weighted, np.full((50, 7), np.nan), Status.not_known),
     ],
 )
 def test_weights_need_documents(method: Method, y_BN: Any, status: Status) -> None:

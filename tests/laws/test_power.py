@@ -129,7 +129,7 @@ def test_a_value_without_a_logarithm_gives_a_status_and_no_numbers(bad: float) -
 
 def test_a_flat_quantity_is_no_law() -> None:
     fit = fit_power_law(GPT2_S, [0.5] * 4)
-    assert fit.status is Status.no_variation
+    assert fit.status is Status.no_trend
     assert numbers(fit) == [0.5, 0.0, *[None] * 7]
     assert fit.predict(1e12).y == pytest.approx(0.5, rel=1e-12)
 

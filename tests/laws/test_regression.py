@@ -104,27 +104,27 @@ def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -
 
 def test_weighted_without_resamples_has_no_variances() -> None:
     fit = fit_by("weighted", noisy_points(0))
-    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.no_variances, None, None, None)
+    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.not_known, None, None, None)
 
 
 def test_weighted_with_identical_resamples_has_no_variances() -> None:
     y = 1 + 7 * S**-0.3
     fit = fit_by("weighted", y, np.tile(y, (50, 1)))
-    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.no_variances, None, None, None)
+    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.not_known, None, None, None)
 
 
 def test_weighted_does_not_weigh_by_rounding_errors() -> None:
     sizes = np.logspace(6, 10, 4)
     y = 1 + 7 * sizes**-0.3
     fit = fit_power_law(sizes, y, np.tile(y, (50, 1)), Method.weighted)
-    assert fit.status is Status.no_variances
+    assert fit.status is Status.not_known
 
 
 def test_one_size_without_spread_leaves_weighted_without_variances() -> None:
     y = noisy_points(0)
     y_BN = resamples_of(y, 0)
     y_BN[:, 2] = 1.0
-    assert fit_by("weighted", y, y_BN).status is Status.no_variances
+    assert fit_by("weighted", y, y_BN).status is Status.not_known
 
 
 # ----------------------------------------------------------------------------------------------------------- offset
@@ -314,7 +314,7 @@ def test_every_field_is_a_number_or_none_and_can_be_written(method: str, y: np.n
     fit = fit_by(method, y, y_BN)
     told = fit.columns() | fit.record()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert (fit.alpha.value is None) == (fit.status not in (None, Status.at_bound, Status.no_variation))
+    assert (fit.alpha.value is None) == (fit.status not in (None, Status.at_bound, Status.no_trend))
 
 
 @pytest.mark.parametrize("method", METHODS)

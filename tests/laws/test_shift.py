@@ -93,7 +93,7 @@ def test_other_constants_are_refused_and_the_multiplier_is_that_of_its_place() -
     [
         (lambda runs: Runs.of(runs.S_N, runs.D_N, -runs.y_N), Status.not_positive),
         (lambda runs: Runs.of(runs.S_N, 20 * runs.S_N, runs.y_N), Status.collinear_design),
-        (lambda runs: Runs.of(1e4 * runs.S_N, runs.D_N, runs.y_N), Status.unsupported),
+        (lambda runs: Runs.of(1e4 * runs.S_N, runs.D_N, runs.y_N), Status.beyond),
     ],
 )
 def test_what_has_no_multiplier_says_why(change: Callable[[Runs], Runs], status: Status) -> None:

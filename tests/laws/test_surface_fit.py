@@ -187,7 +187,7 @@ def test_size_that_does_not_matter_has_no_exponent() -> None:
     ("y", "n", "status"),
     [
         (lambda S, D: law(S, D), 5, Status.too_few_sizes),
-        (lambda S, D: np.full(len(S), 2.0), 20, Status.no_variation),
+        (lambda S, D: np.full(len(S), 2.0), 20, Status.no_trend),
         (lambda S, D: np.where(S == S[0], 0.0, 2.0), 20, Status.not_positive),
         (lambda S, D: np.where(S == S[0], np.nan, 2.0), 20, Status.not_positive),
     ],

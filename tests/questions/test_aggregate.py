@@ -152,7 +152,7 @@ def test_a_learner_of_nothing_says_so() -> None:
     x, hit = tokens(np.random.default_rng(1), 50, 3)
     for passed in (np.zeros(50, bool), np.ones(50, bool)):
         learned = learn(x, passed)
-        assert learned.status is Status.one_outcome
+        assert learned.status is Status.not_positive
         assert np.isnan(learned.theta_F).all()
     twice = learn(np.concatenate([x, x[:, :, 1:2]], axis=2), hit.all(axis=1))
     assert twice.status is Status.not_converged

@@ -144,9 +144,9 @@ def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tm
         dataset: {row["status"] for row in asked.of_kind("exponent") if row["dataset"] == dataset}
         for dataset in ("alike", "same")
     }
-    assert statuses["alike"] <= {"no_heavy_tail", "not_positive"}
-    assert "no_heavy_tail" in statuses["alike"]
-    assert statuses["same"] == {"one_outcome"}
+    assert statuses["alike"] <= {"bends", "not_positive"}
+    assert "bends" in statuses["alike"]
+    assert statuses["same"] == {"not_positive"}
     assert "there is no heavy tail" in asked.words
     assert {row["k"] for row in asked.of_kind("forecast") if row["dataset"] == "alike"} == {10_000, 100_000}
 
@@ -312,7 +312,7 @@ def test_items_of_which_none_passes_have_no_exponent(tmp_path: Path) -> None:
     rows = "\n".join(f"14m,14e6,{item},100,0" for item in range(8))
     store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
     exponents = ask(store, "attempts", resamples=20).of_kind("exponent")
-    assert {(row["alpha"], row["alpha_lo"], row["status"]) for row in exponents} == {(None, None, "one_outcome")}
+    assert {(row["alpha"], row["alpha_lo"], row["status"]) for row in exponents} == {(None, None, "not_positive")}
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Asked) 
         assert row["difference"] == pytest.approx(alphas[1] - alphas[0], rel=1e-3, abs=1e-7)
         assert row["n_points"] == 3
         if losses[0] == losses[1]:  # no rank crossed k at any size
-            assert (row["difference"], row["difference_lo"], row["status"]) == (0, None, "no_variation")
+            assert (row["difference"], row["difference_lo"], row["status"]) == (0, None, "no_trend")
         else:
             assert row["difference_lo"] < row["difference"] < row["difference_hi"]
             assert row["status"] is None  # nobody judged it

@@ -116,8 +116,8 @@ def test_checkpoints_with_the_same_weights_are_one_point_and_a_status_says_so(tm
     store.write_record("cells", branch["cell_key"], last | branch)
     small, large = fits(store.root, "fit", axis="D", laws=["cross_entropy"])
     assert small["params"]["S"] == large["params"]["S"] == list(TRUTH.D)
-    assert "same_weights" in large["params"]["reasons"]
-    assert "same_weights" not in small["params"]["reasons"]
+    assert "mixed" in large["params"]["reasons"]
+    assert "mixed" not in small["params"]["reasons"]
     assert [note for note in large["params"]["notes"] if "has the weights of another point" in note]
     (of_surface,) = groups(store, "surface")
     assert sorted(run.training_tokens for run in of_surface.runs) == sorted(2 * TRUTH.D)

@@ -46,7 +46,7 @@ def test_the_exponent_of_each_n_on_the_released_gpt2_windows(shared_data: Path) 
     assert [round(fit.alpha.value, 3) for fit in fits if fit.alpha.value is not None] == [0.056, 0.049, 0.032, 0.001]
     # At N = 100 one repeated passage gives every model the same windows: alpha is .000 for want of any variation.
     flat = fit_windows(sizes, p_MN[:, 4])
-    assert flat.status is Status.no_variation
+    assert flat.status is Status.no_trend
     assert np.ptp(p_MN[:, 4]) == 0
 
 
@@ -217,7 +217,7 @@ def test_the_interval_of_a_crossing_is_where_the_band_of_the_regression_meets_th
         p_M = np.exp(-0.5 * np.exp(-0.2 * (x - x.mean()) + rng.normal(0, rng.uniform(0.1, 1.2), 6)))
         fit, share = fit_windows(S, p_M), rng.uniform(0.3, 0.9)
         found = crossing(fit, share)
-        if found["status"] is Status.never_crosses:
+        if found["status"] is Status.unreachable:
             continue
         line = linregress(x, np.log(-np.log(p_M)))
         rss = np.sum((np.log(-np.log(p_M)) - line.intercept - line.slope * x) ** 2)
@@ -238,7 +238,7 @@ def test_the_interval_of_a_crossing_is_where_the_band_of_the_regression_meets_th
 
 def test_a_share_that_does_not_rise_with_size_never_crosses() -> None:
     found = crossing(fit_windows(S, law(3.0, 0.2)[::-1, 1]), 0.5)
-    assert [found[name] for name in ("status", "S", "lo", "hi")] == [Status.never_crosses, None, None, None]
+    assert [found[name] for name in ("status", "S", "lo", "hi")] == [Status.unreachable, None, None, None]
 
 
 def test_a_crossing_beyond_all_floats_is_known_by_its_logarithm_only(shared_data: Path) -> None:

@@ -265,7 +265,7 @@ def test_k_can_be_one_a_list_or_log(store: Path) -> None:
     assert [row["k"] for row in fit(store, laws=["rbp"], k=5)] == [5]
     rows = fit(store, laws=["rbp"], k=[20, 5, 20, 5000])
     assert [(row["k"], row["alpha"] is not None) for row in rows] == [(5, True), (20, True), (5000, False)]
-    assert rows[-1]["status"] == "beyond_vocabulary"
+    assert rows[-1]["status"] == "not_positive"
     assert [row["k"] for row in fit(store, laws=["rbp"])] == [1, 10, 100]  # 500 and more are beyond V = 320
     rows = fit(store, laws=["rbp"], k="log")
     grid = [row["k"] for row in rows]
@@ -387,7 +387,7 @@ def test_rank_fits_hold_each_distribution_of_each_run_once_and_gc_drops_fits_who
     assert {row["run_id"] for row in rows} == runs
     assert len(rows) == len({(row["run_id"], row["distribution"]) for row in rows}) == len(runs)
     for row in rows:
-        assert row["status"] in {"ok", "power_law_limit", "not_converged", "too_few_tokens"}
+        assert row["status"] in {"ok", "at_bound", "not_converged", "too_few_tokens"}
         assert row["loglik"] is None or row["loglik"] < 0
     shutil.rmtree(own / "runs" / runs_by_size(own)["s"]["run_id"])
     here("store", "gc", "--store", own, cwd=cwd, check=0)

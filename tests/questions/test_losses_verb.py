@@ -77,7 +77,7 @@ def test_accuracy_is_predicted_as_the_share_of_misses_of_odds(store: Path) -> No
 def test_one_family_alone_foretells_another_with_a_doubt(store: Path) -> None:
     found = asked(store, "predict", family=["a", "c"]).of_kind("prediction")
     (row,) = [row for row in found if row["model_family"] == "c"]
-    assert "unsupported" in row["reasons"]
+    assert "beyond" in row["reasons"]
 
 
 def test_measured_models_are_points_of_what_was_counted_on_each_text(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: P
     for words in ("tokens themselves", "independent", "r measured", "all N, r fitted", "RBP_k"):
         assert words in printed
     hard = ask(gathered, "outcomes", k=1, n=[2, 110, 500], resamples=50).words
-    assert "one outcome: All sequences pass or all fail" in hard
-    assert "too short: No document has" in hard
+    assert "not positive: A share of 0 or 1" in hard
+    assert "too few tokens: Fewer than 3 ranks, no sequence of N" in hard
     assert "nan" not in hard.lower()
 
 

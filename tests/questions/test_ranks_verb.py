@@ -160,9 +160,9 @@ def test_the_slope_of_a_derived_law_is_a_line_through_derived_curves(said: Rows)
 def test_half_ranks_have_a_status_and_no_numbers(measured: Measured) -> None:
     asked = ask(measured.store, "ranks", ties="mid", resamples=50)
     found = asked.of_kind("distribution")
-    assert {row["status"] for row in found} == {"mid_ranks"}
+    assert {row["status"] for row in found} == {"not_known"}
     assert all(row["loglik"] is None and row["aic"] is None for row in found)
-    assert "mid ranks" in asked.words
+    assert "in whole ranks: " in asked.words
 
 
 def test_the_tables_fit_a_terminal(ranks: Asked, entropies: Asked) -> None:

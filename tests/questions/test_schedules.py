@@ -230,7 +230,7 @@ def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_i
 def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(store: Path, tmp_path: Path) -> None:
     bring(ladder_with_states(tmp_path / "a.csv", {"lr": 1e-3}), store)
     asked = ask(store, "surface", resamples=1, form="kaplan", objective="least_squares")
-    assert [law["status"] for law in asked.rows] == ["mixed_checkpoints"]
+    assert [law["status"] for law in asked.rows] == ["mixed"]
     assert "6 of 18 points are states before the end of their training" in asked.words
 
 

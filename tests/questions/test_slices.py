@@ -187,9 +187,10 @@ def test_slices_keep_fits_of_their_own(drawn: Path, two: Rows, positions: Rows) 
 
 def test_slices_of_other_tokens_at_other_sizes_are_marked(drawn: Path) -> None:
     found = asked(drawn, {"a": "random() < 0.5"}, 10)
-    statuses = {row["status"] for row in found.rows}
-    assert {"different_tokens"} <= statuses <= {"different_tokens", "not_positive"}
-    assert "different tokens: " in found.words
+    numbered = [row for row in found.rows if row["alpha"] is not None]
+    assert numbered
+    assert all("mixed" in row["params"]["reasons"] for row in numbered)
+    assert "mixed: Points differ in more than size" in found.words
 
 
 def test_a_slice_of_one_document_has_no_interval_and_says_so(drawn: Path) -> None:

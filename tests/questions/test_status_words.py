@@ -24,7 +24,7 @@ POINTS = {  # cross-entropy that does not fall, that turns round, that falls, an
     "stops": [4.0, 3.2, 2.56, 2.05, 2.2],
 }
 WORDS = {  # by what csv and json say
-    **{"ok": "passes", "bends": "bends", "no_trend": "no trend", "not_monotone": "turns", "beyond": "beyond"},
+    **{"ok": "passes", "bends": "bends", "no_trend": "no trend", "beyond": "beyond"},
     **{"backtest_failed": "failed", "intervals_missed": "narrow", "barely_determined": "barely"},
     **{"collinear_design": "collinear"},
 }
@@ -50,7 +50,7 @@ def test_each_status_has_its_word() -> None:
 def test_every_reason_stands_in_the_rows_and_the_first_is_the_status(fitted: Asked) -> None:
     fits = {row["dataset"]: row for row in fitted.rows}
     assert fits["flat"]["status"] == fits["turns"]["status"] == "no_trend"
-    assert "not_monotone" in fits["turns"]["params"]["reasons"]
+    assert "bends" in fits["turns"]["params"]["reasons"]
     assert (fits["falls"]["status"], fits["falls"]["params"]["reasons"]) == ("ok", [])
     assert "backtest_failed" in fits["stops"]["params"]["reasons"]
     for row in fits.values():

@@ -41,7 +41,7 @@ def over_noise(sd: float, n_draws: int) -> tuple[list[bool], int]:
         noise_MN = rng.normal(0, sd / 2**0.5, (6, 1)) + rng.normal(0, sd / 2**0.5, (6, 5))
         p_MN = law(C, alpha, noise_MN)
         found.append(crossing(fit_windows(S, p_MN[:, 2]), share))
-    found = [each for each in found if each["status"] is not Status.never_crosses]
+    found = [each for each in found if each["status"] is not Status.unreachable]
     return [_holds(each, ln_S) for each in found], sum(each["hi"] is None for each in found)
 
 

@@ -17,7 +17,7 @@ from tests.support.worlds import World
 
 ROWS: Final = ("law", "combined")
 TESTS: Final = {
-    *(Status.not_monotone, Status.bends, Status.backtest_failed, Status.intervals_missed),
+    *(Status.bends, Status.backtest_failed, Status.intervals_missed),
     *(Status.one_run, Status.uneven_scatter),
 }
 

@@ -34,7 +34,7 @@ _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 class HitModel:
     """A logistic model of hits.
 
-    It is NaN unless the status is ok; else that is one_outcome (all pass, or all fail) or not_converged.
+    It is NaN unless the status is ok; else that is not_positive (all pass, or all fail) or not_converged.
     """
 
     theta_F: Floats
@@ -101,7 +101,7 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
-        return HitModel(np.full(F, np.nan), Status.one_outcome)
+        return HitModel(np.full(F, np.nan), Status.not_positive)
     if start_F is None:
         share = (n_passed / n_sequences) ** (1 / N)
         flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]

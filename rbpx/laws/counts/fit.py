@@ -79,15 +79,15 @@ def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
     """Returns the status that prevents a fit, or None."""
     used_C = one.trials_C > 0
     if not used_C.any():
-        return Status.too_short
+        return Status.too_few_tokens
     if len(np.unique(one.S_C[used_C])) < 2:
         return Status.too_few_sizes
     if one.passed_C.sum() in (0, one.trials_C.sum()):
-        return Status.one_outcome
+        return Status.not_positive
     if separated(pass_counts(one, Correction.none, 0.0))[0]:
-        return Status.separated
+        return Status.not_positive
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
-        return Status.one_length
+        return Status.not_identified
     if correction is Correction.measured and (one.r_C is None or not np.isfinite(one.r_C[used_C]).all()):
         return Status.not_known
     return None
@@ -181,12 +181,12 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     """Fits pass ~ Bernoulli(p_N(S)) by maximum likelihood (Fisher scoring).
 
     Returns:
-        The fit. Its status is too_short without a sequence, too_few_sizes below 2 sizes, one_outcome if all pass or all
-        fail, separated if the sizes with a pass and those with a failure overlap in at most one size (alpha then has
-        no maximum), one_length if `free` has one N, not_known if `measured` has no correlation, not_converged if
+        The fit. Its status is too_few_tokens without a sequence, too_few_sizes below 2 sizes, not_positive if all pass
+        or all fail, or if the sizes with a pass and those with a failure overlap in at most one size (alpha then has
+        no maximum), not_identified if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
-        where there is none or it is as wide as alpha, one_sided if of 3 sizes or more fewer than 3 have passes and
-        failures both. `reasons` lists all that hold.
+        where there is none or it is as wide as alpha, or if of 3 sizes or more fewer than 3 have passes and failures
+        both. `reasons` lists all that hold.
 
     Source:
         RBP paper (arXiv 2510.20387), eqs. 5 to 8, solved for tokens from outcomes.
@@ -243,7 +243,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
         alpha = replace(alpha, stderr=math.sqrt(scatter.sequences_PP[1, 1]))
     if r:
         r = [r[0].through(lambda end: max(end, 0.0)) if scatter.sequences_PP[2, 2] > 0 else Estimate(r[0].value)]
-    reasons = [Status.one_sided] if is_one_sided(one) else []
+    reasons = [Status.barely_determined] if is_one_sided(one) else []
     reasons += [Status.barely_determined] if alpha.ends is None else trend_warnings(float(theta_P[1]), *alpha.ends)
     constants = {"C": Estimate(exp_or_none(float(theta_P @ [1, ln_S_ref, 0][:P]))), "alpha": alpha}
     constants |= {"r": r[0]} if r else {}

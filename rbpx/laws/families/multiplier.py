@@ -74,11 +74,11 @@ def fit_multiplier(
         measured, None without overlap; exponents and offsets of both; `residual_sd` of ln y about the laws; with a
         fixed E `p` of its test against a shared one; `status`: too_few_sizes, not_positive, or no_trend (a law does not
         fall) without numbers, barely_determined (the points do not determine all parameters) without intervals,
-        unsupported where no loss is supported, else ok. Intervals are over models (Student's t of the scatter about
+        beyond where no loss is supported, else ok. Intervals are over models (Student's t of the scatter about
         both laws) and documents.
 
         Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, the x each law
-        needs (None where the baseline never gets there), their ratio `multiplier`, and `status`: unsupported where
+        needs (None where the baseline never gets there), their ratio `multiplier`, and `status`: beyond where
         one side did not measure losses on either side of it, unreachable at or below the baseline's E.
 
     Raises:
@@ -150,7 +150,7 @@ def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
     at, within, of_variant = list[Numbers](), [], points.family_M == _VARIANT
     for loss in np.exp(law.ln_law_M[of_variant])[np.argsort(points.x_M[of_variant])].tolist():
         (ln_v, by_v_P), (ln_b, by_b_P) = (_ln_x(law, side, loss) for side in (_VARIANT, _BASE))
-        status = Status.ok if low <= loss <= high else Status.unsupported
+        status = Status.ok if low <= loss <= high else Status.beyond
         status, ln_m = status if math.isfinite(ln_b) else Status.unreachable, (ln_b - ln_v, by_b_P - by_v_P)
         within += [ln_m] if status is Status.ok else []
         numbers: Numbers = {"loss": loss, "x_variant": math.exp(ln_v + points.ln_S_ref), "status": status}
@@ -160,7 +160,7 @@ def _compared(law: SeriesLaw) -> tuple[Numbers, list[Numbers]]:
     if within:
         ln_m_K, by_KP = zip(*within, strict=True)
         overall = ratio(float(np.mean(ln_m_K)), np.mean(by_KP, axis=0))
-    status = Status.ok if within else Status.unsupported
+    status = Status.ok if within else Status.beyond
     status = Status.barely_determined if about is None else status
     overlap = (low, high) if low < high else (None, None)
     sd = (law.squares / (len(points.x_M) - len(law.theta_P))) ** 0.5

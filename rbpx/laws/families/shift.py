@@ -103,7 +103,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
 
     Returns:
         The multiplier. Without numbers its status is not_positive, too_few_sizes, collinear_design (either side does
-        not vary in both axes), unsupported (fewer than 4 runs of a side in the ranges of both) or no_trend (the surface
+        not vary in both axes), beyond (fewer than 4 runs of a side in the ranges of both) or no_trend (the surface
         does not fall along the axis). With numbers: families_differ where the constants are not shared (p < .05).
 
     Source:
@@ -117,7 +117,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     base, variant = (runs.only(thin_checkpoints(runs)) for runs in (base, variant))
     pair = _paired(base, variant, axis)
     if pair is None:
-        return Shift((Status.unsupported,))
+        return Shift((Status.beyond,))
     by_start = [pair.fit(FORMS[0], start, 0.0, options) for start in _STARTS]
     known = [(fit.objective, start) for fit, start in zip(by_start, _STARTS, strict=True) if fit.objective is not None]
     if not known:

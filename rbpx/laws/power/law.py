@@ -276,7 +276,7 @@ def fit_power_law(
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
-        positive and finite, no_variation if all y are equal (alpha is 0), no_variances if `weighted` has no replicates,
+        positive and finite, no_trend if all y are equal (alpha is 0), not_known if `weighted` has no replicates,
         not_converged, sign_change if a signed y has both signs or is 0, at_bound where E is 0.
 
     Raises:
@@ -300,7 +300,7 @@ def fit_power_law(
     if method is Method.weighted and used is not None and np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
         of_N = 1 / np.diag(used.covariance_NN)
     regression = regression_of(S_N, y_N, method, given, of_N)
-    if regression is Status.no_variation:  # alpha is 0, R2 and intervals are undefined
+    if regression is Status.no_trend:  # alpha is 0, R2 and intervals are undefined
         return replace(law, status=regression, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
     if isinstance(regression, Status):
         return replace(law, status=regression)

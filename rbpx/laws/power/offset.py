@@ -137,10 +137,10 @@ def regression_of(
     if not np.all((y_N > 0) & np.isfinite(y_N)):
         return Status.not_positive
     if np.all(y_N == y_N[0]):
-        return Status.no_variation
+        return Status.no_trend
     x_N, ln_S_ref = centred(S_N)
     if weight_N is None and method is Method.weighted:
-        return Status.no_variances
+        return Status.not_known
     if given:
         regression = regress_pinned(x_N, np.log(y_N), method, given, ln_S_ref)
     else:

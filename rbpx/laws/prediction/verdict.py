@@ -150,10 +150,10 @@ FAR: Final = 10  # extrapolation factor that no backtest covers
 SIGNIFICANT: Final = 0.05
 FAILED: Final = 0.05  # of y, for backtest_failed
 SHORT: Final = 2.0  # decades of S that determine little about the form
-_OF_POINTS: Final = (  # of any form
-    *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.given_refused),
+_OF_POINTS: Final = {  # of any form
+    *(Status.no_trend, Status.one_document, Status.at_bound, Status.given_refused),
     *(Status.undertrained, Status.overtrained),
-)
+}
 # In model averaging these change coverage and errors by less than a third (benchmarks/worlds.py).
 REMARKS: Final = (Status.one_run, Status.barely_determined)
 _SAYS: Final = {
@@ -174,7 +174,7 @@ def judge(
 
     Backtests are of the same law by the same method, replicates are of |y|, and tokens are those of the training.
     """
-    if fit.alpha.value is None or fit.status is Status.no_variation:
+    if fit.alpha.value is None or fit.status is Status.no_trend:  # no numbers, or all y are equal
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
@@ -191,7 +191,10 @@ def judge_averaged(
 
     `reasons` are statuses of the power law through the same points, whose sizes increase.
     """
-    statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
+    told = set(reasons)
+    statuses = list(told & _OF_POINTS)
+    if Status.bends in told and _turns(S, y):  # every form bends, none turns round
+        statuses.append(Status.bends)
     departure = departure_from_forms(S, y)
     if departure is not None:
         statuses.append(_SAYS[departure])
@@ -200,6 +203,12 @@ def judge_averaged(
     if extrapolation_factor(answer.S, S) > FAR:
         statuses.append(Status.beyond)
     return in_order([*statuses, *missed_by_backtests(S, backtests)])
+
+
+def _turns(S: Sequence[float], y: Sequence[float]) -> bool:
+    """Whether the parabola of ln y in ln S through the points turns round between them."""
+    slope = np.polyder(np.polyfit(np.log(S), np.log(np.abs(y)), 2))
+    return bool(np.prod(np.polyval(slope, np.log([S[0], S[-1]]))) < 0)
 
 
 def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
@@ -264,11 +273,6 @@ def _of_form(fit: PowerLaw, y_replicates: Replicates | None) -> list[Status]:
         statuses += [Status.bends] if pure_error.p < level else []
     test = _misfit(fit, y_replicates, level)
     found = [] if test is None else test.found
-    if Departure.bend in found:
-        ln_S_N = np.log(fit.S)
-        curve = np.polyfit(ln_S_N, np.log(np.abs(fit.y)), 2)
-        if np.prod(np.polyval(np.polyder(curve), [ln_S_N.min(), ln_S_N.max()])) < 0:
-            statuses.append(Status.not_monotone)
     return [*statuses, *(_SAYS[departure] for departure in found)]
 
 

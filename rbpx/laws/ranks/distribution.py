@@ -110,14 +110,11 @@ def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike
         V: width of the vocabulary.
 
     Returns:
-        Fits. If the best parameter lies beyond the edge of its family, it is fixed at the edge and the others are
-        fitted
-        again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; params
-            then
-        hold the free maximum as ..._unconstrained. at_limit without numbers: the search left the family.
-        not_converged: no start led to a maximum. too_few_tokens: fewer different ranks than 3 or than parameters and
-            one
-        more. mid_ranks: a rank is a half.
+        Fits. If the best parameter lies beyond the edge of its family (gamma <= 0, where no lognormal fits, a rate <= 0
+        or a q >= 1), it is fixed at the edge and the others are fitted again: at_bound, and params hold the free
+        maximum as ..._unconstrained. at_bound without numbers: the search left the family. not_converged: no start led
+        to a maximum. too_few_tokens: fewer different ranks than 3 or than parameters and one more. not_known: a rank is
+        a half.
 
     Raises:
         ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -135,7 +132,7 @@ def fit_sample(names: Sequence[str], sample: RankSample) -> list[RankFit]:
     """Fits families to counts that were already checked, as `fit_distributions`."""
     given = Params({"V": sample.V})
     if np.any(sample.rank_R != np.floor(sample.rank_R)):
-        return [_without_numbers(FAMILIES[name], given, Status.mid_ranks) for name in names]
+        return [_without_numbers(FAMILIES[name], given, Status.not_known) for name in names]
     return [_fit(FAMILIES[name], sample, given | {"n_tokens": round(float(sample.n_R.sum()))}) for name in names]
 
 
@@ -179,15 +176,14 @@ def _search(family: Family, seen: RankCounts) -> tuple[Floats | None, Status, Pa
     tops = [theta for theta, converged in climbs if converged]
     if not tops:
         ran_away = not any(family.holds(1.1 * theta) for theta, _ in climbs)
-        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
+        return None, Status.at_bound if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
     with np.errstate(all="ignore"):  # far from the best
         theta = max(tops, key=lambda top: seen.total(seen.ln_p(family, top)))
     free = family.params(theta, seen.nodes.V)
-    if family.edge is None or theta[family.edge[0]] > 0:
+    if family.edge is None or theta[family.edge] > 0:
         return theta, Status.ok, free, [theta]
-    edge, status = family.edge
-    at_edge, converged = climb(np.where(np.arange(len(theta)) == edge, 0.0, theta), edge)
-    return (at_edge if converged else None), status, free, [theta, at_edge]
+    at_edge, converged = climb(np.where(np.arange(len(theta)) == family.edge, 0.0, theta), family.edge)
+    return (at_edge if converged else None), Status.at_bound, free, [theta, at_edge]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +221,7 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     by_theta_PK = -np.cumsum(moved_PQ, axis=1)[:, last_K] / np.exp(-curve[:-1])
     _, _, hessian_PP = likelihood(family, theta, seen)
     score_PR = family.slopes(theta, sample.rank_R, V) - mean_P[:, None]
-    held = family.edge[0] if family.edge is not None and theta[family.edge[0]] == 0 else None
+    held = family.edge if family.edge is not None and theta[family.edge] == 0 else None
     free = [i for i in range(family.n_parameters) if i != held]
     influence_RP = np.zeros((len(sample.rank_R), family.n_parameters))
     influence_RP[:, free] = np.linalg.solve(-hessian_PP[np.ix_(free, free)], score_PR[free]).T

@@ -82,14 +82,14 @@ class Family(ABC):
         starts: where to search from, each a theta.
         is_linear: whether ln w_x is linear in theta.
         reach: bound of each |theta|; a maximum beyond it is another family.
-        edge: index of a theta that has to be positive, and the status if it is not; None where all are free.
+        edge: index of a theta that has to be positive, else the fit is at_bound; None where all are free.
     """
 
     name: str
     equation: str
     starts: tuple[tuple[float, ...], ...]
     reach: tuple[float, ...]
-    edge: tuple[int, Status] | None = None
+    edge: int | None = None
     is_linear = False
 
     @property
@@ -193,23 +193,21 @@ class Weibull(Family):
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 
 
-def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:
+def _exponential(name: str, equation: str, start: dict[str, float], has_edge: bool = True) -> Exponential:
     """A family by the start of each parameter; the last of them has the edge, if there is one."""
-    at_edge = None if edge is None else (len(start) - 1, edge)
+    at_edge = len(start) - 1 if has_edge else None
     return Exponential(name, equation, (tuple(start.values()),), (inf,) * len(start), at_edge, names=tuple(start))
 
 
 _LN, _LN2 = "x^(-beta)", "exp(-gamma ln^2 x)"
 
-LOGNORMAL: Final = _exponential("lognormal_full", f"{_LN} {_LN2}", {"beta": 1.0, "gamma": 0.0}, Status.power_law_limit)
-POWER_LAW_CUTOFF: Final = _exponential(
-    "power_law_cutoff", f"{_LN} exp(-rate x)", {"beta": 1.0, "rate": 0.0}, Status.at_limit
-)
+LOGNORMAL: Final = _exponential("lognormal_full", f"{_LN} {_LN2}", {"beta": 1.0, "gamma": 0.0})
+POWER_LAW_CUTOFF: Final = _exponential("power_law_cutoff", f"{_LN} exp(-rate x)", {"beta": 1.0, "rate": 0.0})
 FAMILIES: Final[dict[str, Family]] = {
     family.name: family
     for family in (
         LOGNORMAL,
-        _exponential("power_law", _LN, {"beta": 1.0}),
+        _exponential("power_law", _LN, {"beta": 1.0}, has_edge=False),
         POWER_LAW_CUTOFF,
         Weibull(
             "weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5)), (50.0, 10.0)
@@ -218,7 +216,6 @@ FAMILIES: Final[dict[str, Family]] = {
             "lognormal_inflated",
             f"share_1 at x = 1, {_LN} {_LN2} beyond",
             {"odds": 0.0, "beta": 1.0, "gamma": 0.0},
-            Status.power_law_limit,
         ),
     )
 }

@@ -97,8 +97,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
         n_tokens: number of tokens of each rank, shape [R].
 
     Returns:
-        The fit. Status power_law_limit: mu and sigma None, gamma 0; too_few_tokens: fewer than 3 different ranks from
-        2 up; mid_ranks: a rank is a half.
+        The fit. Status at_bound: mu and sigma None, gamma 0; too_few_tokens: fewer than 3 different ranks from
+        2 up; not_known: a rank is a half.
 
     Raises:
         ValueError: if shapes disagree, a rank is below 1 or a count is negative.
@@ -108,7 +108,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     """
     rank_R, n_R = checked_counts(rank, n_tokens)
     if np.any(rank_R != np.floor(rank_R)):
-        return RankFit("lognormal_paper", _UNKNOWN, status=Status.mid_ranks)
+        return RankFit("lognormal_paper", _UNKNOWN, status=Status.not_known)
     rank_R, n_R = rank_R[rank_R >= 2], n_R[rank_R >= 2]
     n = float(n_R.sum())
     if len(rank_R) < 3:
@@ -146,7 +146,7 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
     beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
     limit, converged = maximise(objective, np.array([beta_limit, 0.0]), lambda theta: bool(theta[0] > 1), held=1)
     if not objective(limit)[1][1] > 0:
-        return limit, converged, Status.power_law_limit
+        return limit, converged, Status.at_bound
     var_t = float(n_R @ t_R**2) / n - mean_t**2
     start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
     return *maximise(objective, start, lambda theta: bool(theta[1] > 0)), Status.ok

@@ -156,7 +156,7 @@ def fit_surface(
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
-        points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where a
+        points than constants), no_trend (all y are equal) or not_converged. With numbers: not_identified where a
         constant has no value, collinear_design (`Design`), at_bound, barely_determined (the interval of an exponent,
         R_D or R_N is unbounded, or wider than the constant).
 
@@ -183,7 +183,7 @@ def fit_surface(
     if N <= n_free:
         return without(Status.too_few_sizes)
     if np.ptp(y_N) == 0:
-        return without(Status.no_variation)
+        return without(Status.no_trend)
     if not collinear and design is not None and design.is_collinear and not design.is_budget:
         return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))

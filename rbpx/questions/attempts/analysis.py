@@ -102,8 +102,8 @@ def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)
     passes_IK = items.passes(grid)
-    only = [Status.one_outcome] if not 0 < passes_IK.mean() < 1 else []
-    only += [Status.no_heavy_tail] if tail.all_alike or (tail.a.lo or 0.0) > _HEAVY else []
+    only = [Status.not_positive] if not 0 < passes_IK.mean() < 1 else []
+    only += [Status.bends] if tail.all_alike or (tail.a.lo or 0.0) > _HEAVY else []
 
     def row(how: str, alpha: Estimate, doubts: Sequence[Status], k_from: float | None, k_to: float | None = None,
             b: Estimate = NO_ESTIMATE) -> Record:  # fmt: skip
@@ -113,8 +113,7 @@ def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
 
     alpha = estimate(float(slope_in_k(grid, passes_IK.mean(axis=0))), slope_in_k(grid, read.drawn(passes_IK)), n_items,
                      Recipe.uncentred)  # fmt: skip
-    unknown = alpha.value is None and Status.one_outcome not in only
-    yield row(LINE, alpha, [Status.not_positive] if unknown else [], 1, items.most)
+    yield row(LINE, alpha, [Status.not_positive] if alpha.value is None else [], 1, items.most)
     yield row(BETA, tail.a, [Status.not_converged] if tail.theta is None and not only else [], tail.b.value, b=tail.b)
 
 

@@ -150,7 +150,7 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     for row in [row for row in own if row["kind"] == "forecast" and row["way"] == BETA][:1]:
         said += f"; a beta distribution foretells {_share(row)} within {row['k']:,}"
     line, tail = (row for how in (LINE, BETA) for row in own if row["kind"] == "exponent" and row["how"] == how)
-    if Status.no_heavy_tail in line["reasons"]:
+    if Status.bends in line["reasons"]:
         said += "; no item is nearly out of reach, so there is no heavy tail"
     elif tail["alpha"] is not None:
         trust = "" if tail["status"] == Status.ok else f", {Status(tail['status']).label}"

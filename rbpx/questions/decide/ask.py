@@ -171,8 +171,8 @@ def _answers(
         if best is not None:
             serves: Record = {"T": T, "within": within} if kind == "served" else {}
             other = "beyond" if serves else "ratio_beyond"
-            none = Status.unreachable if serves and not within else Status.not_straddled
-            doubts = [*_beyond(best.beyond, best.ratio_beyond if serves else 1.0), *([] if best.S.value else [none])]
+            doubts = _beyond(best.beyond, best.ratio_beyond if serves else 1.0)
+            doubts += [] if best.S.value else [Status.unreachable]
             yield _row(kind, named, [*reasons, *doubts], **vars(best) | {other: None}, **serves)
     over, most = predict_averaged(fits, points, budget_tests) if points else [], float(runs.along(Axis.C).max())
     for (S, D), at in zip(points, over, strict=True):

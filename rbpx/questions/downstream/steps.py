@@ -88,7 +88,7 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
     form, of_first, step1 = _fit_step1(fitted, x_T[~np.isnan(x_T)], request)
     sigmoid, plausible_J6, of_second = _fit_step2(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
-    doubts = [*of_first, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
+    doubts = [*of_first, *of_second, *([Status.mixed] if is_any_mixed else [])]
     shared: Record = {"form": form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
     shared |= dict(zip(NAMES, sigmoid.theta_P.tolist() if sigmoid else [None] * 4, strict=True))
     shared |= {"chance": task.chance}
@@ -167,7 +167,7 @@ def _fit_step1(trainings: Sequence[Training], x_T: Floats, request: Request) -> 
     if len(set(S)) < MIN_SIZES:
         reasons.append(Status.too_few_sizes)
     elif np.all(x_T == x_T[0]):
-        reasons.append(Status.no_variation)
+        reasons.append(Status.no_trend)
     fits = None
     if not reasons:
         with suppress(np.linalg.LinAlgError):  # a form may have no fit to features that rise with size
@@ -202,7 +202,7 @@ def _fit_step2(
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
     x_N, y_N, (_, group_N) = x_N[known_N], y_N[known_N], np.unique(np.array(of_N)[known_N], return_inverse=True)
     if len(x_N) and not x_N.any():  # all tokens are hits at every point
-        return None, None, [Status.no_variation]
+        return None, None, [Status.no_trend]
     anchor, chance = request.anchor, task.chance
     fit = fit_sigmoid(x_N, y_N, chance, anchor, request.starts, request.bounds) if len(x_N) else None
     if fit is None:
@@ -213,6 +213,6 @@ def _fit_step2(
     noise, n_items = MINIMUM_SD, task.n_items
     if n_items is not None:  # how far above chance a model without skill may be, even at a chance of 0
         noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
-    reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
+    reasons += [Status.no_trend] if y_N.max() <= chance + noise else []
     n = independent_points(y_N - curves(fit.theta_P, x_N), group_N)
     return fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), reasons

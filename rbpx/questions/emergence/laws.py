@@ -110,7 +110,7 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
 
     The interval has the sizes at which the share lies within the interval of the law. Where that set falls in two,
     alpha may be negative; the part with positive alpha, which reaches the share from below, is kept. An end is None
-    where the interval is unbounded, and all is None where the law has no numbers or does not rise (never_crosses). The
+    where the interval is unbounded, and all is None where the law has no numbers or does not rise (unreachable). The
     status is that of the law, or `beyond` where S is more than 10 times outside the measured sizes, since the interval
     assumes that the law holds there; is_beyond says so whatever the status.
     """
@@ -118,7 +118,7 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
     if alpha.value is None or alpha.stderr is None or theta_P is None:
         return _at(share, Estimate(), status if alpha.stderr is None else Status.not_positive)
     if alpha.value <= 0:
-        return _at(share, Estimate(), Status.never_crosses)
+        return _at(share, Estimate(), Status.unreachable)
     ln_S_ref, height, lo, hi = math.log(fit.S_ref), float(theta_P[0]) - math.log(-math.log(share)), None, None
     if about is not None:
         # the covariance, times the square of the greater of the t that its two parts would take

@@ -27,7 +27,7 @@ _METHODS: Final = {
     Method.robust: "Huber's loss",
 }
 
-_NO_LAW: Final = (Status.no_trend, Status.no_variation, Status.not_monotone, Status.bends)
+_NO_LAW: Final = (Status.no_trend, Status.bends)
 
 
 def by_methods(methods: Iterable[Method]) -> str:

@@ -23,7 +23,7 @@ from rbpx.runs.select.axis import best_in_both
 from rbpx.status import Status
 
 _SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))
-_KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # warnings about points that have numbers
+_KNOWN: Final = (None, Status.one_document, Status.mixed)  # warnings about points that have numbers
 
 
 @dataclass(frozen=True, eq=False)

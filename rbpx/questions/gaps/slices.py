@@ -39,7 +39,7 @@ class TextLosses:
         group: the runs on it.
         name: of the text or slice.
         points: by law and k; a slice has the doubt one_document if all its tokens are from one document,
-            different_tokens if the condition selects different tokens at different sizes.
+            mixed if the condition selects different tokens at different sizes.
         where: SQL condition on the columns of `scored_tokens`; empty for a text.
         n_tokens: of the slice at the largest size.
     """
@@ -107,7 +107,7 @@ def _slice(
         for table in tables
     ]
     doubt = Status.one_document if np.count_nonzero(tokens_U) == 1 else None
-    doubt = Status.different_tokens if len(set(chosen)) > 1 else doubt
+    doubt = Status.mixed if len(set(chosen)) > 1 else doubt
     points = size_points(group, evidence, request, k_grid, LOSSES)
     effective = effective_number(tokens_U)
     points = [replace(each, doubt=each.doubt or doubt, n_effective=effective) for each in points]

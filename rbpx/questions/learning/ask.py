@@ -44,7 +44,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Ru
     k_grid = sorted(request.k.grid(group.vocab_size, DEFAULT_K))
     tokens = tokens_of(connection, group, runs, request)
     M = len(tokens.key_M)
-    rows, status = list[Record](), Status.too_few_sizes if M else Status.different_tokens
+    rows, status = list[Record](), Status.too_few_sizes if M else Status.too_few_tokens
     if M and len(runs) >= _FEWEST:
         known = ask(connection, "token_texts", run_id=runs[0].run_id)
         texts = dict(zip(known["token_id"].to_pylist(), known["text"].to_pylist(), strict=True))

@@ -96,7 +96,7 @@ def _over_surface(
     pairs, notes = points_of(connection, base, variant, request)
     names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
     for group in (base, variant):
-        doubts += [Status.mixed_checkpoints] * group.is_mixed + [Status.same_weights] * (group.n_same > 0)
+        doubts += [Status.mixed] * (group.is_mixed or group.n_same > 0)
     for pair in pairs:
         both = [trained_of(each) for each in pair]
         unfit = any(of.runs.repeats or any(run.is_routed for run in of.members) for of in both)

@@ -75,7 +75,7 @@ def learners(
     def learned(k: int, n: int) -> Record:
         hit_T = rank_T <= k
         row: Record = {"learner": "outcomes", "k": k, "n": n, "rbp": float(hit_T.mean()), "n_tokens": len(hit_T)}
-        row |= {"status": Status.too_short, **NO_SCORES, "told_nats": None, "coefficients": None}
+        row |= {"status": Status.too_few_tokens, **NO_SCORES, "told_nats": None, "coefficients": None}
         at_QN = sequences(document_T, n)[:, None] + np.arange(n)
         if not len(at_QN):
             return row

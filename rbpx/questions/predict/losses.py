@@ -126,7 +126,7 @@ def _by(pairs: Pairs, family: str | None, targets: _Targets) -> CalibrationPredi
             by = widening_at(tests, len(x_N), beyond)
             y = pairs.as_y(widen(y, by), scatter)
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
-            reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
+            reasons = in_order([*of_fit, *([Status.beyond] if stranger or is_far(x, x_N) else [])])
             row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
             row |= {"S": run and run.non_embedding_params, "method": COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}

@@ -95,7 +95,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     derived, trends, closure = list[tuple[Record, PowerLaw, PowerLaw]](), list[Record](), list[Record]()
     if group.n_sizes >= 3:
         measured = size_points(group, evidence, request, k_grid, ("rbp", "cross_entropy", "error_entropy"))
-        measured = [points for points in measured if points.doubt is not Status.beyond_vocabulary]
+        measured = [points for points in measured if points.doubt is not Status.not_positive]  # k beyond V
         for name in (PAPER, *(total["distribution"] for total in totals[:1])):
             derived += _derived([each[name] for each in rivals], measured, k_grid, group)
         trends = list(_trends([each[PAPER] for each in rivals], measured[0], group))

@@ -307,7 +307,7 @@ def size_points(
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.replicates["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n))
-            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
+            points += [_unknown(group, k, Status.not_positive) for k in request.k.beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.replicates[law] for e in evidence])

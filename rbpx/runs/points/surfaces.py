@@ -247,7 +247,7 @@ METHOD: Final = "surface"
 def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tuple[Status, ...]:
     """Every warning about a fit to these points."""
     refused = any(each.is_refused for each in fit.pinned)
-    known = {Status.mixed_checkpoints: group.is_mixed, Status.same_weights: group.n_same, Status.given_refused: refused}
+    known = {Status.mixed: group.is_mixed or group.n_same, Status.given_refused: refused}
     doubts = [trained.doubt] if trained.doubt is not None else []
     doubts += [Status.intervals_missed] if trained.largest_off is not None or trained.n_largest_outside > 1 else []
     return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])

@@ -67,8 +67,7 @@ class AlongGroup(TrainingGroup):
     @property
     def doubts(self) -> tuple[Status, ...]:
         """Warnings that hold before anything is fitted."""
-        mixed = self.axis is Axis.C and self.is_mixed
-        return (*((Status.mixed_checkpoints,) if mixed else ()), *((Status.same_weights,) if self.n_same else ()))
+        return (Status.mixed,) if self.n_same or (self.axis is Axis.C and self.is_mixed) else ()
 
     @property
     def notes(self) -> list[str]:

@@ -55,8 +55,8 @@ class PairedGroup(TrainingGroup):
 
     @property
     def doubts(self) -> tuple[Status, ...]:
-        """The warning mixed_checkpoints where some runs are checkpoints of one training, with correlated errors."""
-        return (Status.mixed_checkpoints,) if self.n_mid else ()
+        """The warning mixed where some runs are checkpoints of one training, with correlated errors."""
+        return (Status.mixed,) if self.n_mid else ()
 
     @property
     def notes(self) -> list[str]:

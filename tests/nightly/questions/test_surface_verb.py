@@ -22,8 +22,8 @@ def test_states_of_a_training_beside_finished_models_are_said_and_can_be_left_ou
     finished = [(S, each) for S in (10_000, 40_000, 160_000) for each in D]
     write_surface(tmp_path, TRUTH, 2, pairs=finished, n_documents=5, n_tokens=40)
     (row,), (last,) = (ask(tmp_path, "surface", **CE, **keys).rows for keys in ({}, {"checkpoints": "last"}))
-    assert ("mixed_checkpoints" in row["reasons"], row["n_points"], row["n_runs"]) == (True, 12, 10)
-    assert ("mixed_checkpoints" in last["reasons"], last["n_points"], last["n_runs"]) == (False, 10, 10)
+    assert ("mixed" in row["reasons"], row["n_points"], row["n_runs"]) == (True, 12, 10)
+    assert ("mixed" in last["reasons"], last["n_points"], last["n_runs"]) == (False, 10, 10)
     assert last["fit_id"] != row["fit_id"]
 
 
