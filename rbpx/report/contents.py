@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rbpx.config.options import did_you_mean
-from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.figure import Figure
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Fact, Section
 from rbpx.display.view import Table
-from rbpx.display.vocabulary import enumerated
+from rbpx.display.vocabulary import UNKNOWN, enumerated
 from rbpx.errors import RbpxError, number_of
-from rbpx.laws.names import OnText
+from rbpx.laws.names import Axis, OnText
+from rbpx.laws.surface.next_runs import TENFOLD
 from rbpx.questions import render
 from rbpx.questions.ask import Grid, answer_all, groups_of
 from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
-from rbpx.report.across import figures_across
-from rbpx.report.overview import facts, facts_across, glance, runs_sheet, table_1, table_2
+from rbpx.report.overview import facts, facts_across, figures_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_order
 from rbpx.runs.select.selections import varies_in_both
@@ -30,6 +30,7 @@ from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
 _FIRST: Final = "decide"  # the question that a page begins with if it says what to train
+_WORTH: Final = "multiplier"  # that stands before it where a family has variants
 _OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups
 _MANY: Final = 12  # maximum number of groups with sections
 MOST_OPEN: Final = 3  # maximum number of groups with open sections
@@ -44,8 +45,7 @@ class Part:
         title: its name for people.
         about: sizes, tokens, documents, and the protocol.
         facts: its main numbers.
-        sections: one for each question.
-        missing: why other sections are missing.
+        sections: one for each question that the store answers.
     """
 
     name: str
@@ -53,7 +53,6 @@ class Part:
     about: str
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
-    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +72,10 @@ class Report:
         parts: one for each group.
         gaps: comparisons of texts and families, a section for each family.
         overview: all laws at a glance.
-        paper: the paper's tables 1 and 2; without rows if no such values are known.
+        paper: the paper's tables 1 and 2, those of which values are known.
         runs: the runs that the numbers come from.
-        first: what to train, with which the page begins, if sizes were trained on several numbers of tokens.
-        missing: why other comparisons are missing.
+        first: with which the page begins: what variants are worth, and what to train if sizes were trained on several
+            numbers of tokens.
         facts: of all groups, if no group has a part.
         across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
@@ -97,9 +96,8 @@ class Report:
     paper: tuple[Table, ...]
     runs: Table
     first: tuple[Part, ...] = ()
-    missing: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
-    across: tuple[Figure | Undrawn, ...] = ()
+    across: tuple[Figure, ...] = ()
     verb: str = ""
 
     @property
@@ -139,21 +137,23 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     with connected_once(), counted("report, %", 100) as advance:
         asked = _asked(grids)
         with share_of(advance, 100 - _SECTIONS):
-            answers, reasons = _find_all(names if asked is None else _OF_ALL, grids)
+            answers = _find_all(names if asked is None else _OF_ALL, grids)
             if asked is not None:  # tables show all groups, and only some have sections
-                more, why_not = _find_all([name for name in names if name not in _OF_ALL], grids, asked)
-                answers, reasons = answers | more, reasons | why_not
+                answers |= _find_all([name for name in names if name not in _OF_ALL], grids, asked)
+            worth = _worth(grids, answers)
         with share_of(advance, _SECTIONS):
-            parts = _parts(answers, reasons, asked)
-            of_gaps, missing = _sections_across(answers, reasons) if asked is None or asked else ((), ())
+            parts = _parts(answers, asked)
+            of_gaps = _sections_across(answers, bool(parts)) if asked is None or asked else ()
             across = figures_across(answers["fit"]) if asked is not None or len(parts) > MOST_OPEN else ()
     report = assembled(request.store, narrowed, n_failed, parts, of_gaps, answers)
+    opening = [(_WORTH, each, _of_worth(each)) for each in worth]
+    opening += [(_FIRST, each, _section(_FIRST, [each])) for each in answers[_FIRST] if _is_told(each)]
     first = tuple(
-        Part(f"first-{n}", each.groups[0].title, "", facts(_FIRST, each), (render.section(_FIRST, [each]),))
-        for n, each in enumerate(filter(_is_told, answers[_FIRST]), 1)
+        Part(f"first-{n}", each.groups[0].title, "", facts(name, each), (section,))
+        for n, (name, each, section) in enumerate(opening, 1)
     )
     of_all = facts_across(answers["fit"]) if not parts else ()
-    return replace(report, first=first, missing=missing, facts=of_all, across=across)
+    return replace(report, first=first, facts=of_all, across=across)
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:
@@ -182,25 +182,75 @@ def _questions(across: bool) -> list[str]:
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
-def _find_all(
-    names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None
-) -> tuple[Answers, dict[str, str]]:
-    """Returns the answers of questions, and the reasons why some have none."""
+def _find_all(names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None) -> Answers:
+    """Returns the answers of questions; none to those that the store cannot answer."""
     if asked == []:
-        return {name: [] for name in names}, {}
+        return {name: [] for name in names}
     texts = None if asked is None else {_text_of(group) for group in asked}
 
     def is_asked(name: str, group: Group) -> bool:
         is_of_texts = texts is None or _text_of(group) in texts
-        return is_of_texts and (name != "surface" or varies_in_both(group))  # else size and tokens cannot be told apart
+        return is_of_texts and (name not in _NEEDS or _NEEDS[name](group))
 
-    found = answer_all(names, grids, set(names) - {"fit"}, is_asked)
+    of_budget = _at_one_budget(grids) if _FIRST in names else None
+    apart = [] if of_budget is None else [_FIRST]
+    found = answer_all([name for name in names if name not in apart], grids, set(names) - {"fit"}, is_asked)
+    found |= {} if of_budget is None else answer_all(apart, of_budget, apart, is_asked)
     answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
-    reasons = {name: str(each) for name, each in found.items() if isinstance(each, RbpxError)}
     without = found.get("fit")
     if isinstance(without, RbpxError) and not any(answers.values()):
         raise without
-    return answers, reasons
+    return answers
+
+
+def _has_success(group: Group) -> bool:
+    return group.is_measured or any(run.imported.get("accuracy") is not None for run in group.runs)
+
+
+_NEEDS: Final = {"surface": varies_in_both, "downstream": _has_success}  # of a group, to be asked about it
+
+
+def _at_one_budget(grids: Sequence[Grid]) -> list[Grid] | None:
+    """Returns the grids of what to train, one a family, with one budget for all its variants; None without variants.
+
+    It is ten times the most compute of any of them, so that their losses can be compared.
+    """
+    request = grids[0][0]
+    if request.flops or request.budgets:
+        return None
+    groups = list[Group]()
+    with suppress(RbpxError):
+        groups = groups_of(_FIRST, grids)
+    families = grouped(groups, lambda group: group.first.family)
+    if all(len({group.first.variant for group in own}) < 2 for own in families.values()):
+        return None
+    most = {name: max(_most_compute(group) for group in own) for name, own in families.items()}
+    return [
+        (each.but(family=[name], flops=TENFOLD * C if C else None), cell_keys)
+        for each, cell_keys in grids
+        for name, C in most.items()
+    ]
+
+
+def _most_compute(group: Group) -> float:
+    return max(float(6 * run.non_embedding_params * (run.training_tokens or 0)) for run in group.runs)
+
+
+def _worth(grids: Sequence[Grid], answers: Answers) -> list[Result]:
+    """Returns what each variant of a family is worth beside its runs without one, or else beside the first variant."""
+    found, groups = list[Result](), [each.groups[0] for name in (_FIRST, "fit") for each in answers[name]]
+    budgets = any(map(_is_told, answers[_FIRST]))
+    for family, own in grouped(groups, lambda group: group.first.family).items():
+        variants = sorted(dict.fromkeys(group.first.variant or "" for group in own))
+        base, *others = (f"{family}:{variant}" if variant else family for variant in variants)
+        for other in others[:MOST_OPEN]:
+            named = [
+                (each.but(base=base, variant=[other], **({"axis": Axis.C} if budgets else {})), cell_keys)
+                for each, cell_keys in grids
+            ]
+            results = answer_all([_WORTH], named, ())[_WORTH]
+            found += [] if isinstance(results, RbpxError) else [each for each in results if each.rows]
+    return found
 
 
 def _text_of(group: Group) -> tuple[str, str]:
@@ -238,9 +288,13 @@ def assembled(
         parts=tuple(parts),
         gaps=of_gaps,
         overview=glance(fits, regimes),
-        paper=(table_1(k_laws), table_2(fits)),
+        paper=tuple(table for table in (table_1(k_laws), table_2(fits)) if _has_numbers(table)),
         runs=runs_sheet(runs),
     )
+
+
+def _has_numbers(table: Table) -> bool:
+    return any(cell.is_number and cell.text != UNKNOWN for row in table.rows for cell in row)
 
 
 def _runs_of(groups: Sequence[Group]) -> list[Run]:
@@ -265,11 +319,11 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[Part]:
+def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[Part]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
     groups = [fit.groups[0] for fit in answers["fit"]]
     calls = [
-        (name, title, group, {each: _taken(results, group) for each, results in of_groups.items()}, reasons)
+        (name, title, group, {each: _taken(results, group) for each, results in of_groups.items()})
         for group, name, title in zip(groups, slugs_of(groups), titles_of(groups), strict=True)
         if asked is None or any(group.key == each.key for each in asked)
     ]
@@ -285,43 +339,44 @@ def _taken(results: list[Result], group: Group) -> Result | None:
     return None
 
 
-def _part(name: str, title: str, group: Group, own: dict[str, Result | None], reasons: dict[str, str]) -> Part:
+def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) -> Part:
     told = {each: result for each, result in own.items() if result is not None}
     tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
-    sections = tuple(render.section(each, [result]) for each, result in told.items())
-    missing = _missing({each: _reason(each, group, reasons) for each in own if each not in told})
-    return Part(name, title, describe_runs(group), tuple(tiles), sections, missing)
+    sections = [_section(each, [result]) for each, result in told.items()]
+    kept = tuple(each for each in sections if each.name == "fit" or _answers(each))
+    return Part(name, title, describe_runs(group), tuple(tiles), kept)
 
 
-def _missing(reasons: dict[str, str]) -> tuple[str, ...]:
-    """Returns why sections of some questions are missing, one line a reason."""
-    named = grouped(reasons, lambda name: reasons[name])
-    return tuple(
-        f"{', '.join(analysis(name).title for name in names)}: {why[:1].upper()}{why[1:]}"
-        for why, names in named.items()
-    )
+def _section(name: str, results: list[Result]) -> Section:
+    """Returns a section with those of its figures that can be drawn."""
+    section = render.section(name, results)
+    return replace(section, figures=tuple(each for each in section.figures if isinstance(each, Figure)))
 
 
-def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
-    """Returns why a group lacks a section."""
-    described = analysis(name)
-    if described.tokens and not group.is_measured:
-        return "This looks at single tokens, and imported results have none."
-    if len(group.runs) < described.sizes:
-        there = f"there {'is' if len(group.runs) == 1 else 'are'} {number_of(len(group.runs), 'size')}"
-        return f"This needs {number_of(described.sizes, 'size')}, and {there}: measure more sizes."
-    return reasons[name]
+def _of_worth(result: Result) -> Section:
+    """Returns the section of a variant, its answer without what it rests on, which follows."""
+    section, first = _section(_WORTH, [result]), result.groups[0].first
+    told = (each.removesuffix(".").partition("; ") for each in section.sentences)
+    sentences = tuple(f"{part[:1].upper()}{part[1:]}." for answer, _, rest in told for part in (answer, rest) if part)
+    return replace(section, title=f"{analysis(_WORTH).title}: {first.family} on {first.dataset}", sentences=sentences)
 
 
-def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
-    """Returns the sections that compare groups, one for each family, and why others are missing."""
-    calls, missing = list[tuple[str, list[Result]]](), dict[str, str]()
+def _answers(section: Section) -> bool:
+    """Whether there is anything in a section: a figure, a text, or a number with its interval."""
+    cells = (cell for sheet in section.sheets for row in sheet.rows for cell in row)
+    has_interval = any(cell.is_number and len(cell.values) == 2 and None not in cell.values for cell in cells)
+    return bool(section.figures or section.passages or has_interval)
+
+
+def _sections_across(answers: Answers, has_parts: bool) -> tuple[Section, ...]:
+    """Returns the sections that compare groups, one for each family; those that say why there is no answer if alone."""
+    calls = list[tuple[str, list[Result]]]()
     for name in _questions(across=True):
         results = [each for each in answers[name] if not _is_told(each)]
         calls += [(name, found) for found in grouped(results, lambda each: each.groups[0].first.family).values()]
-        if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
-            missing[name] = reasons[name]
-    return tuple(in_order(render.section, calls)), _missing(missing)
+    sections = tuple(in_order(_section, calls))
+    told = tuple(filter(_answers, sections))
+    return told if told or has_parts or any(map(_is_told, answers[_FIRST])) else sections
 
 
 def _is_told(result: Result) -> bool:

@@ -1,4 +1,4 @@
-"""Summarises all laws: main numbers of each group, a table of all groups, the paper's two tables, and the runs.
+"""Summarises all laws: main numbers of each group, a table and figures of all, the paper's two tables, and the runs.
 
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
@@ -6,18 +6,24 @@ Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.section import Fact
 from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.sentences import headline, largest
+from rbpx.questions.multiplier.ask import WORTH
 from rbpx.questions.result import Result
-from rbpx.runs.group import Run, labels_of, titles_of
+from rbpx.runs.group import Group, Run, labels_of, titles_of
+from rbpx.runs.origin import from_fits
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-__all__ = ["facts", "facts_across", "glance", "runs_sheet", "table_1", "table_2", "title_of_rbp"]
+__all__ = ["facts", "facts_across", "figures_across", "glance", "runs_sheet", "table_1", "table_2"]
 
 
 _IN_THREE: Final = decimals(3)
@@ -55,6 +61,15 @@ def _of_best(result: Result) -> Iterator[Fact]:
         yield Fact("compute, FLOPs", short(row["C"]), "6 × parameters × tokens")
 
 
+def _of_worth(result: Result) -> Iterator[Fact]:
+    """Returns what the variant is worth by each quantity, with the first choice of E."""
+    overall = [row for row in result.rows if row["kind"] == "overall" and row["multiplier"] is not None]
+    for row in [row for row in overall if row["offset"] == overall[0]["offset"]]:
+        label = f"times the {WORTH[row['axis']]}, by {law_title(row['law'], row['k'])}"
+        beside = _between(row["multiplier_lo"], row["multiplier_hi"]) + _doubt(row)
+        yield Fact(label, number(row["multiplier"], 3), beside)
+
+
 def _of_predictions(result: Result) -> Iterator[Fact]:
     """Returns RBP and cross-entropy at the first size asked for."""
     told = [row for row in result.rows if row["kind"] == "prediction" and row["method"] == "combined"]
@@ -74,7 +89,7 @@ def _doubt(row: Record) -> str:
 
 
 _FACTS: Final[Mapping[str, Callable[[Result], Iterator[Fact]]]] = {
-    "decide": _of_best, "fit": _of_laws, "predict": _of_predictions, "regimes": _of_regimes
+    "decide": _of_best, "fit": _of_laws, "multiplier": _of_worth, "predict": _of_predictions, "regimes": _of_regimes
 }  # fmt: skip
 
 
@@ -205,3 +220,100 @@ def runs_sheet(runs: Sequence[Run]) -> Table:
     """Returns a table of the runs that the numbers come from."""
     note = "python -m rbpx show RUN prints all that is known about one."
     return RUNS.table("Runs", runs, note=note).without_empty()
+
+
+_HUE: Final = "series"
+
+
+def figures_across(fits: Sequence[Result]) -> tuple[Figure, ...]:
+    """Draws the laws of all groups against size, and each exponent of cross-entropy against that of RBP.
+
+    Args:
+        fits: answers of `fit`, one for each group.
+    """
+    groups = [each.groups[0] for each in fits]
+    firsts = [headline(each.rows) for each in fits]
+    origin = from_fits([str(law["fit_id"]) for both in firsts for law in both if law is not None], *groups)
+    named: list[_Of] = [
+        ({_HUE: hue, "group": title}, *both)
+        for hue, title, both in zip(_hue(groups), titles_of(groups), firsts, strict=True)
+    ]
+    of = title_of_rbp(firsts)
+    return (
+        *_laws(named, of, groups[0].axis if groups else Axis.S, origin),
+        *_exponents([each for each in named if None not in each], of, origin),
+    )
+
+
+_Of = tuple[Record, Record | None, Record | None]
+"""What tells a group apart by colour and its title, its law of RBP, and that of cross-entropy."""
+
+
+def _hue(groups: Sequence[Group]) -> list[str]:
+    """Returns what colour distinguishes: texts, else families, else nothing."""
+    firsts = [group.first for group in groups]
+    for names in ([first.dataset for first in firsts], [first.family for first in firsts]):
+        if len(set(names)) <= MOST_SERIES:
+            return names
+    return ["all"] * len(groups)
+
+
+def _laws(named: Sequence[_Of], of: str, axis: Axis, origin: Origin) -> Iterator[Figure]:
+    name, title = "laws-across", "The laws of all groups"
+    rows = [names | {"S": S, "y": y} for names, law, _ in named if law is not None for S, y in _curve(law)]
+    if not rows:
+        return
+    view = View[Record](
+        name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal(of, "y", digits=5)
+    )
+    one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
+    yield drawn(
+        view.table(title, rows, axis=axis),
+        Chart(scale_of(axis, "S"), Scale("y", of, log=True), (one_colour,), _HUE, height=340),
+        f"Logarithmic plot of {len({row['group'] for row in rows})} laws of {of} against {axis.value}, one a group.",
+        f"A line for each group: its law of {of}, between its smallest and its largest point.",
+        origin,
+    )
+
+
+def _curve(law: Record) -> list[tuple[float, float]]:
+    """Returns points along a law from its smallest to its largest observation."""
+    places = np.geomspace(min(law["params"]["S"]), max(law["params"]["S"]), _ALONG)
+    values = (law["params"]["E"] or 0.0) + law["C"] * places ** -law["alpha"]
+    return list(zip(places.tolist(), values.tolist(), strict=True))
+
+
+def _exponents(named: Sequence[_Of], of: str, origin: Origin) -> Iterator[Figure]:
+    name, title = "exponents-across", "The exponents of all groups"
+    rows = [
+        names | {f"alpha_{its}{end}": law[f"alpha{end}"] for its, law in (("rbp", rbp), ("ce", ce)) for end in _ENDS}
+        for names, rbp, ce in named
+        if rbp is not None and ce is not None
+    ]
+    if not rows:
+        return
+    (least, of_least), (most, of_most) = (end((row["alpha_rbp"], row["group"]) for row in rows) for end in (min, max))
+    thin = {"opacity": 0.3}
+    marks = (
+        bars("alpha_rbp_lo", "alpha_rbp_hi", along="x", look=thin),
+        bars("alpha_ce_lo", "alpha_ce_hi", look=thin),
+        points(),
+    )
+    view = View[Record](
+        name,
+        text("colour", _HUE),
+        text("group", "group"),
+        with_ends(f"α of {of}", "alpha_rbp"),
+        with_ends("α of cross-entropy", "alpha_ce"),
+    )
+    yield drawn(
+        view.table(title, rows),
+        Chart(Scale("alpha_rbp", f"α of {of}"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
+        f"Exponents of {len(rows)} groups; that of {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",
+        "A point for each group. Bars: 95 % intervals over documents and models.",
+        origin,
+    )
+
+
+_ALONG: Final = 12  # points of a curve
+_ENDS: Final = ("", "_lo", "_hi")

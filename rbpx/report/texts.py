@@ -35,12 +35,10 @@ def markdown(report: Report) -> str:
         lines += [f"## {_md(part.title)}", "", _md(part.about), "", *_facts(part.facts)]
         for section in part.sections:
             lines += _section(section)
-        lines += [line for each in part.missing for line in (_md(each), "")]
-    if report.gaps or report.missing:
+    if report.gaps:
         lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)
-        lines += [line for each in report.missing for line in (_md(each), "")]
     lines += [line for sheet in (*report.paper, report.runs) if sheet.rows for line in _table(sheet, 2)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -103,8 +101,7 @@ def latex(report: Report) -> str:
     lines = [f"% rbpx report {report.version}, {report.made_at} UTC, store {report.store}".replace("\n", " ")]
     lines += [r"% needs \usepackage{booktabs}", ""]
     for sheet in report.paper:
-        if sheet.rows:
-            lines += _grouped(sheet)
+        lines += _grouped(sheet)
     for part in report.parts:
         for section in part.sections if report.verb else part.sections[:1]:
             for sheet in section.sheets:

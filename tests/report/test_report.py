@@ -401,6 +401,42 @@ def test_a_page_of_losses_opens_with_size_tokens_and_loss_as_tiles(imported: str
     assert float(lo) <= float(y) <= float(hi)
 
 
+def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_both_on_one_budget(
+    tmp_path: Path,
+) -> None:
+    """The variant loses what 1.25 times the size and 1.25 times the tokens lose, so 1.25 squared times the compute."""
+    rows = [
+        f"{S},{D},{variant},{variant}{at},c4,{1.7 + 400 * (f * S) ** -0.34 + 400 * (f * D) ** -0.28!r}\n"
+        for variant, f, tokens in (("base", 1.0, (1e8, 1e9, 1e10)), ("new", 1.25, (1e8, 1e9, 8e9)))
+        for at, (S, D) in enumerate((S, D) for S in SIZES[1:] for D in tokens)
+    ]
+    store = other_people(tmp_path / "store", "S,D,variant,model,dataset,loss_nats\n" + "".join(rows))
+    with connected_once():
+        page, words = page_of(found := gather([(request(store, resamples=40), None)])), markdown(found)
+    worth, *trained = re.findall(r'<article class="card" id="first-\d">.*?</article>', page, re.S)
+    said = re.search(r"On c4 toy:new is worth ([\d.]+) \(([\d.]+) to ([\d.]+)\) times the compute of toy:base", worth)
+    assert said is not None
+    m, lo, hi = map(float, said.groups())
+    assert m == pytest.approx(1.25**2, rel=0.01)
+    assert lo <= m <= hi
+    assert [re.findall(r"the best of ([\d.e+]+) FLOPs", card)[0] for card in trained] == [f"{60 * 1e7 * 1e10:.3g}"] * 2
+    assert words.index("What a change is worth") < words.index("What to train")
+
+
+def test_a_page_of_losses_by_size_has_only_what_they_answer(tmp_path: Path) -> None:
+    """Losses have no ranks, and one number of tokens says nothing about tokens."""
+    rows = [f"{S},m{at},c4,{1.7 + 400 * S**-0.34!r}\n" for at, S in enumerate(SIZES[1:])]
+    store = other_people(tmp_path / "store", "S,model,dataset,loss_nats\n" + "".join(rows))
+    with connected_once():
+        report = gather([(request(store, resamples=40), None)])
+    (part,) = report.parts
+    assert [section.name for section in part.sections] == ["fit", "predict"]
+    assert (report.first, report.gaps) == ((), ())
+    said = words_of(page_of(report))
+    for absent in ("is not drawn", "at k = .", "Bars: 95 % over documents", "ladder", "Tables of the paper", "RBP"):
+        assert absent not in said, absent
+
+
 # ------------------------------------------------------------------------------------------------- where it goes
 
 

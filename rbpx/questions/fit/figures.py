@@ -54,12 +54,10 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
     named = [(_series(law) + " (negated)" * (law.fit.sign == -1), law.fit) for law in laws]
     changes = "; ".join(f"{law_title(law.law, law.k)}, α = {interval_of(law.fit.alpha, 4)}" for law in laws)
     says = f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}."
-    caption = (
-        f"Lines: laws fitted by {by_methods([laws[0].method])}. Bands: where 95 % of new models would lie. Bars: 95 % "
-        "over documents."
-    )
     sizes = {float(run.x or 0): run.size for run in group.runs}
     within = [[_within(result, law, at) for at in range(len(law.fit.y))] for law in laws]
+    caption = f"Lines: laws fitted by {by_methods([laws[0].method])}. Bands: where 95 % of new models would lie."
+    caption += " Bars: 95 % over documents." if any(at.lo is not None for of in within for at in of) else ""
     x, origin = (
         scale_of(group.axis, by=group.first.size_by),
         from_shares(group, [law.k for law in laws if law.k] or [1]),

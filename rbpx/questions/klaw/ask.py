@@ -147,7 +147,7 @@ def _joint_fit(group: Group, joint: JointLaw) -> Record:
 
 def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: JointLaw | None) -> Iterator[Table]:
     x, ties = group.axis.value, "" if group.ties is Ties.pessimistic else f"; ties {group.ties.value}"
-    note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}."
+    note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}." if k_grid else ""
     told = {row["size"] for row in spread(laws, _MOST)}
     title = "Laws in k: −ln RBP_k = C · k^−α_k in each model"
     yield LAWS.table(title, laws, group.title, group.axis, note, brief=lambda row: row["size"] in told)

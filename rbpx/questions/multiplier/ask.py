@@ -135,7 +135,7 @@ def _sentence(row: Record) -> str:
     m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:
         return f"{on} cannot be compared with {base} by {title}. {Status(row['status']).remedy}"
-    said = f"{on} is worth {_ends(m)} times the {_WORTH[row['axis']]} of {base} by {title}"
+    said = f"{on} is worth {_ends(m)} times the {WORTH[row['axis']]} of {base} by {title}"
     if m.ends is not None:
         shows = "no difference shows" if m.ends[0] <= 1 <= m.ends[1] else "it pays" if m.ends[0] > 1 else "it costs"
         said += f", so {shows}"
@@ -157,7 +157,7 @@ def _ends(of: Estimate) -> str:
     return _THREE(of.value) + ("" if of.ends is None else f" ({_THREE(of.lo)} to {_THREE(of.hi)})")
 
 
-_WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
+WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
 _THREE: Final = partial(significant, digits=3)
 _QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
 OVERALL: Final = View[Record](
