@@ -44,6 +44,7 @@ class Status(StrEnum):
     dependent_documents = "dependent_documents"
     at_bound = "at_bound"
     beyond = "beyond"
+    not_judged = "not_judged"
     leaves_law = "leaves_law"
     no_decay_seen = "no_decay_seen"
     other_recipe = "other_recipe"
@@ -101,6 +102,7 @@ _REMEDY = {
     "(or tokens) beyond.",
     Status.beyond: "Outside what was measured (10 times the sizes, or losses of one side): measure models nearer it.",
     Status.unreachable: "The law never comes to this level however much it is given: no size, and no multiplier.",
+    Status.not_judged: "It was fitted with judge=False, so nothing tested it: leave that out, or test it yourself.",
     Status.rate_rises: "The rate rises again after its warm-up, which the law does not describe: no end is predicted.",
     Status.too_early: "Too few states follow the warm-up and a tenth of the plan: ask again when the run is further.",
     Status.leaves_law: "Its losses have risen off their law and stayed there: look at the run from that step on.",

@@ -5,33 +5,34 @@ a DataFrame of pandas or polars, or a mapping of names to values. A caller's mis
 such a law give a fit with a status whose numbers are None.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws import in_k
+from rbpx.laws.arguments import column, fixed, known, level_of, numbers, positive
 from rbpx.laws.intervals.bootstrap import bootstrap
-from rbpx.laws.intervals.estimate import Replicates
+from rbpx.laws.intervals.estimate import LEVEL, Replicates
 from rbpx.laws.names import DELTA, Method, Objective
-from rbpx.laws.numeric import Floats
-from rbpx.laws.power import law
-from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.offset import PINNABLE
 from rbpx.laws.power.predicted import Prediction
-from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.priors import Prior
+from rbpx.laws.prediction.judged import Odds, fit_judged, predict_judged
+from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings
-from rbpx.laws.surface.fit import FORMS, Surface
+from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
+from rbpx.laws.surface.judged import JudgedSurface
 from rbpx.laws.surface.runs import Runs
+from rbpx.status import Status
 
 __all__ = ["bootstrap", "fit_k_law", "fit_power_law", "fit_schedule", "fit_surface", "predict", "rank_distributions"]
 
+_Bounds = tuple[float, float] | None
 _NONE_GIVEN: Final[Mapping[str, float | tuple[float, float]]] = {}
 
 
@@ -45,6 +46,7 @@ def fit_power_law(
     n_effective: float | None = None,
     method: str = "ols",
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
+    judge: bool = True,
 ) -> PowerLaw:
     """Fit y = C S^-alpha, or y = E + C S^-alpha, by least squares of ln y on ln S.
 
@@ -59,14 +61,15 @@ def fit_power_law(
             replicates; robust, by Huber's loss.
         given: fixed parameters or priors by name (C, alpha or, with offset, E): a value, or value and standard
             deviation of a normal prior.
+        judge: whether to test it and to predict its larger sizes from smaller ones; without, the status is not_judged.
 
     Returns:
         A law with `alpha`, `C` (y at S = 1), `E` and `r2`, each with `value`, `lo`, `hi` and `stderr`; its 95 %
-        intervals are over models and, with replicates, over documents. `status` is None unless the points
-        have no such law (too_few_sizes, not_positive, ...), or E is at_bound; `record()` gives it as a dictionary.
+        intervals are over models and, with replicates, over documents. `status` is that of the verb fit, `reasons` has
+        all that hold; `predict(S, level=.95)` gives y of a size, or of an array; `record()` gives a dictionary.
 
     Raises:
-        ValueError: shapes disagree, a size or a weight is not positive, or a name is unknown.
+        ValueError: shapes disagree, a size, y or weight is not positive and finite, or a name is unknown.
 
     Source:
         RBP paper, arXiv 2510.20387, eq. 5 and table 2 (ols). With an offset: Kaplan et al., arXiv 2001.08361, and
@@ -79,22 +82,20 @@ def fit_power_law(
         >>> print(f"{law.E.value:.3f} + {law.C.value:.1f} S^-{law.alpha.value:.3f}")
         1.700 + 300.0 S^-0.330
     """
-    S_N, y_N, *weight_N = _numbers(data, S=S, y=y, **({} if weights is None else {"weights": weights}))
-    how = Method(_known("method", method, [*Method]))
-    if not np.all((S_N > 0) & np.isfinite(S_N)):
-        raise ValueError(f"sizes must be positive numbers, got {S_N.tolist()}")
-    pins = _pins(given, PINNABLE.get(how, ()))
+    S_N, y_N, *weight_N = numbers(data, S=S, y=y, **({} if weights is None else {"weights": weights}))
+    how = Method(known("method", method, [*Method]))
+    positive(S=S_N, y=y_N, **({"weights": weight_N[0]} if weight_N else {}))
+    pins = fixed(given, PINNABLE.get(how, ()))
     y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
     if y_BN is not None and y_BN.shape[1:] != S_N.shape:
         raise ValueError(f"y_replicates needs the shape [B, {len(S_N)}], got {y_BN.shape}")
-    replicates = None if y_BN is None else Replicates.of(y_BN, n_effective)
-    if not weight_N:
-        if pins:
-            return fit_law_with_priors(S_N, y_N, replicates, how, pins)
-        return law.fit_power_law(S_N, y_N, replicates, how)
-    if how is not Method.ols or pins or not np.all((weight_N[0] > 0) & np.isfinite(weight_N[0])):
-        raise ValueError("weights are positive and finite, with method='ols' and without given=")
-    return law.fit_power_law(S_N, y_N, replicates, how, weight_N=weight_N[0])
+    if weight_N and (how is not Method.ols or pins):
+        raise ValueError("weights go with method='ols' and without given=")
+    order_N = np.argsort(S_N, kind="stable")
+    replicates = None if y_BN is None else Replicates.of(y_BN[:, order_N], n_effective)
+    weights_N = weight_N[0][order_N] if weight_N else None
+    fit, _ = fit_judged(S_N[order_N], y_N[order_N], replicates, how, pins, weight_N=weights_N, tests=judge)
+    return fit if judge else with_reasons(fit, [fit.status, Status.not_judged])
 
 
 def fit_surface(
@@ -110,7 +111,8 @@ def fit_surface(
     delta: float = DELTA,
     n_replicates: int = 200,
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
-) -> Surface:
+    judge: bool = True,
+) -> JudgedSurface:
     """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's loss surface over size and tokens, or another form.
 
     kaplan is y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D; data_constrained is chinchilla's with the effective
@@ -130,13 +132,16 @@ def fit_surface(
         delta: where Huber's loss becomes linear, in ln y or, for huber, in the unit of y.
         n_replicates: bootstrap replicates of the runs; 0 for no intervals.
         given: fixed parameters or priors by name: a value, or value and standard deviation of a normal prior.
+        judge: whether to test it on the largest runs; without, the status is not_judged.
 
     Returns:
-        A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`; `predict(S, D)`, the
-        loss of a new run; `optimum(C)`, the best size and tokens for C = 6 S D training FLOPs; `record()`.
+        A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`, that of the verb
+        surface; `predict(S, D, level=.95)`, the loss of a new run averaged over forms, or of arrays of runs, as the
+        verb predict has it, with backtests and a status; `optimum(C)`, the best size and tokens of this form for C =
+        6 S D training FLOPs; `record()`.
 
     Raises:
-        ValueError: shapes disagree, S or D is not positive, or a name is unknown.
+        ValueError: shapes disagree, S, D or y is not positive and finite, or a name is unknown.
 
     Source:
         chinchilla: arXiv 2203.15556, eq. 10, with the objective of its section D.2; checked in arXiv 2404.10102.
@@ -151,28 +156,44 @@ def fit_surface(
         >>> print(f"{fit.predict(7e9, 140e9).value:.3f} nats; {fit.optimum(6 * 7e9 * 140e9).S.value:.2e} parameters")
         2.173 nats; 6.89e+09 parameters
     """
-    kind = FORMS[_known("form", form, FORMS)]
-    pins = _pins(given, kind.names)
-    S_N, D_N, y_N, *U_N = _numbers(data, S=S, D=D, y=y, **({} if U is None else {"U": U}))
-    run_N = runs if runs is None else _column("runs", runs, data)
-    how: dict[str, Any] = {"objective": Objective(_known("objective", objective, [*Objective])), "delta": delta}
-    return fit_surface_with_priors(
-        Runs.of(S_N, D_N, y_N, U_N[0] if U_N else None, run_N), form, pins, n_replicates, **how
-    )
-
-
-@overload
-def predict(S: ArrayLike, y: ArrayLike, at: float, *, data: Any = None) -> Prediction: ...
+    kind = FORMS[known("form", form, FORMS)]
+    pins = fixed(given, kind.names)
+    run_N = runs if runs is None else np.unique(column("runs", runs, data), return_inverse=True)[1].reshape(-1)
+    more = {name: each for name, each in (("U", U), ("runs", run_N)) if each is not None}
+    S_N, D_N, y_N, *_ = found = numbers(data, S=S, D=D, y=y, **more)
+    positive(S=S_N, D=D_N, y=y_N)
+    of = dict(zip(("S", "D", "y", *more), found, strict=True))
+    how: dict[str, Any] = {"objective": Objective(known("objective", objective, [*Objective])), "delta": delta}
+    points = Runs.of(S_N, D_N, y_N, of.get("U"), of.get("runs"))
+    return JudgedSurface.of(fit_surface_with_priors(points, form, pins, n_replicates, **how), pins, judge)
 
 
 @overload
 def predict(
-    S: ArrayLike, y: ArrayLike, at: Sequence[float] | NDArray[Any], *, data: Any = None
+    S: ArrayLike, y: ArrayLike, at: float, *, data: Any = None, level: float = ..., bounds: _Bounds = ...
+) -> Prediction: ...
+
+
+@overload
+def predict(
+    S: ArrayLike,
+    y: ArrayLike,
+    at: Sequence[float] | NDArray[Any],
+    *,
+    data: Any = None,
+    level: float = ...,
+    bounds: _Bounds = ...,
 ) -> list[Prediction]: ...
 
 
 def predict(
-    S: ArrayLike, y: ArrayLike, at: float | Sequence[float] | NDArray[Any], *, data: Any = None
+    S: ArrayLike,
+    y: ArrayLike,
+    at: float | Sequence[float] | NDArray[Any],
+    *,
+    data: Any = None,
+    level: float = LEVEL,
+    bounds: _Bounds = None,
 ) -> Prediction | list[Prediction]:
     """Predict what a new model of another size would show, averaged over the forms that a law may have.
 
@@ -185,14 +206,17 @@ def predict(
         y: loss in nats, or any quantity of one sign, shape [N].
         at: a size, or several, in the unit of S.
         data: a table; S and y may then be names of its columns.
+        level: of the intervals.
+        bounds: ends that y cannot pass, as (0, 1) of an accuracy; its odds then have the law.
 
     Returns:
-        A prediction for each size of `at`: its median `y` with the ends `lo` and `hi`, the weight of each form in
-        `weights`, and the answer of each form alone in `within`.
+        A prediction for each size of `at`, as the verb predict has it: its median `y` with the ends `lo` and `hi`,
+        `widened` by its backtests, a `status` with all `reasons`, the weight of each form in `weights`, and, without
+        bounds, the answer of each form alone in `within`.
 
     Raises:
         ValueError: shapes disagree, a size is not positive, there are fewer than 3 different ones, or a y is 0, not
-            finite or of another sign than the rest.
+            finite, of another sign than the rest, or not between the bounds.
 
     Source:
         Hoeting et al., Bayesian Model Averaging: A Tutorial, Statistical Science 14, 1999; the forms and their weights
@@ -205,18 +229,22 @@ def predict(
         >>> print(f"{next_one.y:.2f} [{next_one.lo:.2f}, {next_one.hi:.2f}]")
         2.26 [2.24, 2.31]
     """
-    S_N, y_N = _numbers(data, S=S, y=y)
-    (at_T,) = _numbers(None, at=np.atleast_1d(at))
-    for name, each in (("S", S_N), ("at", at_T)):
-        if not np.all((each > 0) & np.isfinite(each)):
-            raise ValueError(f"{name} must be positive and finite, got {each.tolist()}")
-    averaged = average_forms(S_N, y_N, at_T.tolist())
-    if averaged is None:
+    S_N, y_N = numbers(data, S=S, y=y)
+    (at_T,) = numbers(None, at=np.atleast_1d(at))
+    positive(S=S_N, at=at_T)
+    order_N = np.argsort(S_N, kind="stable")
+    S_N, y_N = S_N[order_N], y_N[order_N]
+    odds = None if bounds is None else Odds.of(y_N, bounds)
+    z_N = y_N if odds is None else odds.of_y(y_N)
+    law, _ = fit_judged(S_N, z_N, None, Method.ols, signed=True)
+    found = predict_judged(S_N.tolist(), z_N.tolist(), at_T.tolist(), law.reasons or (), p=level_of(level))
+    if found is None:
         raise ValueError(
             "a prediction needs at least 3 different sizes and values of one sign, none of them 0, "
             f"got {len(np.unique(S_N))} sizes and y = {y_N.tolist()}"
         )
-    return averaged if np.ndim(at) else averaged[0]
+    answers = found[0] if odds is None else [odds.back(each) for each in found[0]]
+    return answers if np.ndim(at) else answers[0]
 
 
 def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> ScheduleLaw:
@@ -253,7 +281,7 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> Sch
     if not len(rates) or len(rates) != len(losses):
         raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
     for rate_T, loss_T in zip(rates, losses, strict=True):
-        (rate_T,), (loss_T,) = _numbers(None, rates=rate_T), _numbers(None, losses=loss_T)
+        (rate_T,), (loss_T,) = numbers(None, rates=rate_T), numbers(None, losses=loss_T)
         if not len(rate_T) or not np.all((rate_T >= 0) & np.isfinite(rate_T)) or rate_T.max() == 0:
             raise ValueError(f"rates must be 0 or more, finite, and above 0 at a step, got {rate_T.tolist()[:10]}")
         if len(loss_T) > len(rate_T):
@@ -300,7 +328,7 @@ def fit_k_law(
         >>> round(law.alpha.value, 6), round(law.C.value, 6)
         (0.5, 1.2)
     """
-    k_K, rbp_K = _numbers(data, k=k, rbp=rbp)
+    k_K, rbp_K = numbers(data, k=k, rbp=rbp)
     if np.any(np.diff(k_K) <= 0):
         raise ValueError(f"k must increase, got {k_K.tolist()}")
     replicate_BK = None if rbp_replicates is None else np.asarray(rbp_replicates, np.float64)
@@ -309,7 +337,7 @@ def fit_k_law(
     for name, each in (("rbp", rbp_K), ("rbp_replicates", replicate_BK)):
         if each is not None and not np.all((each >= 0) & (each <= 1)):
             raise ValueError(f"{name} must be shares between 0 and 1, got {each[~((each >= 0) & (each <= 1))][0]}")
-    how = Method(_known("method", method, [*Method]))
+    how = Method(known("method", method, [*Method]))
     with np.errstate(divide="ignore"):
         y_K, y_BK = -np.log(rbp_K), None if replicate_BK is None else -np.log(replicate_BK)
     return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_effective)
@@ -353,44 +381,6 @@ def rank_distributions(
         >>> best.distribution, round(best.params["beta"], 6)
         ('power_law', 1.5)
     """
-    rank_R, *n_R = _numbers(data, ranks=ranks, **({} if counts is None else {"counts": counts}))
+    rank_R, *n_R = numbers(data, ranks=ranks, **({} if counts is None else {"counts": counts}))
     fits = fit_distributions(names, rank_R, n_R[0] if n_R else np.ones(len(rank_R)), V)
     return sorted(fits, key=lambda fit: np.inf if fit.aic is None else fit.aic)
-
-
-def _known(name: str, value: str, known: Collection[str]) -> str:
-    if value not in known:
-        raise ValueError(f"{name}={value!r} is unknown; known: {', '.join(known)}")
-    return value
-
-
-def _pins(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Prior]:
-    return {
-        _known("given", name, names): Prior(*each) if isinstance(each, tuple) else Prior(each)
-        for name, each in given.items()
-    }
-
-
-def _column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
-    """Returns the values of an argument that may be the name of a column."""
-    if not isinstance(values, str):
-        return np.asarray(values)
-    known = [] if data is None else list(getattr(data, "columns", data))
-    if values not in known:
-        raise ValueError(f"{name}={values!r} is no column of data=, which has: {', '.join(map(str, known)) or 'none'}")
-    return np.asarray(data[values])
-
-
-def _numbers(data: Any, **columns: ArrayLike) -> list[Floats]:
-    """Converts arguments to numbers of one shape."""
-    found = {name: _column(name, values, data) for name, values in columns.items()}
-    for name, each in found.items():
-        try:
-            found[name] = each.astype(np.float64)
-        except (TypeError, ValueError) as problem:
-            raise ValueError(f"{name} must be numbers: {problem}") from None
-    shapes = {name: each.shape for name, each in found.items()}
-    if len({*shapes.values()}) > 1 or any(len(shape) != 1 for shape in shapes.values()):
-        said = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-        raise ValueError(f"columns need one shape [N], got {said}")
-    return list(found.values())

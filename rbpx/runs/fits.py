@@ -11,10 +11,10 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
-from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.offset import PINNABLE
-from rbpx.laws.prediction.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
+from rbpx.laws.prediction.judged import fit_judged, positive_replicates
+from rbpx.laws.prediction.verdict import Backtest, FormVerdict, compare_forms, with_reasons
 from rbpx.laws.priors import NO_PRIORS, ImpossiblePrior, Priors
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
@@ -82,28 +82,16 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
     if points.doubt in (Status.not_known, Status.not_positive):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
-    S, y_N, signed = points.S_N, points.y_N, _is_signed(points.law)
-    replicates, weight_N = _replicates(points, signed), points.weight_N
-    if pins:
-        fit = fit_law_with_priors(S, y_N, replicates, method, pins, signed=signed)
-    else:
-        fit = fit_power_law(S, y_N, replicates, method, signed=signed, weight_N=weight_N)
-
-    def smallest(m: int) -> PowerLaw:
-        # The larger model has the same documents, and refitting an offset to all replicates is slow.
-        kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
-        few = None if weight_N is None else weight_N[:m]
-        return fit_power_law(S[:m], y_N[:m], kept, method, False, signed, fit.given, few)
-
-    absolute = replicates
-    if replicates is not None and replicates.n_left_out:  # some have the other sign
-        absolute = Replicates.of(np.abs(replicates.y_BN), replicates.n_effective)
-    tests = backtest(smallest, S, y_N.tolist())
-    reasons = judge(fit, tests, absolute, [run.training_tokens for run in points.runs])
+    signed, tokens = _is_signed(points.law), [run.training_tokens for run in points.runs]
+    replicates = _replicates(points, signed)
+    fit, tests = fit_judged(
+        np.asarray(points.S_N), points.y_N, replicates, method, pins, signed, points.weight_N, tokens
+    )
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
-    choice = compare_forms(fit, absolute) if compares else None
-    return Law(points.law, points.k, method, with_reasons(fit, [*reasons, points.doubt]), choice, points.runs, tests)
+    choice = compare_forms(fit, positive_replicates(replicates)) if compares else None
+    reasons = [*(fit.reasons or ()), points.doubt]
+    return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
 def _replicates(points: Points, signed: bool) -> Replicates | None:

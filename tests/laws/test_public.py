@@ -19,6 +19,10 @@ from scipy.optimize import least_squares, minimize_scalar
 
 import rbpx.laws
 from rbpx.laws import fit_k_law, fit_power_law, fit_surface, intervals, predict, public, rank_distributions
+from rbpx.laws.prediction.verdict import backtest_averaged, widening_of
+from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
+from rbpx.laws.surface.fit import fit_surface as fit_of_runs
+from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support.places import DOCS, SHARED
 
@@ -65,7 +69,8 @@ def test_a_power_law_is_the_line_of_polyfit() -> None:
     slope, intercept = np.polyfit(np.log(S), np.log(y), 1)
     assert law.alpha.value == pytest.approx(-slope, rel=1e-9)
     assert law.C.value == pytest.approx(np.exp(intercept), rel=1e-9)
-    assert law.status is None  # nobody judged it
+    assert law.status is Status.ok
+    assert fit_power_law(S, y, judge=False).status is Status.not_judged
     assert law.predict(1e10).y == pytest.approx(np.exp(intercept + slope * np.log(1e10)), rel=1e-9)
     json.dumps(law.record(), allow_nan=False)
 
@@ -96,7 +101,7 @@ def test_a_surface_is_the_optimum_of_scipy() -> None:
         assert fit.constants[name].value == pytest.approx(value, rel=1e-3)
     found = fit.predict(7e9, 1.4e12)
     at = np.exp(e) + np.exp(a - alpha * np.log(7e9)) + np.exp(b - beta * np.log(1.4e12))
-    assert found.value == pytest.approx(at, rel=1e-5)
+    assert found.within["chinchilla"].value == pytest.approx(at, rel=1e-5)
     best = fit.optimum(1e22)
     along = minimize_scalar(
         lambda ln_S: np.exp(a - alpha * ln_S) + np.exp(b - beta * (np.log(1e22 / 6) - ln_S)), bounds=(18, 26)
@@ -148,6 +153,74 @@ def test_a_prediction_of_a_line_without_scatter_is_on_it() -> None:
     assert predict(S, frame["loss"], 1e10) == several[1]
     assert sum(several[0].weights.values()) == pytest.approx(1)
     assert json.loads(json.dumps(several[0].record(), allow_nan=False))["y"] == several[0].y
+
+
+CURVED = np.geomspace(1e7, 1e10, 8), 3 * np.geomspace(1, 1e3, 8) ** -0.3 + 1.5
+
+
+def test_a_curved_law_bends_and_its_predictions_have_the_status_and_the_width_of_the_verb() -> None:
+    S, y = CURVED
+    mixed = np.random.default_rng(0).permutation(8)
+    law = fit_power_law(S[mixed], y[mixed])
+    assert law.reasons == fit_power_law(S, y).reasons
+    assert Status.bends in law.reasons
+    assert repr(law).startswith(f"y = {law.C.value:.4g} S^-{law.alpha.value:.4g} (alpha {law.alpha.lo:.4g} to ")
+    assert repr(law).endswith(f"8 points): {law.status.label}")
+    there, far = law.predict(5e10), law.predict(1e12)
+    assert (there.reasons, far.reasons) == (law.reasons, (*law.reasons, Status.beyond))
+    noisy = y * np.exp(0.02 * np.array([1, -1, 1, 1, -1, -1, 1, -1]))
+    over = predict(S, noisy, 5e10)
+    tests = backtest_averaged(S.tolist(), noisy.tolist())
+    assert over.widened == widening_of(tests, 8)
+    assert over.status is not None
+    assert predict(S, noisy, 5e11).reasons[-1] is Status.beyond
+    narrow = predict(S, noisy, 5e10, level=0.5)
+    assert over.lo < narrow.lo < narrow.y < narrow.hi < over.hi
+
+
+def test_arrays_go_in_and_out() -> None:
+    S, y = CURVED
+    law = fit_power_law(S, y, method="offset")
+    several = law.predict(np.array([1e9, 1e11]), level=0.9)
+    one = law.predict(1e11, level=0.9)
+    assert (several.y[1], several.lo[1], several.hi[1], several.beyond[1]) == (one.y, one.lo, one.hi, one.beyond)
+    surface = fit_surface("S", "D", "y", data=drawn(), n_replicates=0)
+    at = surface.predict(np.array([1e9, 2e10]), np.array([1e11, 1e12]))
+    alone = surface.predict(2e10, 1e12)
+    assert (at.y[1], at.lo[1], at.hi[1]) == pytest.approx((alone.value, alone.lo, alone.hi), rel=1e-6)
+    assert surface.predict(2e10, 1e12, level=0.5).lo > alone.lo
+
+
+def test_a_prediction_in_size_and_tokens_is_averaged_with_backtests_and_judged() -> None:
+    runs = drawn()
+    surface = fit_surface("S", "D", "y", data=runs)
+    answer = surface.predict(2e10, 5e11)
+    points, forms = Runs.of(runs["S"], runs["D"], runs["y"]), ("chinchilla", "kaplan")
+    fits = [fit_of_runs(points, form, n_replicates=0) for form in forms]
+    (plain,) = predict_averaged(fits, [(2e10, 5e11)], backtest_budgets(points, forms))
+    assert (answer.value, answer.lo, answer.hi) == pytest.approx((plain.y.value, plain.y.lo, plain.y.hi), rel=1e-9)
+    assert answer.status is Status.ok
+    assert surface.predict(1e12, 1e14).status is Status.beyond
+    assert fit_surface("S", "D", "y", data=runs, n_replicates=0, judge=False).status is Status.not_judged
+    assert "chinchilla of 36 runs: A " in repr(surface)
+
+
+def test_what_a_mask_hides_is_not_fitted() -> None:
+    S, y = CURVED
+    masked = np.ma.masked_array([*y, 99.0], mask=[0] * 8 + [1])
+    assert fit_power_law([*S, 1e6], masked).record() == fit_power_law(S, y).record()
+
+
+def test_accuracies_stay_within_their_bounds() -> None:
+    S = np.geomspace(1e7, 1e9, 6)
+    accuracy = 1 / (1 + 6 * (S / 1e7) ** -0.6 * np.exp(0.02 * np.array([1, -1, 0.5, -0.5, 1, -1])))
+    near, far = predict(S, accuracy, [1e10, 1e14], bounds=(0, 1))
+    assert near.y == pytest.approx(1 / (1 + 6 * 1e3**-0.6), rel=0.02)
+    assert near.lo < near.y < near.hi < 1
+    assert 0.99 < far.y < 1
+    errors = predict(S, 1 - accuracy, 1e10, bounds=(0, 1))
+    assert errors.y == pytest.approx(1 - near.y, rel=1e-6)
+    assert (errors.lo, errors.hi) == pytest.approx((1 - near.hi, 1 - near.lo), rel=1e-6)
 
 
 def test_a_law_in_k_is_the_line_of_polyfit() -> None:
@@ -205,7 +278,7 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_surface(S3, S3, y3).predict(1e9, 1e9), "no numbers: too_few_sizes"),
         (lambda: predict([1, 2], [1, 2], 3), "at least 3 different sizes"),
         (lambda: predict(S3, [1, 0, 1], 1e9), "none of them 0"),
-        (lambda: predict(S3, y3, -1.0), r"at must be positive and finite, got \[-1.0\]"),
+        (lambda: predict(S3, y3, -1.0), "at must be positive and finite, got -1.0"),
         (lambda: fit_k_law([1, 10, 10], [0.1, 0.2, 0.3]), "k must increase"),
         (lambda: fit_k_law([1, 10, 20], [0.1, 0.2, 30]), "rbp must be shares between 0 and 1, got 30"),
         (lambda: fit_k_law([1, 10], [0.1, 0.2], rbp_replicates=[[0.1]]), r"rbp_replicates needs the shape \[B, 2\]"),
@@ -213,11 +286,23 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: rank_distributions([1, 2, 9], 5), "rank 9 exceeds the vocabulary of 5"),
         (lambda: rank_distributions([0, 2], 5), "ranks must be >= 1"),
         (lambda: rank_distributions([1, 2], 5, names=["zipf"]), "zipf is not a known distribution"),
+        (lambda: fit_power_law(S3, [4.0, np.nan, 2.5]), r"y must be positive and finite, got nan \(number 2 of 3\)"),
+        (lambda: fit_power_law(S3, [4.0, -3.0, 2.5]), "y must be positive and finite, got -3.0"),
+        (lambda: fit_power_law(S3, [4.0 + 1j, 3.0, 2.5]), r"y must be real numbers, got \(4"),
+        (lambda: fit_power_law(S3, y3, given=("E", 1.7)), "given= maps names to values"),  # type: ignore[arg-type]
+        (lambda: fit_power_law(S3, y3, given={"C": (1, 2, 3)}), "neither a value nor"),  # type: ignore[dict-item]
+        (lambda: fit_power_law(S3, y3).predict(1e9, level=95), "level must lie between 0 and 1, as .95; got 95"),
+        (lambda: fit_surface(S3, S3, [4.0, -3.0, 2.5]), "y must be positive and finite, got -3.0"),
+        (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), "values of one sign"),
+        (lambda: predict(S3, [0.4, 0.6, 1.0], 1e10, bounds=(0, 1)), "y must lie between the bounds 0 and 1, got 1.0"),
         (lambda: fit_power_law("S", y3), "S='S' is no column of data="),
         (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),
         (lambda: fit_power_law(S3, y3, given={"E": 1}), "given='E' is unknown; known: C, alpha"),
-        (lambda: fit_power_law(S3, y3, weights=[1, 0, 1]), "weights are positive"),
-        (lambda: fit_power_law([0, 1e6, 1e7], y3), "sizes must be positive numbers"),
+        (
+            lambda: fit_power_law(S3, y3, weights=[1, 0, 1]),
+            r"weights must be positive and finite, got 0.0 \(number 2 of 3\)",
+        ),
+        (lambda: fit_power_law([0, 1e6, 1e7], y3), r"S must be positive and finite, got 0.0 \(number 1 of 3\)"),
         (lambda: fit_power_law(S3, y3, y_replicates=[[1, 2]]), r"y_replicates needs the shape \[B, 3\], got \(1, 2\)"),
     ],
 )

@@ -6,20 +6,21 @@ Shapes: N sizes, B bootstrap replicates of the documents, P parameters.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, by_name, flat
+from rbpx.laws.arguments import level_of
+from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate, Replicates, by_name, flat
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_family
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none, finite_or_none
 from rbpx.laws.power.offset import EQUATIONS, NAMES, NOTHING, Regression, centred, ln_law, regression_of
-from rbpx.laws.power.predicted import Prediction, extrapolation_factor
+from rbpx.laws.power.predicted import FAR, Prediction, Predictions, extrapolation_factor
 from rbpx.laws.power.uncertainty import ALPHA, Uncertainty, fit_quality, law_estimates, uncertainty
 from rbpx.laws.priors import Prior
-from rbpx.status import Status
+from rbpx.status import Status, in_order
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
@@ -187,12 +188,32 @@ class PowerLaw(LawFit):
         text, models = about.variances(np.eye(len(about.bias_P))[1])
         return math.sqrt(text) if about.knows_text else None, math.sqrt(models)
 
-    def predict(self, S: float) -> Prediction:
-        """Predicts y at another size, with the 95 % interval of a single model of that size.
+    def __repr__(self) -> str:
+        """Says what a person reads: the law with its numbers, and how far to trust it."""
+        if self.alpha.value is None or self.C.value is None:
+            return f"no law of {self.n_points} points: {'' if self.status is None else self.status.label}"
+        ends, E = self.alpha.ends, "" if self.E.value is None else f"{self.E.value:.4g} + "
+        between = "no interval" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
+        trust = "" if self.status is None else f": {self.status.label}"
+        return f"y = {E}{self.C.value:.4g} S^-{self.alpha.value:.4g} (alpha {between}, {self.n_points} points){trust}"
+
+    @overload
+    def predict(self, S: float, level: float = LEVEL) -> Prediction: ...
+
+    @overload
+    def predict(self, S: Sequence[float] | NDArray[Any], level: float = LEVEL) -> Predictions: ...
+
+    def predict(self, S: float | Sequence[float] | NDArray[Any], level: float = LEVEL) -> Prediction | Predictions:
+        """Predicts y at another size, or at several, with the interval of a single model of that size.
+
+        Where the law is judged, so is the prediction: it has the reasons of the law, and beyond.
 
         Raises:
-            ValueError: the law has no numbers, or S is not positive and finite.
+            ValueError: the law has no numbers, S is not positive and finite, or level is not between 0 and 1.
         """
+        if np.ndim(S):
+            return Predictions.of([self.predict(float(each), level) for each in np.asarray(S).reshape(-1)])
+        S, p = float(np.asarray(S)), level_of(level)
         if self.theta_P is None or not 0 < S < math.inf:
             raise ValueError(f"nothing to predict at S = {S}: status {self.status}")
         x, sign = math.log(S / self.S_ref), self.sign or 1
@@ -201,9 +222,13 @@ class PowerLaw(LawFit):
         y, lo, hi = power + sum(offset), None, None
         if self.uncertainty is not None:
             gradient_P = np.array([power / y, -x * power / y, *(1 / y for _ in offset)])
-            ends = self.uncertainty.interval(math.log(y), gradient_P, new_model=True)
+            ends = self.uncertainty.interval(math.log(y), gradient_P, new_model=True, p=p)
             lo, hi = Estimate(y, *map(exp_or_none, ends)).times(sign).ends or (None, None)
-        return Prediction(S, sign * y, lo, hi, extrapolation_factor(S, self.S))
+        beyond = extrapolation_factor(S, self.S)
+        reasons = (
+            None if self.reasons is None else in_order([*self.reasons, *([Status.beyond] if beyond > FAR else [])])
+        )
+        return Prediction(S, sign * y, lo, hi, beyond, reasons=reasons)
 
     def record(self) -> dict[str, Any]:
         """Returns `params` of the row in `fits`, as JSON: what `reproduce` needs, intervals and diagnostics."""

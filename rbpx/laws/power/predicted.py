@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric import Floats
 from rbpx.status import Status, first_of
+
+FAR: Final = 10  # extrapolation factor that no backtest covers
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class Prediction:
     reasons: tuple[Status, ...] | None = None
     remarks: tuple[Status, ...] = ()
 
+    def __repr__(self) -> str:
+        """Says what a person reads: the value, its interval, and how far to trust it."""
+        between = "no interval" if self.lo is None or self.hi is None else f"{self.lo:.4g} to {self.hi:.4g}"
+        return f"{self.y:.4g} ({between}) at S = {self.S:.4g}{'' if self.status is None else f': {self.status.label}'}"
+
     @property
     def status(self) -> Status | None:
         """The first of the reasons; None before the prediction is judged."""
@@ -58,3 +68,19 @@ class Prediction:
 def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
     """Returns the factor by which S lies outside the sizes; 1 within them."""
     return max(S / max(sizes), min(sizes) / S, 1.0)
+
+
+class Predictions(NamedTuple):
+    """Predicted values of several new models, as arrays; NaN where there is none."""
+
+    S: Floats
+    y: Floats
+    lo: Floats
+    hi: Floats
+    beyond: Floats
+
+    @classmethod
+    def of(cls, each: Sequence[Prediction]) -> "Predictions":
+        """Returns predictions as arrays."""
+        columns = ([getattr(of, name) for of in each] for name in cls._fields)
+        return cls(*(np.array(column, np.float64) for column in columns))

@@ -151,15 +151,17 @@ class Uncertainty:
         """Returns the fields as JSON."""
         return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in vars(self).items()}
 
-    def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        """Returns the 95 % interval over documents and models of a function of the parameters.
+    def interval(
+        self, value: float, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL
+    ) -> tuple[float, float]:
+        """Returns the interval at level 1 - p over documents and models of a function of the parameters.
 
         The interval is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an
         entropy is biased once in the data and about as much again in each replicate. `new_model` adds the scatter of
         one model.
         """
         return extended_to(
-            value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model))
+            value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model, p))
         )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:

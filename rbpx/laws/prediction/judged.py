@@ -1,22 +1,71 @@
-"""Predicts a law at other sizes as `predict` answers: averaged over forms, widened by its backtests, with statuses."""
+"""Fits a law and judges it, as `fit` does, and predicts it at other sizes, as `predict` does, widened and judged."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rbpx.laws.intervals.estimate import LEVEL
+import numpy as np
+
+from rbpx.laws.intervals.estimate import LEVEL, Replicates
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.fixed_parameters import fit_law_with_priors
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.verdict import (
     REMARKS,
     Backtest,
+    backtest,
     backtest_averaged,
+    judge,
     judge_averaged,
     too_few_hold,
     widening_of,
+    with_reasons,
 )
-from rbpx.laws.priors import FixedValues
+from rbpx.laws.priors import NO_PRIORS, FixedValues, Priors
 from rbpx.status import Status, in_order
+
+
+def fit_judged(
+    S: Floats,
+    y: Floats,
+    replicates: Replicates | None,
+    method: Method,
+    pins: Priors = NO_PRIORS,
+    signed: bool = False,
+    weight_N: Floats | None = None,
+    tokens: Sequence[float | None] | None = None,
+    tests: bool = True,
+) -> tuple[PowerLaw, tuple[Backtest, ...]]:
+    """Fits a law, predicts each larger size from smaller ones, and adds every status that holds.
+
+    Sizes increase; replicates are of y times its sign, and tokens those of the training, None where unknown. The other
+    arguments are those of `fit_power_law`; without `tests` it is fitted alone.
+    """
+    if pins:
+        fit = fit_law_with_priors(S, y, replicates, method, pins, signed=signed)
+    else:
+        fit = fit_power_law(S, y, replicates, method, signed=signed, weight_N=weight_N)
+    if not tests:
+        return fit, ()
+
+    def smallest(m: int) -> PowerLaw:
+        # The larger model has the same documents, and refitting an offset to all replicates is slow.
+        kept = None if replicates is None or method is Method.offset else replicates.smallest(m)
+        few = None if weight_N is None else weight_N[:m]
+        return fit_power_law(S[:m], y[:m], kept, method, False, signed, fit.given, few)
+
+    found = backtest(smallest, S.tolist(), y.tolist())
+    return with_reasons(fit, judge(fit, found, positive_replicates(replicates), tokens)), found
+
+
+def positive_replicates(replicates: Replicates | None) -> Replicates | None:
+    """Returns the replicates of |y|, of which some may have the other sign."""
+    if replicates is None or not replicates.n_left_out:
+        return replicates
+    return Replicates.of(np.abs(replicates.y_BN), replicates.n_effective)
 
 
 def predict_judged(
@@ -58,3 +107,39 @@ def predict_judged(
 def _wider(of: Prediction, by: float) -> Prediction:
     y = widen(of.estimate, by)
     return replace(of, lo=y.lo, hi=y.hi)
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Values between two bounds as odds, (far - y) / (y - near), which fall towards the bound that y approaches.
+
+    Attributes:
+        near: the bound that y leaves with size.
+        far: the bound that it approaches.
+    """
+
+    near: float
+    far: float
+
+    @classmethod
+    def of(cls, y: Floats, bounds: tuple[float, float]) -> "Odds":
+        """Returns the odds of values in order of size.
+
+        Raises:
+            ValueError: a value is not between the bounds.
+        """
+        lo, hi = bounds
+        outside_N = ~((y > lo) & (y < hi))
+        if outside_N.any():
+            raise ValueError(f"y must lie between the bounds {lo} and {hi}, got {y[outside_N][0]}")
+        return cls(lo, hi) if y[-1] >= y[0] else cls(hi, lo)
+
+    def of_y(self, y: Floats) -> Floats:
+        """Returns the odds of values."""
+        return np.asarray((self.far - y) / (y - self.near))
+
+    def back(self, of: Prediction) -> Prediction:
+        """Returns the value of a prediction of odds."""
+        y, *ends = ((self.far + self.near * z) / (1 + z) for z in (of.y, *(of.estimate.ends or ())))
+        lo, hi = sorted(ends) if ends else (None, None)
+        return replace(of, y=y, lo=lo, hi=hi, within={})

@@ -28,7 +28,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.offset import jacobian, ln_law
-from rbpx.laws.power.predicted import Prediction, extrapolation_factor
+from rbpx.laws.power.predicted import FAR, Prediction, extrapolation_factor
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens
@@ -74,7 +74,7 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
 
     None where the law does not fall with size, or fewer than 4 sizes are there. Replicates are of |y|.
     """
-    if power.status is not None or power.alpha.value is None or power.alpha.value <= 0:
+    if power.alpha.value is None or power.alpha.value <= 0:
         return None
     offset = fit_power_law(power.S, [abs(y) for y in power.y], y_replicates, Method.offset, backtests=False)
     if offset.status is Status.too_few_sizes:
@@ -146,7 +146,6 @@ def _compared(predicted: Mapping[int, Iterable[Prediction]], y: Sequence[float])
     )
 
 
-FAR: Final = 10  # extrapolation factor that no backtest covers
 SIGNIFICANT: Final = 0.05
 FAILED: Final = 0.05  # of y, for backtest_failed
 SHORT: Final = 2.0  # decades of S that determine little about the form

@@ -25,11 +25,11 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.predicted import extrapolation_factor
+from rbpx.laws.power.predicted import FAR, extrapolation_factor
 from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
-from rbpx.laws.prediction.verdict import FAR, too_few_hold
+from rbpx.laws.prediction.verdict import too_few_hold
 from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.checks import HeldOut, held_out_points
 from rbpx.laws.surface.design import Design, judge_design
@@ -37,7 +37,7 @@ from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters
-from rbpx.status import Status, in_order
+from rbpx.status import Status, first_of, in_order
 
 _NEAR: Final = math.log(1.25)  # how far from an exact line a point may be
 _SAME: Final = 0.01  # of a logarithm
@@ -78,6 +78,26 @@ class AveragedPrediction:
     away: float | None = None
     beyond: float = 1.0
     reasons: tuple[Status, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return first_of(self.reasons)
+
+    @property
+    def value(self) -> float | None:
+        """The median; None without a prediction."""
+        return self.y.value
+
+    @property
+    def lo(self) -> float | None:
+        """The lower end of its interval."""
+        return self.y.lo
+
+    @property
+    def hi(self) -> float | None:
+        """The upper end of its interval."""
+        return self.y.hi
 
 
 def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> AveragedPrediction:

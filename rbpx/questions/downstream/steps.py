@@ -15,9 +15,8 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.predicted import extrapolation_factor
+from rbpx.laws.power.predicted import FAR, extrapolation_factor
 from rbpx.laws.prediction.prediction import COMBINED, MIN_SIZES, TAILS, fit_all_forms
-from rbpx.laws.prediction.verdict import FAR
 from rbpx.laws.success.chain import (
     MINIMUM_SD,
     N_CURVES,

@@ -16,7 +16,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
 from rbpx.display.vocabulary import decimals, rough, short
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
-from rbpx.laws.prediction.verdict import FAR
+from rbpx.laws.power.predicted import FAR
 from rbpx.questions.emergence.analysis import FEWEST, JOINT, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each

@@ -15,8 +15,8 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fieller, from_half_width, student_t
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.predicted import FAR
 from rbpx.laws.prediction.prediction import COMBINED, Crossing
-from rbpx.laws.prediction.verdict import FAR
 from rbpx.status import Status, first_of
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"

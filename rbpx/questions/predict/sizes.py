@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import value_combinations
-from rbpx.laws.power.predicted import Prediction
+from rbpx.laws.power.predicted import FAR, Prediction
 from rbpx.laws.prediction.influence import most_influential
 from rbpx.laws.prediction.judged import predict_judged
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.prediction.verdict import FAR, Backtest, judge_alone
+from rbpx.laws.prediction.verdict import Backtest, judge_alone
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import FixedValues
 from rbpx.questions.predict.rows import (

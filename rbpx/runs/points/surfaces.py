@@ -17,11 +17,11 @@ from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.prediction.verdict import judge_alone
 from rbpx.laws.priors import Prior, Priors
-from rbpx.laws.surface.checks import HeldOut, bends_of, mean_error
+from rbpx.laws.surface.checks import HeldOut, mean_error
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
+from rbpx.laws.surface.judged import judge_surface
 from rbpx.laws.surface.outliers import CommonShift
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import SweepCell
@@ -255,10 +255,7 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tu
 
 def judged_alone(group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
     """Every status of one form: of its fit, and where size and tokens can be told apart of its bends and own tests."""
-    doubts = doubts_of_points(group, trained, fit)
-    if fit.surface is None or Status.collinear_design in doubts:
-        return doubts
-    return judge_alone([*doubts, *bends_of(fit)], [test.is_inside for test in tests])
+    return judge_surface(fit, tests, doubts_of_points(group, trained, fit))
 
 
 def surface_record(

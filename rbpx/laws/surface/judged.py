@@ -1,0 +1,98 @@
+"""A fitted surface that is judged, and predicts as the verb predict does: averaged over forms, with backtests."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.arguments import level_of, positive
+from rbpx.laws.intervals.estimate import LEVEL
+from rbpx.laws.power.predicted import Predictions
+from rbpx.laws.prediction.verdict import judge_alone
+from rbpx.laws.priors import NO_PRIORS, Priors
+from rbpx.laws.surface.averaged import AveragedPrediction, BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.checks import HeldOut, bends_of, held_out
+from rbpx.laws.surface.fit import Surface
+from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
+from rbpx.status import Status, in_order
+
+
+def judge_surface(fit: Surface, tests: Sequence[HeldOut], doubts: Iterable[Status]) -> tuple[Status, ...]:
+    """Returns every status of one form: its doubts and, where it tells size from tokens, its bends and own tests."""
+    doubts = in_order(doubts)
+    if fit.surface is None or Status.collinear_design in doubts:
+        return doubts
+    return judge_alone([*doubts, *bends_of(fit)], [test.is_inside for test in tests])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgedSurface(Surface):
+    """A surface of `rbpx.laws.fit_surface`: the constants of its form, and predictions over all forms."""
+
+    given: Priors = field(default_factory=lambda: NO_PRIORS)
+
+    @classmethod
+    def of(cls, fit: Surface, given: Priors, judge: bool) -> "JudgedSurface":
+        """Returns a fit with every status that holds; with not_judged where nothing is tested."""
+        doubts = [*fit.reasons, *([Status.given_refused] if any(each.is_refused for each in fit.pinned) else [])]
+        how: dict[str, Any] = {"objective": fit.objective_name, "delta": fit.delta}
+        if judge:
+            tests = held_out(fit.runs, fit.form, pins=given, **how) if fit.surface is not None else ()
+            reasons = judge_surface(fit, tests, doubts)
+        else:
+            reasons = in_order([*doubts, Status.not_judged])
+        known = {each.name: getattr(fit, each.name) for each in fields(Surface)}
+        return cls(**known | {"reasons": reasons}, given=given)
+
+    def __repr__(self) -> str:
+        """Says what a person reads: the constants, and how far to trust them."""
+        known = ", ".join(f"{name} {each.value:.4g}" for name, each in self.constants.items() if each.value is not None)
+        return f"{self.form} of {self.n_runs} runs: {known or 'no numbers'}: {self.status.label}"
+
+    @cached_property
+    def _over_forms(self) -> tuple[list[Surface], Sequence[BudgetTest]]:
+        """The fit of each form without replicates, and the backtests of their average."""
+        how: dict[str, Any] = {"objective": self.objective_name, "delta": self.delta}
+        forms = forms_to_mix(self.runs, self.given)
+        fits = [fit_surface_with_priors(self.runs, form, self.given, 0, is_tested=False, **how) for form in forms]
+        return fits, backtest_budgets(self.runs, forms, self.given, **how)
+
+    @overload  # type: ignore[override]
+    def predict(self, S: float, D: float, U: float | None = None, level: float = LEVEL) -> AveragedPrediction: ...
+
+    @overload
+    def predict(
+        self,
+        S: NDArray[Any] | Sequence[float],
+        D: NDArray[Any] | Sequence[float],
+        U: float | None = None,
+        level: float = LEVEL,
+    ) -> Predictions: ...
+
+    def predict(self, S: Any, D: Any, U: float | None = None, level: float = LEVEL) -> AveragedPrediction | Predictions:
+        """Predicts a new run of S parameters after D tokens, U of them unique (None: all), averaged over forms.
+
+        Its status has the doubts of the form that counts most, and its own; of arrays of one shape it has arrays.
+
+        Raises:
+            ValueError: the surface has no numbers, S or D is not positive and finite, or a level is not one.
+        """
+        self._fitted  # noqa: B018
+        S_T, D_T = np.broadcast_arrays(np.asarray(S, np.float64), np.asarray(D, np.float64))
+        positive(S=S_T.reshape(-1), D=D_T.reshape(-1))
+        fits, budgets = self._over_forms
+        points = list(zip(S_T.reshape(-1).tolist(), D_T.reshape(-1).tolist(), strict=True))
+        of_form = {fit.form: fit.reasons for fit in fits}
+        refused = [Status.given_refused] if Status.given_refused in self.reasons else []
+        found = []
+        for each in predict_averaged(fits, points, budgets, U, level_of(level)):
+            heaviest = max(each.weights, key=lambda name: each.weights[name], default=fits[0].form)
+            found.append(replace(each, reasons=in_order([*of_form[heaviest], *refused, *each.reasons])))
+        if not S_T.ndim:
+            return found[0]
+        columns = ([getattr(each.y, end) for each in found] for end in ("value", "lo", "hi"))
+        y, lo, hi = (np.array(each, np.float64).reshape(S_T.shape) for each in columns)
+        return Predictions(np.array(S_T), y, lo, hi, np.array([each.beyond for each in found]).reshape(S_T.shape))
