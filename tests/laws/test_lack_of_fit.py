@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.lack_of_fit import curvature
+from rbpx.laws.intervals.lack_of_fit import curvature, curvature_of_groups
 
 LN_S = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
 
@@ -44,6 +44,23 @@ def test_an_exact_power_law_has_no_curvature() -> None:
     for alpha in (0.013, 0.1, 0.31):
         ln_y = math.log(7) - alpha * LN_S
         assert curvature(LN_S, ln_y).ends == (0.0, 0.0)
+
+
+def test_points_that_scatter_together_count_by_their_groups() -> None:
+    rng, group = np.random.default_rng(5), np.repeat(np.arange(6), 3)
+    x = np.sort(rng.normal(size=18))
+    y = 0.3 * x**2 + 0.1 * (rng.normal(size=6)[group] + rng.normal(size=18))
+    found, J = curvature_of_groups(x, y, group), np.column_stack([np.ones(18), x, x**2])
+    theta = np.linalg.solve(J.T @ J, J.T @ y)
+    meat = np.zeros((3, 3))
+    for g in range(6):
+        score = sum(J[i] * (y[i] - J[i] @ theta) for i in range(18) if group[i] == g)
+        meat += np.outer(score, score)
+    inverse = np.linalg.inv(J.T @ J)
+    half = student_t.ppf(0.975, 3) * math.sqrt((inverse @ meat @ inverse)[2, 2] * 6 / 3)
+    assert found.value == pytest.approx(theta[2], rel=1e-9)
+    assert found.ends == pytest.approx((theta[2] - half, theta[2] + half), rel=1e-9)
+    assert curvature_of_groups(x, y, group % 3).ends is None
 
 
 def test_the_interval_of_the_curvature_holds_the_truth_95_times_of_100() -> None:

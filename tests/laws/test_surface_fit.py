@@ -11,6 +11,7 @@ from scipy.special import huber
 from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Objective
+from rbpx.laws.surface.checks import bends_of
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
@@ -165,6 +166,13 @@ def test_runs_that_hardly_determine_an_exponent_are_said_to() -> None:
     assert of.hi - of.lo >= of.value
     assert Status.barely_determined in noisy.reasons
     assert precise.status is Status.ok
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_true_surface_seldom_bends(design: str) -> None:
+    """Of 200 draws 12, 2 and 9 did; 42 of the last design where checkpoints counted as independent."""
+    fits = [fit_surface(draw((seed,), *DESIGNS[design]).runs, n_replicates=0) for seed in range(40)]
+    assert sum(Status.bends in bends_of(fit) for fit in fits) <= 4
 
 
 def test_a_surface_without_an_irreducible_part_is_at_its_bound() -> None:

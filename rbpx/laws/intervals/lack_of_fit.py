@@ -124,6 +124,26 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     return coefficient(np.column_stack([np.ones(len(x_N)), x_N, x_N**2]), np.zeros(len(x_N)) if straight else y_N, 2)
 
 
+def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
+    """Returns the coefficient q of y = a + b x + q x^2 where points of a group scatter together.
+
+    Returns:
+        q with its 95 % interval, from the variance G / (G - 3) sum_g (sum_i l_i r_i)^2 over the G groups, with r the
+        residuals and l the row of the pseudoinverse, and Student's t of G - 3; without ends for fewer than 4 groups,
+        all None for fewer than 3 different x.
+
+    Source:
+        Liang and Zeger (1986), Biometrika 73, 13: errors that are independent between groups alone.
+    """
+    if len(set(x_N.tolist())) < 3:
+        return Estimate()
+    J_NP, G = np.vander(x_N - x_N.mean(), 3, increasing=True), len(np.unique(group_N))
+    L_PN = np.linalg.pinv(J_NP)
+    left_N = y_N - J_NP @ (L_PN @ y_N)
+    squares = float((np.bincount(group_N, L_PN[2] * left_N) ** 2).sum())
+    return from_stderr(float(L_PN[2] @ y_N), (squares * G / (G - 3)) ** 0.5 if G > 3 else None, G - 3)
+
+
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
     """Returns residuals of the least-squares line of ln y on ln S, in the order of the arguments; at least 2 sizes."""
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
