@@ -47,7 +47,8 @@ def help_of(verb: str) -> str:
 
 
 def _in_shell(value: Any) -> str:
-    return shlex.quote(_of_hydra(value))
+    text = _of_hydra(value)
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
 
 
 def _of_hydra(value: Any) -> str:

@@ -182,6 +182,7 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     lines += [f"read headings of {file}: {read_as}"] if read_as else []
     counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
+    lines += imported.notes
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
     n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
     brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "

@@ -1,4 +1,4 @@
-"""Selects the rows of a user's table that meet an SQL condition over the columns of its file alone."""
+"""Selects the rows of a user's table: those that meet an SQL condition on its columns, and those of finished runs."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import is_no_value
 from rbpx.files.rows import Rows
+from rbpx.spelling import typed
 from rbpx.store.sql import SqlLimits, meets
 
 _LIMITS: Final = SqlLimits()
+_MOST: Final = 10  # runs that are named
+# States of runs in tables of Weights & Biases
+_STATES: Final = {"finished", "running", "crashed", "failed", "killed", "preempted", "preempting", "pending"}
 _KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # types of a column of texts, the first that fits all
 
 
@@ -35,6 +39,31 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
     if not kept:
         raise RbpxError(f"where={condition} is true of none of the {len(table.rows):,} rows of {table.path}; change it")
     return replace(table, rows=kept)
+
+
+def finished(table: Rows, condition: str | None) -> tuple[Rows, str | None]:
+    """The rows of a table of runs that are finished, and which others were left out.
+
+    A condition that names the column of states chooses by itself.
+
+    Raises:
+        RbpxError: no run is finished.
+    """
+    name = next((column for column in table.columns if column.strip().lower() == "state"), None)
+    states = [] if name is None else [str(cell).lower() for cell in table.cells(name)]
+    if name is None or not set(states) <= _STATES or named_in(condition or "", [name]) or set(states) == {"finished"}:
+        return table, None
+    rows = [row for row, state in zip(table.rows, states, strict=True) if state == "finished"]
+    names = {column.strip().lower(): column for column in table.columns}
+    run = next((names[each] for each in ("name", "run", "model") if each in names), name)
+    others = [(row, state) for row, state in zip(table.rows, states, strict=True) if state != "finished"]
+    told = ", ".join(f"{row.within if run == name else row.values.get(run)} ({state})" for row, state in others[:_MOST])
+    told += f" and {len(others) - _MOST:,} more" if len(others) > _MOST else ""
+    whole = typed(where=f"{name} IS NOT NULL" if condition is None else f"({condition}) AND {name} IS NOT NULL")
+    if not rows:
+        raise RbpxError(f"{table.path}: no run is finished: {told}; {whole} takes them as they are")
+    line = f"left out {number_of(len(others), 'run')} of {table.path} of which {name} is not finished: {told}; "
+    return replace(table, rows=rows), f"{line}{whole} takes them too"
 
 
 def named_in(condition: str, columns: Sequence[str]) -> set[str]:

@@ -11,9 +11,10 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.spelling import typed
-from rbpx.store.imports.chosen_rows import named_in, rows_where
+from rbpx.store.imports.chosen_rows import finished, named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
 from rbpx.store.imports.contradictions import Comparison, kept_of, not_stored, sized
+from rbpx.store.imports.diverged import told_diverged
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.imports.observations import ObservationFile, read_observations
@@ -33,6 +34,7 @@ class Imported:
         n_replaced: rows dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
+        notes: what else was left out, or may have to be, a line each.
     """
 
     reading: ObservationFile
@@ -42,6 +44,7 @@ class Imported:
     n_replaced: int
     n_missing: int
     spoken: dict[str, str]
+    notes: tuple[str, ...]
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -101,6 +104,8 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     named = _long(table.columns, config)
     of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}
     chosen = table if config.where is None else rows_where(table, config.where)
+    n_not_chosen = len(table.rows) - len(chosen.rows)
+    chosen, unfinished = finished(chosen, config.where)
     wide = _widened(chosen, named) if named else chosen
     columns = _columns(wide.columns, of_fields, table.path, config)
     reading = read_observations(wide, columns, config)
@@ -127,10 +132,11 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         reading,
         judged,
         ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
-        n_not_chosen=len(table.rows) - len(wide.rows),
+        n_not_chosen=n_not_chosen,
         n_replaced=n_replaced,
         n_missing=0 if named else reading.n_missing,
         spoken=columns.spoken,
+        notes=(*([unfinished] if unfinished else ()), *told_diverged(judged.read, wide, columns, config)),
     )
 
 
