@@ -161,6 +161,7 @@ class ImportConfig:
         decimal: "," for a file with decimal commas.
         sheet: the sheet of an Excel workbook, if several have content.
         keep: which of several rows of one model at one step is kept; null refuses such rows.
+        replace: whether what an earlier file of that name gave to that source goes.
     """
 
     file: str | None = None
@@ -211,6 +212,9 @@ class ImportConfig:
         None,
         "or first: which row stays of a step that a restart wrote twice; without it they are refused",
         shown="last",
+    )
+    replace: bool = key(
+        False, "what an earlier file of that name gave to that source goes, and this one stands for it", shown="true"
     )
 
     def __post_init__(self) -> None:

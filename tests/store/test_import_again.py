@@ -70,3 +70,56 @@ def test_a_file_that_comes_again_with_a_schedule_says_what_is_updated(store: Pat
     assert said.endswith("(3 rows updated: schedule)")
     said = bring([*rows, "q,60M,200,3,.4"], store, cwd, "schedule=constant").stderr.splitlines()[0]
     assert said.endswith("(3 of them were there already; 1 row updated: accuracy)")
+
+
+THREE = ["q,60M,100,3,", "r,60M,100,3.1,.5", "s,240M,100,2,"]
+
+
+def files(store: Path) -> set[str]:
+    return {path.name for path in (store / "imports").iterdir()}
+
+
+def test_rows_that_a_file_no_longer_has_stay_and_are_named_with_the_line_that_removes_them(
+    store: Path, cwd: Path
+) -> None:
+    bring(THREE, store, cwd)
+    for words in ((), ("where=model != 's'",)):
+        said = bring(THREE[: 2 if not words else 3], store, cwd, *words).stderr
+        assert "nothing new" not in said
+        assert "(2 of them were there already)" in said
+        told = "1 observation of an earlier a.csv that this one does not have (s) stay; where this one stands for it"
+        assert f"{told}, replace=true removes them\n" in said
+    assert "nothing new" in bring(THREE, store, cwd).stderr
+    assert len(found(store, "model")) == 3
+
+
+def test_a_file_that_replaces_leaves_nothing_of_the_one_before_it_and_all_of_others(store: Path, cwd: Path) -> None:
+    bring(THREE[:2], store, cwd)
+    bring(THREE, store, cwd)  # what one file gave lies in two
+    other = store.parent / "other" / "b.csv"
+    other.parent.mkdir()
+    other.write_text(f"{HEADER}t,480M,100,1.9,\n")
+    words = ("source=me", "family=lab", "dataset=c4")
+    imports.bring(other, store, cwd, *words)
+    imports.bring(other.rename(other.with_name("a.csv")), store, cwd, "source=you", *words[1:])
+    before = files(store)
+    line = bring(["q,60M,100,2.9,", *THREE[1:2]], store, cwd, check=2).stderr
+    assert line.endswith("; what an earlier a.csv gave goes with replace=true\n")
+    would = bring(["q,60M,100,2.9,", *THREE[1:2]], store, cwd, "replace=true", "--dry-run").stderr
+    assert files(store) == before
+    said = bring(["q,60M,100,2.9,", *THREE[1:2]], store, cwd, "replace=true").stderr
+    for each in (would, said):
+        assert "in place of the 3 observations that an earlier a.csv gave\n" in each
+        assert "1 observation of an earlier a.csv that this one does not have (s)\n" in each
+    assert found(store, "source, model, cross_entropy_nats, accuracy") == [
+        *[("me", "q", 2.9, None), ("me", "r", 3.1, 0.5), ("me", "t", 1.9, None), ("you", "t", 1.9, None)],
+    ]
+    again = files(store)
+    assert "in place of the 2 observations" in bring(["q,60M,100,2.9,", *THREE[1:2]], store, cwd, "replace=true").stderr
+    assert files(store) == again
+
+
+def test_a_faulty_file_replaces_nothing(store: Path, cwd: Path) -> None:
+    bring(THREE, store, cwd)
+    bring(["q,60M,100,x,"], store, cwd, "replace=true", check=2)
+    assert len(found(store, "model")) == 3

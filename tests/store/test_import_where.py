@@ -133,7 +133,7 @@ def test_two_choices_of_one_file_stand_beside_each_other_with_where_they_come_fr
     listed = json.loads(here("status", "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
     assert {(row["where"], row["n_observations"]) for row in listed} == {("tokens < 3000", 2), ("NOT outlier", 1)}
     before = snapshot(store)
-    assert "nothing new" in bring(file, store, cwd, "where=NOT outlier").stderr
+    assert "1 observation of an earlier" in bring(file, store, cwd, "where=NOT outlier").stderr
     assert "nothing new" in bring(file, store, cwd).stderr
     assert snapshot(store) == before
 

@@ -84,7 +84,8 @@ def perform(asked: Asked) -> None:
     kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
     of_file = ["where", "runs", "keep", "decimal", "sheet"]
     not_of = {"": ["filter"], "tokens": [*of_file, "filter"], "samples": of_file}[kind]
-    given = next((key for key in not_of if getattr(request, key) is not None), None)
+    not_of += ["replace"] * (kind == "tokens")
+    given = next((key for key in not_of if getattr(request, key)), None)
     if given is not None:
         of = "samples" if given == "filter" else f"FILE, and import {kind} takes all that its file has"
         raise RbpxError(f"{given}= is of import {of}; drop it")
@@ -188,7 +189,13 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
     judged = imported.judged
-    known = [("nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already")] * (n_known > 0)
+    known = [
+        (
+            "nothing new"
+            if n_known == read.num_rows and not imported.n_gone
+            else f"{n_known:,} of them were there already"
+        )
+    ] * (n_known > 0)
     known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
     already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)

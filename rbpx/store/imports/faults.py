@@ -53,8 +53,8 @@ class Faults:
         return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
 
 
-def refuse(lines: Sequence[str], n: int, file: object) -> None:
-    """Refuse a file with faults: `n` of them, of which `lines` are the first.
+def refuse(lines: Sequence[str], n: int, file: object, hint: str = "") -> None:
+    """Refuse a file with faults: `n` of them, of which `lines` are the first; `hint` ends the last line.
 
     Raises:
         RbpxError: the one fault; of several their number, after each is logged in its own line.
@@ -62,10 +62,10 @@ def refuse(lines: Sequence[str], n: int, file: object) -> None:
     if not n:
         return
     if n == 1:
-        raise RbpxError(lines[0])
+        raise RbpxError(f"{lines[0]}{hint}")
     for line in lines[:_MOST]:
         _LOG.warning(line)
     listed = "listed above" if n <= _MOST else f"of which the first {_MOST} are listed above"
     raise RbpxError(
-        f"{file} has {n:,} faults, {listed}; nothing was imported: correct them, or leave rows out with where="
+        f"{file} has {n:,} faults, {listed}; nothing was imported: correct them, or leave rows out with where={hint}"
     )

@@ -27,8 +27,8 @@ _NOTHING: Final = fields_of(OBSERVATIONS).empty_table()
 _PROVENANCE: Final = b"rbpx.import"  # key in the metadata of the Parquet schema
 
 
-def write(store: Store, new: pa.Table, origin: Record) -> None:
-    """Store new observations of one source.
+def write(store: Store, new: pa.Table, origin: Record) -> str:
+    """Store new observations of one source; returns the name of their file.
 
     Raises:
         MeasureError: the store cannot be written.
@@ -36,7 +36,9 @@ def write(store: Store, new: pa.Table, origin: Record) -> None:
     empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so earlier files keep their names
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
-    store.write_import(_name(origin, rows), rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
+    name = _name(origin, rows)
+    store.write_import(name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
+    return name
 
 
 def provenance(path: Path) -> Record:
@@ -79,14 +81,23 @@ def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
             store.warn(f"imports/{path.name}", str(problem), "import its file again")
 
 
-def observations_of(store: Store, source: str) -> pa.Table:
-    """The observations of one source.
+def files_of(store: Store, source: str, file: str | None = None, others: bool = False) -> list[Path]:
+    """The imports of one source, all of them, those of a file of that name, or those of its `others`.
+
+    Raises:
+        RbpxError: one was not written by rbpx.
+    """
+    told = ((path, provenance(path)) for path in store.import_files())
+    return [path for path, of in told if of["source"] == source and (file is None or (of["file"] == file) != others)]
+
+
+def observations_of(store: Store, source: str, file: str | None = None, others: bool = False) -> pa.Table:
+    """The observations of one source, all of them, those of a file of that name, or those of its `others`.
 
     Raises:
         RbpxError: a file of imports is corrupt or not written by rbpx, so that its observations are unknown.
     """
-    of_source = [path for path in store.import_files() if provenance(path)["source"] == source]
-    own = [path for path in of_source if re.fullmatch(OWN_STEM, path.stem)]  # the others are copies
+    own = [path for path in files_of(store, source, file, others) if re.fullmatch(OWN_STEM, path.stem)]  # no copies
     tables = [_NOTHING, *(_read_own(path)[1] for path in own)]
     columns = with_varied(_NOTHING.schema, (name for table in tables for name in table.column_names))
     return pa.concat_tables([with_all(table, columns) for table in tables])

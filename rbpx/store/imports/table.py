@@ -1,9 +1,12 @@
 """Imports a table of other people's results into a store: checks every row and writes all of them or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+import numpy as np
+import pyarrow as pa
 from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_runs
@@ -17,9 +20,11 @@ from rbpx.store.imports.contradictions import Comparison, kept_of, not_stored, s
 from rbpx.store.imports.diverged import told_diverged
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.observations import ObservationFile, read_observations
-from rbpx.store.imports.storage import LOCK, observations_of, write
+from rbpx.store.imports.observations import ROW, ObservationFile, read_observations
+from rbpx.store.imports.storage import LOCK, files_of, observations_of, write
 from rbpx.store.store import Store, now
+
+_MOST: Final = 10  # runs that are named
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Imported:
         n_replaced: rows dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
+        n_gone: observations that an earlier file of that name gave, and this one does not.
         notes: what else was left out, or may have to be, a line each.
     """
 
@@ -44,6 +50,7 @@ class Imported:
     n_replaced: int
     n_missing: int
     spoken: dict[str, str]
+    n_gone: int
     notes: tuple[str, ...]
 
 
@@ -116,18 +123,24 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         kept, n_replaced = kept_of(reading.observations, config.keep)
         reading = replace(reading, observations=kept)
     files = store.import_files()
+    before = observations_of(store, config.source, table.path.name)
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
         store.prepare()
         with FileLock(store.root / LOCK):
             if store.import_files() != files:  # another process has imported something
                 judged = _judged(reading, store, wide, columns, config)
+            name = ""
             if judged.new.num_rows:
                 origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
                 origin |= {"imported_at": now(), "columns": columns.mapping}
                 more = {"where": config.where, "keep": config.keep, "runs": told_runs(config.runs)}
                 more |= {"decimal": config.decimal, "sheet": config.sheet}
-                write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
+                name = write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
+            for path in files_of(store, config.source, table.path.name) if config.replace else ():
+                if path.stem != name:
+                    path.unlink(missing_ok=True)
+    gone = _gone(judged.read, before)
     return Imported(
         reading,
         judged,
@@ -136,7 +149,12 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         n_replaced=n_replaced,
         n_missing=0 if named else reading.n_missing,
         spoken=columns.spoken,
-        notes=(*([unfinished] if unfinished else ()), *told_diverged(judged.read, wide, columns, config)),
+        n_gone=gone.num_rows,
+        notes=(
+            *([unfinished] if unfinished else ()),
+            *_told_gone(gone, before.num_rows, table.path, config),
+            *told_diverged(judged.read, wide, columns, config),
+        ),
     )
 
 
@@ -158,13 +176,34 @@ def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: Import
 
 def _judged(reading: ObservationFile, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Comparison:
     """Compare a file with the store, filling in sizes that it does not name, and refuse faults and contradictions."""
-    stored = observations_of(store, config.source)
+    name = table.path.name
+    stored = observations_of(store, config.source, name if config.replace else None, config.replace)
     judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
     faults = Faults([*reading.faults.found, *judged.faults.found])
-    refuse(faults.lines(lambda row: table.rows[row].place), len(faults), table.path)
+    again = len(judged.faults) and not config.replace and files_of(store, config.source, name)
+    hint = f"; what an earlier {name} gave goes with {typed(replace=True)}" if again else ""
+    refuse(faults.lines(lambda row: table.rows[row].place), len(faults), table.path, hint)
     if not reading.observations.num_rows:
         raise RbpxError(f"{table.path} has {number_of(len(table.rows), 'row')}, but no value: each is empty or NaN")
     return judged
+
+
+def _gone(read: pa.Table, before: pa.Table) -> pa.Table:
+    """The observations that an earlier file gave and a later one does not; other values of the same are none."""
+    numbered = before.append_column(ROW, pa.array(np.arange(before.num_rows)))
+    return not_stored(numbered, read, str).new if before.num_rows else before
+
+
+def _told_gone(gone: pa.Table, n_before: int, path: Path, config: ImportConfig) -> Iterator[str]:
+    """What happens to the observations that an earlier file of that name gave."""
+    if config.replace and n_before:
+        yield f"in place of the {number_of(n_before, 'observation')} that an earlier {path.name} gave"
+    if gone.num_rows:
+        names = dict.fromkeys(row["model"] or row["size"] for row in gone.select(["model", "size"]).to_pylist())
+        told = ", ".join([*names][:_MOST]) + (f" and {len(names) - _MOST:,} more" if len(names) > _MOST else "")
+        stay = "" if config.replace else f" stay; where this one stands for it, {typed(replace=True)} removes them"
+        n = number_of(gone.num_rows, "observation")
+        yield f"{n} of an earlier {path.name} that this one does not have ({told}){stay}"
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:

@@ -80,7 +80,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "lm_eval" / f"results_{number}.json").write_text(json.dumps(results))
     (folder / "lm_eval.csv").write_text("model,S,dataset,accuracy,accuracy_stderr\nORG/A,1e8,arc_easy,0.4,0.01\n")
     rows_of_them = (f"{S}x{D},{S},{D},{1.8 + 7 / S**0.34 + 1.1 / D**0.37}\n" for S in (20, 60, 180) for D in (1, 4, 16))
-    (folder / "theirs.csv").write_text("run,params (M),tokens (B),val loss\n" + "".join(rows_of_them))
+    (folder / "theirs.csv").write_text("run,params (M),tokens (B),val_loss\n" + "".join(rows_of_them))
     return folder
 
 
