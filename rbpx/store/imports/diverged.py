@@ -88,7 +88,9 @@ def diverged(read: pa.Table) -> Iterator[Diverged]:
         loss = _floats(read, quantity)
         for group in np.unique(of_group[np.isfinite(loss)]):
             at = np.flatnonzero((of_group == group) & np.isfinite(loss))
-            progress = next((each[at] for each in (D, C / (6 * S), step) if np.isfinite(each[at]).any()), 0 * at)
+            progress = next(
+                (each[at] for each in (D, C / (6 * S), step) if np.isfinite(each[at]).any()), np.zeros(len(at))
+            )
             for end, than in _far_above(S[at], progress, loss[at], of_run[at]):
                 found.setdefault(int(of_run[at[end]]), Diverged(quantity, int(at[end]), int(at[than])))
     yield from sorted(found.values(), key=lambda each: each.at)
