@@ -19,6 +19,7 @@ from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
 from rbpx.files.escapes import visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
+WIDEST: Final = 100  # characters of a table without --details
 _BETWEEN: Final = 2  # characters
 _FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a column whose texts fold
 
@@ -97,15 +98,27 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
     return notes
 
 
-def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
-    """Prints tables with the same columns as parts of one; returns the columns printed."""
-    columns, every = tables[0].columns, [row for table in tables for row in table.rows]
-    texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for row in every]
+def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
+    """Returns the columns of a table that a terminal of so many characters shows; a page and a paper show the same."""
+    return _layout([table], width)[0]
+
+
+def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[str]], list[int], list[int]]:
+    """Returns the columns that fit, the texts of headings and of rows, and the widths of columns whole and folded."""
+    columns = tables[0].columns
+    texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for table in tables for row in table.rows]
     headings = [visible_line(plain_signs(column.heading)) for column in columns]
     widest = [max(map(cell_len, column)) for column in zip(headings, *texts, strict=True)]
     least = [min(wide, _FOLDED[0]) if of.folds else wide for wide, of in zip(widest, columns, strict=True)]
     told = [at for at, of in enumerate(columns) if not of.spare or {row[at] for row in texts} - {UNKNOWN, ""}]
     kept = [told[at] for at in fitting(width, [least[at] for at in told], [columns[at].spare for at in told])]
+    return kept, [headings, *texts], widest, least
+
+
+def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
+    """Prints tables with the same columns as parts of one; returns the columns printed."""
+    columns, every = tables[0].columns, [row for table in tables for row in table.rows]
+    kept, (headings, *texts), widest, least = _layout(tables, width)
     room = width - 1 - total(least[at] for at in kept)
     widths = [min(widest[at], _FOLDED[1], least[at] + max(room, 0)) if columns[at].folds else least[at] for at in kept]
     right = [any(row[at].is_number for row in every) for at in kept]

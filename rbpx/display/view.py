@@ -296,15 +296,15 @@ class Table:
 
     def without_empty(self) -> "Table":
         """Returns the table without empty spare columns."""
-        spare = [at for at, column in enumerate(self.columns) if column.spare]
-        return self._without({at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)})
+        told = (any({*row[at].texts} - {UNKNOWN, ""} for row in self.rows) for at in range(len(self.columns)))
+        return self.only([at for at, is_told in enumerate(told) if is_told or not self.columns[at].spare])
 
     def narrowed(self, most: int) -> "Table":
         """Returns the table without columns whose `spare` is above `most`, for a page of paper."""
-        return self._without({at for at, column in enumerate(self.columns) if column.spare > most})
+        return self.only([at for at, column in enumerate(self.columns) if column.spare <= most])
 
-    def _without(self, columns: Container[int]) -> "Table":
-        kept = [at for at in range(len(self.columns)) if at not in columns]
+    def only(self, kept: Sequence[int]) -> "Table":
+        """Returns the table with some of its columns, by their indices."""
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 

@@ -8,7 +8,7 @@ from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
-from rbpx.display.terminal import console, print_passages, print_tables, print_under
+from rbpx.display.terminal import WIDEST, console, print_passages, print_tables, print_under
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import plain
@@ -22,7 +22,6 @@ from rbpx.store.store import Record
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _LAW: Final = 3  # sizes
-_WIDEST: Final = 100  # characters of a table without --details
 _MOST_ANSWERS: Final = 12  # lines at the top
 _LONGEST: Final = 240  # tokens of texts together, or of each in a report
 
@@ -60,7 +59,7 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
     room = _LONGEST // max(1, sum(len(text.readings) for text in texts))
     shown = texts if details else [text.beginning(room) for text in texts]
     print_passages(screen, shown)
-    meanings = print_tables(screen, found, None if details else min(_WIDEST, screen.width))
+    meanings = print_tables(screen, found, None if details else min(WIDEST, screen.width))
     notes = [f"{title}: {note}" for title, each in zip(titles, results, strict=True) for note in each.notes]
     notes += [f"{group.title}: {note}" for each in results for group in each.groups for note in group.notes]
     notes += [lone] if lone else []

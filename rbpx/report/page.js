@@ -129,10 +129,19 @@ const fitting = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.offsetWidth === placed.get(target)) continue;
     placed.set(target, target.offsetWidth);
-    target.classList.remove("stacked");
-    if (target.scrollWidth > target.clientWidth) stack(target);
+    fit(target);
   }
 });
+function fit(place) {
+  place.classList.remove("stacked");
+  if (place.scrollWidth > place.clientWidth) stack(place);
+}
+function reveal(button) { // the columns that a terminal has no room for
+  const sheet = button.closest(".sheet");
+  for (const each of sheet.querySelectorAll("[hidden]")) each.hidden = false;
+  button.remove();
+  fit(sheet.querySelector(".scroll"));
+}
 function stack(place) { // each row by itself, each value under its heading, so that nothing is out of sight
   const table = place.querySelector("table"), heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
   for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.h = heads[cell.cellIndex];
@@ -145,9 +154,10 @@ const plots = [...document.querySelectorAll(".plot")];
 setTheme(remembered() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"), false);
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark", true));
 document.addEventListener("click", (event) => {
-  const head = event.target.closest("th"), csv = event.target.closest("button.csv"), link = event.target.closest('a[href^="#"]');
+  const head = event.target.closest("th"), csv = event.target.closest("button[data-file]"), all = event.target.closest("button.all"), link = event.target.closest('a[href^="#"]');
   if (head) sortBy(head);
   if (csv) download(csv);
+  if (all) reveal(all);
   if (link) unfold(link.hash);
 });
 function unfold(hash) { // what a link leads to may be folded away

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure
 from rbpx.display.section import GRADES
+from rbpx.display.terminal import shown_columns
 from rbpx.display.view import Cell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
@@ -34,6 +35,7 @@ def page(report: Report) -> str:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["cell"] = _cell
+    environment.filters["shown_columns"] = shown_columns
     environment.filters["typeset"] = _typeset
     charts: dict[str, Any] = {}  # by anchor
 
@@ -93,10 +95,11 @@ def _raw(entry: Cell) -> str | None:
     return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
-def _cell(entry: Cell) -> Markup:
+def _cell(entry: Cell, is_shown: bool) -> Markup:
     """Renders a table cell in as little HTML as possible, since a page has tens of thousands of them."""
     raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
     marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
+    marks += [] if is_shown else ["hidden"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')
     return Markup(f"<td{''.join(f' {mark}' for mark in marks)}>{text}")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rbpx.display.section import MARKED, Fact, Section, marked
+from rbpx.display.terminal import shown_columns
 from rbpx.display.view import Cell, Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
@@ -93,7 +94,7 @@ _SPECIAL: Final = {
 }  # fmt: skip
 
 
-_SPARED: Final = 3  # largest `spare` of the columns that fit a page of paper
+_WIDTH: Final = 80  # characters of a terminal whose columns fit a page of paper
 
 
 def latex(report: Report) -> str:
@@ -106,8 +107,7 @@ def latex(report: Report) -> str:
         for section in part.sections if report.verb else part.sections[:1]:
             for sheet in section.sheets:
                 if sheet.rows and (report.verb or sheet.name == "laws"):
-                    of_paper = sheet if report.verb else sheet.narrowed(_SPARED)
-                    lines += _plain(of_paper, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
+                    lines += _plain(sheet, f"{sheet.title}: {part.title}", f"{part.name}-{sheet.name}")
     for section in report.gaps if report.verb else ():
         for sheet in section.sheets:
             if not sheet.is_wide:
@@ -132,6 +132,7 @@ def _grouped(sheet: Table) -> list[str]:
 
 
 def _plain(sheet: Table, title: str, label: str) -> list[str]:
+    sheet = sheet.only(shown_columns(sheet, _WIDTH))
     kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
     heads = " & ".join(_tex(column.heading) for column in sheet.columns)
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
@@ -156,4 +157,4 @@ def _tex(text: str) -> str:
     plain = "".join(_SPECIAL.get(character, character) for character in true_minus(line))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
     plain = re.sub(r"\$\\(\w+)\$\\_(\w+)", r"$\\\1_{\2}$", plain)
-    return re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$\\(\w+)\$", r"$\1^{-\\\2}$", plain)
+    return re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$(\\\w+(?:_\{\w+\})?)\$", r"$\1^{-\2}$", plain)

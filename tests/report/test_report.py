@@ -29,7 +29,7 @@ from tests.support.asking import imported as other_people
 from tests.support.asking import request
 from tests.support.browser import Visit
 from tests.support.composed import here
-from tests.support.reports import SIZES, read, store_of, words_of
+from tests.support.reports import FAST, SIZES, read, store_of, words_of
 from tests.support.synthetic import Truth
 
 ASKED = {"k": [1, 10, 100], "laws": ["rbp", "cross_entropy"], "n": [1, 5], "resamples": 40}
@@ -328,6 +328,27 @@ def test_a_page_of_imported_losses_is_drawn_from_its_first_section_on(browser: A
     assert visit.complaints == []
     assert visit.wide_tables() == []
     visit.context.close()
+
+
+def test_the_table_of_laws_has_the_columns_of_a_terminal_and_is_whole_on_a_screen_and_on_a_phone(
+    browser: Any, text: str, store: Path, place: Path
+) -> None:
+    printed = here("fit", FAST, "dataset=prose", "--store", store, cwd=place, env={"COLUMNS": "100"}).stdout
+    (heads,) = [line for line in printed.splitlines() if line.startswith(" law ")]
+    table = ".sheet:has(#drawn-on-prose-fit-laws-table)"
+    for width in (1280, 390):
+        visit = Visit(browser, place.parent / "page.html", width)
+        page = visit.all_drawn()
+        shown = page.locator(f"{table} thead th:not([hidden])").all_text_contents()
+        assert shown == re.split(r"\s{2,}", heads.strip().replace("alpha", "α").replace("R2", "R²"))
+        place_of = page.locator(f"{table} .scroll")
+        assert place_of.evaluate("of => [of.scrollHeight - of.clientHeight, of.scrollWidth - of.clientWidth]") == [0, 0]
+        assert place_of.evaluate("of => of.classList.contains('stacked')") is (width == 390)
+        page.locator(f"{table} button.all").click()
+        every = page.locator(f"{table} thead th").count()
+        assert page.locator(f"{table} tbody tr").first.locator("td:not([hidden])").count() == every > len(shown)
+        assert visit.complaints == []
+        visit.context.close()
 
 
 def test_a_chart_that_cannot_be_drawn_says_so_alone(browser: Any, imported: str, tmp_path: Path) -> None:
