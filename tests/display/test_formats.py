@@ -79,7 +79,7 @@ model & S & $\alpha_{k}$ & 95 \% & words & status \\
 \bottomrule
 \end{tabular}
 \end{table}
-"""  # noqa: E501
+"""
 HTML = (
     "<tr><td class=t>_[b]/αβ–文<td>1,234,567<td data-v=0.25>0.2500"
     "<td data-v=0.125|>0.1250 to –<td class=t>x|&amp;&lt;b&gt;<td class=t data-v=ok>passes",
