@@ -243,6 +243,8 @@ def _check_axis(request: Request) -> None:
 
 
 def _check_serving(request: Request) -> None:
+    if request.next is not None and len(request.flops) > 1:
+        raise RbpxError(f"next={request.next} spends one budget, and flops= names {len(request.flops)}; give one")
     if request.inference_within and not request.inference_tokens:
         raise RbpxError(
             "inference_within=true says what flops= pays for; add the tokens to serve: inference_tokens=1e13"

@@ -82,7 +82,7 @@ VALUES: dict[str, tuple[Mapping[str, Any], str]] = {
     "of a seed": ({"seed": -1}, "seed=-1 is not a whole number from 0"),
     "of resamples": ({"resamples": 10**9}, "resamples=1000000000 is not a whole number from 1 to 100,000"),
     "of a window": ({"n": 3 * 10**9}, "n=3000000000 is not a valid window length; .* 1 to 1,000,000"),
-    "of a budget": ({"budgets": 1e300}, r"budgets=1e\+300 is not a positive number up to 1e\+60"),
+    "of a budget": ({"flops": 1e300}, r"flops=1e\+300 is not a positive number up to 1e\+60"),
     "of runs to come": ({"next": 10**6}, "next=1000000 is not a whole number from 1 to 1,000"),
     "of a shard": ({"shard": "1/1000000000"}, "shard=1/1000000000 is not a part of a grid of at most 100,000"),
 }  # fmt: skip

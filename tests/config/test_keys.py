@@ -45,10 +45,9 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
     "register": ("a b", 3),
     "form": ("nosuch",),
     "delta": (0.0,),
-    "budgets": (-1.0, ["a"]),
+    "flops": (-1.0, ["a"]),
     "unique_tokens": (0.0,),
     "next": (0, 1001),
-    "flops": (0.0,),
     "features": ("nosuch",),
     "held_out": (3,),
     "drop": (1.0, -0.1),
@@ -147,8 +146,8 @@ def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own
 
 
 def test_large_numbers_are_taken_as_people_write_them() -> None:
-    request = Request(S=["1B", 2e9], D="1.5T", budgets=["10k", "1e18"])
-    assert (request.S, request.D, request.budgets) == ([1e9, 2e9], [1.5e12], [1e4, 1e18])
+    request = Request(S=["1B", 2e9], D="1.5T", flops=["10k", "1e18"])
+    assert (request.S, request.D, request.flops) == ([1e9, 2e9], [1.5e12], [1e4, 1e18])
     for typed in ("1Q", "-1B", "1,5"):
         with pytest.raises(RbpxError, match=r"S="):
             Request(S=typed)

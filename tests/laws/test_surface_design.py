@@ -12,7 +12,7 @@ from rbpx.laws.surface.checks import AXES, held_out, is_largest, mean_error
 from rbpx.laws.surface.decision import best_run
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import Surface, fit_surface
-from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
+from rbpx.laws.surface.next_runs import LEAST, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of, true_optimum
@@ -153,22 +153,18 @@ def test_draws_of_the_surface_are_those_of_its_predictions() -> None:
 def test_the_best_of_a_budget_is_that_of_the_law_and_no_place_of_a_grid() -> None:
     runs = Runs.of(*grid(5, 4), law(*grid(5, 4)))
     for C in np.geomspace(1e20, 3e20, 5).tolist():
-        (size,), (value,) = (
-            of.of(np.log(law(of.S, of.D))[None])[0] for of in (best_sizes(runs, [C]), best_values(runs, [C]))
-        )
-        S = true_optimum(C)
-        assert size == pytest.approx(math.log(S), abs=1e-3)
+        wanted, S = best_values(runs, [C]), true_optimum(C)
+        (value,) = wanted.of(np.log(law(wanted.S, wanted.D))[None])[0]
         assert value == pytest.approx(math.log(law(np.array([S]), np.array([C / 6 / S]))[0]), abs=1e-5)
 
 
-@pytest.mark.parametrize("asked", ["prediction", "size", "value"])
+@pytest.mark.parametrize("asked", ["prediction", "value"])
 def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
     """The variance that a regression of what is asked for on what a run would show leaves, over draws."""
     runs = draw((4,), grid(5, 4), 0.01).runs
     fits = fits_of(runs)
     wanted = {
         "prediction": lambda: predictions([(1e10, 2e11)]),
-        "size": lambda: best_sizes(runs, [BUDGET]),
         "value": lambda: best_values(runs, [BUDGET]),
     }[asked]()
     (plan,) = next_runs(fits, wanted, 2)

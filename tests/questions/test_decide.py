@@ -26,7 +26,7 @@ def drawn(store: Path, S: np.ndarray, D: np.ndarray, noise: float, seed: int) ->
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     """Two budgets, one of them far beyond the runs, tokens to serve, and a run far from all others."""
     store = drawn(tmp_path_factory.mktemp("decide") / "store", *grid(4, 3), 1e-4, 3)
-    keys = {"flops": BUDGET, "budgets": [BUDGET, 1e25], "inference_tokens": SERVED, "S": 1e6, "D": 1e11}
+    keys = {"flops": [BUDGET, 1e25], "inference_tokens": SERVED, "S": 1e6, "D": 1e11}
     return ask(store, "decide", resamples=40, **keys)
 
 

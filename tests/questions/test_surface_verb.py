@@ -33,7 +33,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def asked(drawn: Path) -> Asked:
     """Its surfaces by two forms."""
-    return ask(drawn, "surface", form=["chinchilla", "kaplan"], laws=["rbp"], k=1, budgets=[1e14, 1e16], resamples=40)
+    return ask(drawn, "surface", form=["chinchilla", "kaplan"], laws=["rbp"], k=1, flops=[1e14, 1e16], resamples=40)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) ->
 
 
 def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(drawn: Path, found: Rows) -> None:
-    keys: dict[str, Any] = {"laws": ["rbp"], "k": 1, "budgets": [1e14, 1e16], "resamples": 40}
+    keys: dict[str, Any] = {"laws": ["rbp"], "k": 1, "flops": [1e14, 1e16], "resamples": 40}
     (row,), decided = ask(drawn, "surface", **keys).rows, ask(drawn, "decide", **keys).of_kind("best")
     names = [f"{name}{end}" for name in "SDy" for end in ("", "_lo", "_hi")]
     assert [[each[name] for name in ("C", *names)] for each in row["optima"]] == [
@@ -147,7 +147,7 @@ def test_runs_of_one_budget_have_its_best_size_and_no_other(tmp_path: Path) -> N
     pairs = [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)]
     points = [f"{S},{D},{TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)}" for n, (S, D) in enumerate(pairs)]
     store = imported(tmp_path / "store", "\n".join(["S,D,loss_nats", *points]), dataset="t")
-    (row,) = ask(store, "surface", resamples=1, budgets=[6e12, 6e13]).rows
+    (row,) = ask(store, "surface", resamples=1, flops=[6e12, 6e13]).rows
     here, tenfold = row["optima"]
     assert (row["status"], tenfold["S"]) == ("collinear_design", None)
     assert 1e4 < here["S_lo"] < here["S"] < here["S_hi"] < 2.5e6
@@ -167,7 +167,7 @@ def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path) -> None:
     ("verb", "keys", "said"),
     [
         ("surface", {"form": ["cinchilla"]}, "form=cinchilla is unknown; did you mean chinchilla?"),
-        ("surface", {"budgets": [1e18, 0]}, "budgets=0 is not a positive number"),
+        ("surface", {"flops": [1e18, 0]}, "flops=0 is not a positive number"),
         ("surface", {"delta": 0}, "delta=0 is not a positive number"),
         ("predict", {"D": [1e9]}, "D= needs S= beside it"),
         ("predict", {"D": [1, 2], "S": [1, 2, 3]}, "S= has 3 values and D= has 2"),

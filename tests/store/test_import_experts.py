@@ -43,7 +43,7 @@ def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd
     rows = [
         asked(store, cwd, "fit", "axis=C", "laws=[cross_entropy]", f"size_by={name}") for name in ("total", "active")
     ]
-    (total,), (active,) = rows
+    (total, *_), (active, *_) = rows
     assert total["fit_id"] != active["fit_id"]
     assert active["params"]["size_by"] == "active"
     assert "size_by" not in total["params"]
@@ -53,7 +53,7 @@ def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd
 
 def test_the_optimum_of_a_budget_counts_flops_of_the_active_parameters(store: Path, cwd: Path) -> None:
     # C = 6 N D, and the loss falls alike in N and in D, so that N = D = sqrt(C / 6) is best; S is four times N.
-    words = ("surface", "budgets=[1e18]", "laws=[cross_entropy]", "resamples=1")
+    words = ("surface", "flops=[1e18]", "form=chinchilla", "laws=[cross_entropy]", "resamples=1")
     best = (1e18 / 6) ** 0.5
     for size_by, factor in (("total", SPARSE), ("active", 1)):
         (row,) = asked(store, cwd, *words, f"size_by={size_by}")
@@ -70,8 +70,8 @@ def test_a_law_in_all_parameters_is_exact_where_losses_fall_in_them(tmp_path: Pa
     file, store = tmp_path / "small.csv", tmp_path / "store"
     file.write_text("\n".join(lines), encoding="utf-8")
     bring(file, store, cwd, "source=them", "family=small")
-    (by_S,) = asked(store, cwd, "fit", "laws=[cross_entropy]")
-    (by_N,) = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
+    by_S, *_ = asked(store, cwd, "fit", "laws=[cross_entropy]")
+    by_N, *_ = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
     np.testing.assert_allclose(by_N["params"]["S"], np.round(N))
     assert by_N["alpha"] == pytest.approx(0.3, abs=1e-6)
     assert by_S["status"] == "bends"

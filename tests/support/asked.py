@@ -10,7 +10,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "predict": ("S=[1e7,1e9]",),
     "outcomes": ("n=[2]",),
     "emergence": ("n=[1,5]", "k=[1,10]"),
-    "surface": ("budgets=[1e14,1e16]", "form=all", "laws=[cross_entropy,rbp]", "k=1"),
+    "surface": ("flops=[1e14,1e16]", "form=all", "laws=[cross_entropy,rbp]", "k=1"),
     "multiplier": ("base=a", "variant=b"),
     "downstream": ("features=all",),
 }

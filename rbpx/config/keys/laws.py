@@ -251,7 +251,7 @@ def _places(key: str, value: Any) -> list[float]:
 
 
 def _budgets(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, f"training FLOPs, as in {typed(budgets=[1e18, 1e20])}")
+    return positive_numbers(key, value, f"training FLOPs, as in {typed(flops=[1e18, 1e20])}")
 
 
 def _forecast(key: str, value: Any) -> str | None:
@@ -329,9 +329,6 @@ class PredictionKeys:
         Objective.log_huber, "what a surface minimises: log_huber, huber or least_squares", shown="log_huber"
     )
     delta: float = key(DELTA, "where Huber's loss of a surface turns linear", positive("a small number"), "0.001")
-    budgets: list[float] = key(
-        None, "training FLOPs whose best S and D are asked for: {example}", _budgets, "C", example=[1e18, 1e20]
-    )
     unique_tokens: float | None = key(
         None, "tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)",
         positive("tokens"), "U",
@@ -344,9 +341,7 @@ class PredictionKeys:
         False, "whether flops= pays for training and serving together: the least loss of both", shown="true"
     )
     next: int | None = key(None, "names N runs to train next", whole(1, 1_000), "N")
-    flops: float | None = key(
-        None,
-        "training FLOPs to spend: on the best model, and on all runs to train next together",
-        positive("FLOPs"),
-        "C",
-    )
+    flops: list[float] = key(
+        None, "training FLOPs to spend on the best model, {example}; with next= on all runs together", _budgets, "C",
+        example=[1e18, 1e20],
+    )  # fmt: skip

@@ -70,25 +70,17 @@ def predictions(points: Sequence[tuple[float, float]]) -> Targets:
     return Targets(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
 
 
-def best_sizes(runs: Runs, budgets: Sequence[float]) -> Targets:
-    """Targets ln S of the best run of each budget, C = 6 S D."""
-    return _bests(runs, budgets, 0, "ln S of the optimum")
-
-
 def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
     """Targets ln y of the best run of each budget, C = 6 S D."""
-    return _bests(runs, budgets, 1, "ln y of the best run")
-
-
-def _bests(runs: Runs, budgets: Sequence[float], part: int, name: str) -> Targets:
     S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
     def of(ln_y_KP: Floats) -> Floats:
-        best = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))[:2]
-        return best[part].reshape(len(ln_y_KP), -1)
+        _, ln_y, *_ = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))
+        return ln_y.reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
-    return Targets(np.tile(S_G, len(budgets)), D, of, f"{name} at C = {', '.join(f'{C:.3g}' for C in budgets)}")
+    of_all = ", ".join(f"{C:.3g}" for C in budgets)
+    return Targets(np.tile(S_G, len(budgets)), D, of, f"ln y of the best run at C = {of_all}")
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:

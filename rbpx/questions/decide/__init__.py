@@ -5,13 +5,13 @@ smaller runs predicted the largest, and what smaller models that train for longe
 irreducible part, what a variant is worth beside the runs without one, and the runs to train next. All of it is averaged
 over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no run lies near a number.
 
-flops= is the budget (by default ten times the most compute of the runs), budgets= asks for others. inference_tokens=
+flops= is the budget, or a list (by default ten times the most compute of the runs). inference_tokens=
 asks for the least of training and serving together that reaches the same loss, with inference_within=true for the least
 loss where flops= pays for both. S= with D= asks for one run. It is about cross-entropy unless laws= names something
 else. frontier=true and outliers= are those of `surface`.
 
 Up to three runs are named that narrow the loss of the best run most, each by 2 % or more. next=N names N runs that
-narrow the prediction at S= and D=, the best S at budgets=, or else the loss of the best run with ten times the compute.
+narrow the prediction at S= and D=, or else the loss of the best run with ten times the compute.
 Those that narrow most per FLOP come first; flops= is then what all may cost together, and adds the best use of that.
 """
 
@@ -31,7 +31,7 @@ ANALYSIS = Analysis(
     trainings=True,
     in_report=True,
     keys=(
-        *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
+        *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "last"),
         *("size_by", "flops", "inference_tokens", "inference_within", "next", "frontier", "outliers"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "

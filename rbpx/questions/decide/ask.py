@@ -20,7 +20,7 @@ from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.averaged import FAR_COMPUTE, BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
 from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
 from rbpx.laws.surface.fit import Surface, fit_surface
-from rbpx.laws.surface.next_runs import TENFOLD, best_sizes, best_values, candidates, next_runs, predictions
+from rbpx.laws.surface.next_runs import TENFOLD, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.outliers import farthest_of
 from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
@@ -125,8 +125,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     last = [*outlier_rows(group, [trained]), *_largest(named, budget_tests)]
     if not is_fitted and set(form.reasons) != {Status.collinear_design}:
         return Decision(trained, fits, budget_tests, rows + last)
-    wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
-    wanted = wanted or [form.only_budget or TENFOLD * float(runs.along(Axis.C).max())]
+    wanted = request.flops or [form.only_budget or TENFOLD * float(runs.along(Axis.C).max())]
     rows += _answers(named | {"method": COMBINED}, fits, budget_tests, reasons, wanted, request)
     without = trained.without_largest
     if without is not None:
@@ -206,16 +205,14 @@ def _next(
     runs, points = fits[0].runs, request.points_to_predict()
     C_N = runs.along(Axis.C)
     most, asks = float(C_N.max()), request.next is not None
-    flops = request.flops or (math.inf if asks else most)
+    flops = request.flops[0] if request.flops else math.inf if asks else most
     if not len(candidates(runs, flops)[0]) or not (tells_apart or asks):  # off their line it is unbounded
         if asks:
             raise RbpxError(
                 f"flops={flops:g} pays for no run that informs: the least that there is took {C_N.min():.3g}"
             )
         return
-    wanted = best_values(runs, [TENFOLD * most] if asks else budgets)
-    if asks and (points or request.budgets):
-        wanted = predictions(points) if points else best_sizes(runs, request.budgets)
+    wanted = predictions(points) if asks and points else best_values(runs, [TENFOLD * most] if asks else budgets)
     plans = next_runs(fits, wanted, request.next or _NEXT, flops, request.seed)
     for plan in plans if asks else plans[-1:]:
         of_plan = {"kind": "next", **named, "target": wanted.name, "plan": plan.name, "next_narrows": plan.next_narrows}

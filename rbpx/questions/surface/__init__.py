@@ -3,7 +3,7 @@
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known: -ln RBP_k, cross-entropy, error-entropy,
 or what laws= names. form= is chinchilla (y = E + A S^-alpha + B D^-beta), kaplan, data_constrained, or all, which AIC,
 BIC and errors on held-out largest runs compare. Intervals are over trainings, each with all its checkpoints, and over
-documents where known. budgets= adds the best S and D of each (C = 6 S D), averaged over forms as in `decide`; where
+documents where known. flops= adds the best S and D of each (C = 6 S D), averaged over forms as in `decide`; where
 form= is typed, they are that form's own, and tell how they move if the head counts. --details shows every quantity.
 Kept in `fits`.
 
@@ -23,7 +23,7 @@ from rbpx.questions.registry import Analysis
 ANALYSIS = Analysis(
     examples=(
         "python -m rbpx surface",
-        "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]'",
+        "python -m rbpx surface laws='[cross_entropy]' form=all flops='[1e18,1e20]'",
         "python -m rbpx surface pin='{E: 1.69, alpha: 0.34 +- 0.02}'",
         "python -m rbpx surface source=them checkpoints=last delta=1e-4 --format json",
         "python -m rbpx surface source=sweep frontier=true",
@@ -33,7 +33,7 @@ ANALYSIS = Analysis(
     draws=True,
     trainings=True,
     keys=(
-        *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "budgets"),
+        *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "flops"),
         *("unique_tokens", "last", "E", "pin", "frontier", "outliers"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "

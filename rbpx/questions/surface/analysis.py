@@ -112,7 +112,7 @@ def _best_runs(trained: Trained, options: dict[str, Any], request: Request) -> l
     if all(fit.surface is None for fit in fits):
         return []
     tests = backtest_budgets(runs, forms, request.pins, **options)
-    return [flat(vars(best_run(fits, C, tests, request.seed))) for C in request.budgets]
+    return [flat(vars(best_run(fits, C, tests, request.seed))) for C in request.flops]
 
 
 def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, Any], request: Request) -> FormFit:
@@ -122,7 +122,7 @@ def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, 
     surface, error, asks_form = fit.surface, mean_error(tests), request.typed["form"] is not None
     reasons = doubts_of_points(group, trained, fit)
     is_identified, is_line = Status.not_identified not in reasons, Status.collinear_design in reasons
-    budgets = request.budgets or [fit.only_budget or TENFOLD * max(trained.C_N.tolist(), default=1.0)]
+    budgets = request.flops or [fit.only_budget or TENFOLD * max(trained.C_N.tolist(), default=1.0)]
 
     def best(flops_per_token: PerToken | None) -> list[Record]:
         known = [C for C in budgets if fit.finds_best(C)]
@@ -134,7 +134,7 @@ def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, 
 
     by_budget: Record = {"optima": best(flops_used(members)), "optima_with_head": best(flops_with_head(members))}
     by_budget |= {"optima_as_stated": best(flops_as_stated(trained))}
-    if not asks_form and any(map(fit.finds_best, request.budgets)):
+    if not asks_form and any(map(fit.finds_best, request.flops)):
         by_budget["optima"] = _best_runs(trained, options, request)
     has_split = surface is not None and not is_line and is_identified and "beta" in fit.constants
     a, b = split(surface) if surface is not None and has_split else (NO_ESTIMATE, NO_ESTIMATE)

@@ -121,7 +121,7 @@ def _tables(
         yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
         C = " or ".join(dict.fromkeys(C_label(law.trained) if law.asks_form else "6 S D" for law in laws))
-        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.budgets))
+        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.flops))
 
 
 def _by_exponents(form: FormFit) -> Record:

@@ -39,7 +39,7 @@ def test_a_budget_may_be_for_training_and_serving_together(ours: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "kind", "status"),
     [
-        ({"budgets": [1e9]}, "best", "unreachable"),  # its best size is below a thousandth of the smallest run
+        ({"flops": [1e9]}, "best", "unreachable"),  # its best size is below a thousandth of the smallest run
         ({"flops": 1e22, "inference_tokens": 1e18, "inference_within": True}, "served", "unreachable"),
         ({"flops": 1e22, "inference_tokens": 1e18}, "served", "unreachable"),  # 200 times the budget for 1M parameters
     ],
