@@ -216,7 +216,7 @@ def _at_one_budget(grids: Sequence[Grid]) -> list[Grid] | None:
     It is ten times the most compute of any of them, so that their losses can be compared.
     """
     request = grids[0][0]
-    if request.flops or request.budgets:
+    if request.flops:
         return None
     groups = list[Group]()
     with suppress(RbpxError):
