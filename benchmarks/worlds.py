@@ -58,7 +58,7 @@ def print_worlds(draws: int) -> list[Judged]:
 
 
 def _doubts(ladder: Judged) -> bool:
-    return ladder.is_doubted("combined") or Status.undertrained in ladder.statuses["combined"]
+    return ladder.is_doubted("combined") or Status.tokens in ladder.statuses["combined"]
 
 
 def varied(worlds: Sequence[World], draws: int) -> list[Judged]:

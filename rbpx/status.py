@@ -34,8 +34,7 @@ class Status(StrEnum):
     given_refused = "given_refused"
     one_run = "one_run"
     uneven_scatter = "uneven_scatter"
-    undertrained = "undertrained"
-    overtrained = "overtrained"
+    tokens = "tokens"
     collinear_design = "collinear_design"
     not_identified = "not_identified"
     families_differ = "families_differ"
@@ -96,8 +95,7 @@ _REMEDY = {
     Status.given_refused: "The points speak against a given constant: compare what is predicted without it.",
     Status.one_run: "One size lies off the law of the others: check its training, or train it again.",
     Status.uneven_scatter: "Larger models scatter more: take intervals as too narrow, and train large sizes again.",
-    Status.undertrained: "The largest size saw fewer tokens than its ladder: train it for longer, or ask surface.",
-    Status.overtrained: "The largest size saw more tokens than its ladder: train others for longer, or ask surface.",
+    Status.tokens: "Tokens do not follow size, so the law mixes what both do: ask surface, or predict with S= and D=.",
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
     Status.beyond: "Outside what was measured (10 times the sizes, or losses of one side): measure models nearer it.",

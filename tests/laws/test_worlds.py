@@ -23,10 +23,10 @@ def test_a_row_of_a_power_law_is_doubted_once_in_twenty() -> None:
 def test_an_undertrained_end_is_said_where_tokens_are_known() -> None:
     world = WORLDS["two largest undertrained"]
     known, unknown = (ladders(world, 7, 0.01, 5, knows_tokens=knows) for knows in (True, False))
-    assert all("undertrained" in each.statuses["combined"] for each in known)
-    assert all("undertrained" not in each.statuses["combined"] for each in unknown)
-    assert all("undertrained" not in each.statuses["law"] for each in ladders(POWER, 7, 0.01, 5, knows_tokens=True))
-    assert "undertrained" not in TESTS
+    assert all("tokens" in each.statuses["combined"] for each in known)
+    assert all("tokens" not in each.statuses["combined"] for each in unknown)
+    assert all("tokens" not in each.statuses["law"] for each in ladders(POWER, 7, 0.01, 5, knows_tokens=True))
+    assert "tokens" not in TESTS
 
 
 @pytest.mark.parametrize(

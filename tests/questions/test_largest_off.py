@@ -117,8 +117,8 @@ def ladder(store: Path, tokens: list[float], y: np.ndarray, n: int = 8) -> Path:
 
 SCATTERED = 30 * np.geomspace(1, 1000, 8) ** -0.12 * np.exp(1e-3 * np.random.default_rng(0).standard_normal(8))
 LADDERS = {
-    "undertrained": ([3e11] * 7 + [1e11], SCATTERED, 1, "saw fewer tokens than the smaller announce"),
-    "overtrained": ([3e11] * 6 + [9e11] * 2, SCATTERED, 2, "saw more tokens than the smaller announce"),
+    "fewer tokens": ([3e11] * 7 + [1e11], SCATTERED, 1, "saw fewer tokens than the smaller announce"),
+    "more tokens": ([3e11] * 6 + [9e11] * 2, SCATTERED, 2, "saw more tokens than the smaller announce"),
     "intervals_missed": (
         [3e11] * 8,
         SCATTERED * np.r_[np.ones(7), 1.1],
@@ -135,10 +135,40 @@ def test_along_one_axis_the_largest_are_named_and_left_out_beside(status: str, t
     rest = ask(ladder(tmp_path / "left", tokens, y, 8 - n), "predict", S=1e11, resamples=20)
     expected = by(rest.rows, "combined", "prediction")
     assert by(of.rows, "without_largest", "prediction") == pytest.approx(expected, rel=1e-6)
-    assert all(status in row["reasons"] for row in of.of_kind("prediction") if row["status"] is not None)
+    assert all(
+        status.removeprefix("fewer ").removeprefix("more ") in row["reasons"]
+        for row in of.of_kind("prediction")
+        if row["status"] is not None
+    )
     assert f"{'The largest run, ' if n == 1 else 'The 2 largest runs, '}" in of.words
     assert said in of.words
     assert f"; without {'it' if n == 1 else 'them'} at 100B parameters cross-entropy will be" in of.words
+
+
+def test_a_law_in_size_alone_of_tokens_without_pattern_is_answered_by_both(tmp_path: Path) -> None:
+    S = 1e7 * np.geomspace(1, 1000, 8)
+    D = S * np.array([100.0, 8, 60, 5, 120, 12, 90, 7])  # of which a line of ln D on ln S explains the rise
+    y = (1.8 + 480 * S**-0.347 + 2100 * D**-0.367) * np.exp(1e-3 * np.random.default_rng(0).standard_normal(8))
+    store = ladder(tmp_path / "store", D.tolist(), y)
+    (fit,) = ask(store, "fit", laws=["cross_entropy"], resamples=20).rows
+    assert "tokens" in fit["params"]["reasons"]
+    row = ask(store, "predict", S=3e10, laws=["cross_entropy"], resamples=20).rows[0]
+    slope, level = np.polyfit(np.log(S), np.log(D), 1)
+    assert row["D"] == pytest.approx(np.exp(level + slope * np.log(3e10)), rel=1e-6)
+    truth = 1.8 + 480 * 3e10**-0.347 + 2100 * row["D"] ** -0.367
+    assert row["lo"] < truth < row["hi"]
+    assert row["y"] == pytest.approx(truth, rel=0.02)
+    assert set(row["weights"]) <= {"chinchilla", "kaplan"}
+    assert "tokens" not in row["reasons"]
+
+
+@pytest.mark.parametrize("of_size", [0.0, 1.0])
+def test_fixed_tokens_and_fixed_tokens_per_parameter_follow_size(of_size: float, tmp_path: Path) -> None:
+    S = 1e7 * np.geomspace(1, 1000, 8)
+    store = ladder(tmp_path / "store", (3e11 * (S / S[0]) ** of_size).tolist(), SCATTERED)
+    (fit,) = ask(store, "fit", laws=["cross_entropy"], resamples=20).rows
+    row = ask(store, "predict", S=1e11, laws=["cross_entropy"], resamples=20).rows[0]
+    assert (fit["status"], row["status"], row.get("D")) == ("ok", "ok", None)
 
 
 def test_a_ladder_that_is_as_announced_is_answered_once(tmp_path: Path) -> None:
@@ -148,7 +178,7 @@ def test_a_ladder_that_is_as_announced_is_answered_once(tmp_path: Path) -> None:
 
 
 def test_fit_names_them_by_their_tokens(tmp_path: Path) -> None:
-    tokens, y, _, said = LADDERS["undertrained"]
+    tokens, y, _, said = LADDERS["fewer tokens"]
     assert (
         f"The largest run, 10000000000, {said}."
         in ask(ladder(tmp_path / "store", tokens, y), "fit", resamples=20).words

@@ -27,6 +27,7 @@ class Prediction:
         widened: factor by which backtests widened the interval, in ln |y|.
         reasons: every status that holds; None before the prediction is judged.
         remarks: statuses that explain a wide interval and are no warning.
+        D: tokens of the new model, where size and tokens predict it.
     """
 
     S: float
@@ -40,6 +41,7 @@ class Prediction:
     widened: float = 1.0
     reasons: tuple[Status, ...] | None = None
     remarks: tuple[Status, ...] = ()
+    D: float | None = None
 
     def __repr__(self) -> str:
         """Says what a person reads: the value, its interval, and how far to trust it."""
@@ -59,6 +61,7 @@ class Prediction:
     def record(self) -> dict[str, Any]:
         """Returns the prediction as JSON; under model averaging with the prediction of each form."""
         of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
+        of |= {} if self.D is None else {"D": self.D}
         if self.weights:
             within = {form: {"y": at.y, "lo": at.lo, "hi": at.hi} for form, at in self.within.items()}
             of |= {"weights": dict(self.weights), "correlated": self.correlated, "within": within}

@@ -31,7 +31,7 @@ from rbpx.laws.power.offset import jacobian, ln_law
 from rbpx.laws.power.predicted import FAR, Prediction, extrapolation_factor
 from rbpx.laws.prediction.calibration import error_in_sd, widening_factor
 from rbpx.laws.prediction.prediction import average_forms
-from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens
+from rbpx.laws.prediction.warnings import departure_from_forms, n_unexpected_tokens, vary_apart
 from rbpx.laws.priors import FixedValues
 from rbpx.status import Status, first_of, in_order
 
@@ -151,7 +151,7 @@ FAILED: Final = 0.05  # of y, for backtest_failed
 SHORT: Final = 2.0  # decades of S that determine little about the form
 _OF_POINTS: Final = {  # of any form
     *(Status.no_trend, Status.one_document, Status.at_bound, Status.given_refused),
-    *(Status.undertrained, Status.overtrained),
+    Status.tokens,
 }
 # In model averaging these change coverage and errors by less than a third (benchmarks/worlds.py).
 REMARKS: Final = (Status.one_run, Status.barely_determined)
@@ -177,8 +177,8 @@ def judge(
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
-    if n_off := n_unexpected_tokens(fit.S, tokens):
-        against.append(Status.undertrained if n_off < 0 else Status.overtrained)
+    if vary_apart(fit.S, tokens) or n_unexpected_tokens(fit.S, tokens):
+        against.append(Status.tokens)
     against += [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
     return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
 

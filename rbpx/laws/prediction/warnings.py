@@ -14,12 +14,14 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.forms.candidates import fit_forms, form_grid, means_of_sizes
+from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, departures
 from rbpx.laws.numeric import line
 
 _PRIOR: Final = ((Departure.end, 0.18), (Departure.run, 0.09), (Departure.scatter, 0.23))  # even scatter has half
 FEWEST: Final = 4  # sizes; three show no departure
 _ODDS: Final = 3.0  # at most 2.5 % of simulated true laws exceed them, for any number of sizes
+_APART: Final = math.log(1.5)
 _LESS: Final = 0.9  # of the predicted tokens
 _TIMES_OFF: Final = 2.0  # times the largest residual of the smaller runs
 
@@ -58,6 +60,19 @@ def _scatter_weights(S: Sequence[float], y: Sequence[float]) -> list[tuple[Depar
     grid = form_grid(tuple(np.log(S_N).tolist()), departs=_PRIOR)
     weight_R = fit_forms(grid, *points).weight_BRF[0].sum(axis=1)
     return [(each.departs, weight) for each, weight in zip(grid.scatters, weight_R.tolist(), strict=True)]
+
+
+def vary_apart(S: Sequence[float], tokens: Sequence[float | None] | None) -> bool:
+    """Whether tokens vary apart from size: ln D scatters by more than a factor of 1.5 about a line on ln S.
+
+    Neither fixed tokens nor fixed tokens per parameter do. Tokens are known for each of four sizes or more.
+    """
+    known = [D for D in tokens or () if D]
+    if len(known) < len(S) or len(set(S)) < FEWEST:
+        return False
+    x_N, ln_D_N = np.log(S), np.log(known)
+    left_N = line_residuals(x_N, ln_D_N)
+    return math.sqrt(float(left_N @ left_N) / (len(S) - 2)) > _APART
 
 
 def n_unexpected_tokens(S: Sequence[float], tokens: Sequence[float | None] | None) -> int:

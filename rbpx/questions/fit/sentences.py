@@ -151,8 +151,8 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
     }
     told += [f"{counted.get(stands, f'{stands} of {n} laws pass')} every check"] if n > 1 else []
     yield f"{told[0][0].upper()}{'; '.join(told)[1:]}."
-    if any({Status.undertrained, Status.overtrained} & {*(law.fit.reasons or ())} for law in laws.laws):
-        yield f"{said_of_tokens(laws.group.runs)}."
+    if (said := said_of_tokens(laws.group.runs)) and any(Status.tokens in (law.fit.reasons or ()) for law in laws.laws):
+        yield f"{said}."
     for law in laws.laws:
         yield from said_of_given(law_title(law.law, law.k), law.fit.pinned)
     yield from said_of_one_run(law for law in laws.laws if Status.one_run in (law.fit.reasons or ()))

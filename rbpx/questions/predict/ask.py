@@ -15,7 +15,7 @@ from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.view import Column, Table, View, error, magnitude, text
 from rbpx.display.vocabulary import headline, short, the_largest
 from rbpx.laws.forms.candidates import LawForm
-from rbpx.laws.names import OnText
+from rbpx.laws.names import FORM_NAMES, OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import SHORT
 from rbpx.questions.predict.register import forecast_rows, forecast_writer, select, targets_of
@@ -95,7 +95,7 @@ def _answers(of: LawPrediction) -> list[Record]:
 def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record], asks_method: bool) -> Iterator[Table]:
     n = len(group.runs)
     fitted = range(n - 1, max(n - _MOST_LEFT_OUT, 3) - 1, -1)
-    shown = [row for row in rows if row["method"] not in [*LawForm]]  # no form within the combined
+    shown = [row for row in rows if row["method"] not in [*LawForm, *FORM_NAMES]]  # no form within the combined
     nested = [row for row in shown if row["method"] != WITHOUT_LARGEST]
     laws = grouped(nested, lambda row: (row["law"], row["k"], row["method"])).values()
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)

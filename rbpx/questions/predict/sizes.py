@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import value_combinations
 from rbpx.laws.power.predicted import FAR, Prediction
-from rbpx.laws.prediction.influence import most_influential
+from rbpx.laws.prediction.influence import Influence, most_influential
 from rbpx.laws.prediction.judged import predict_judged
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import Backtest, judge_alone
@@ -101,7 +101,9 @@ def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[i
     if found is None:
         return None, []
     answers, combined, tests = found
-    moved, labels = most_influential(S, y, targets, [each.y for each in answers], given), labels_of(law.runs)
+    along_S = [each.y for each in answers if each.D is None]
+    moved: Sequence[Influence | None] = [None] * len(answers)
+    moved, labels = most_influential(S, y, targets, along_S, given) if along_S else moved, labels_of(law.runs)
     combined = [row | influence_keys(each, labels) for row, each in zip(combined, moved, strict=True)]
 
     def refit(held: dict[str, float]) -> list[Record] | None:
@@ -138,12 +140,13 @@ def _combined(
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
     """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
-    found, rows = predict_judged(S, y, targets, law.fit.reasons or (), given, tail_probability(len(targets), joint)), []
+    tokens, p, rows = [run.training_tokens for run in law.runs[:m]], tail_probability(len(targets), joint), []
+    found = predict_judged(S, y, targets, law.fit.reasons or (), given, p, tokens)
     if found is None:
         return None
     for each in found[0]:
         own: Record = {"widened": each.widened, "weights": each.weights, "remarks": [*each.remarks]}
         own |= {"n_joint": len(targets)} if joint else {}
-        at = {"S": each.S, "beyond": each.beyond, **values(each.estimate)}
+        at = {"S": each.S, "beyond": each.beyond, **values(each.estimate)} | ({} if each.D is None else {"D": each.D})
         rows.append(prediction(at, each.reasons or (), **own))
     return found[0], rows, found[1]
