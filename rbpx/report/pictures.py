@@ -1,6 +1,7 @@
 """Writes the figures of a report as files with their captions: SVG, PDF with its fonts, or PNG for slides."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -75,21 +76,22 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
     Args:
         report: whose figures to draw.
         form: "svg", "pdf" or "png".
-        path: a folder, which is created, or a file if there is only one figure.
+        path: a folder, which is created, or a file for the first figure of a single answer.
         index: name of the list in a folder.
         look: look of the figures.
 
     Raises:
-        RbpxError: a file is named for several figures.
+        RbpxError: a file is named for several answers, or for none that can be drawn.
     """
     parts = (*report.first, *report.parts)
     sections = [(f"{part.name}-{each.name}", part.title, each) for part in parts for each in part.sections]
     sections += [(f"{each.name}-{each.title}", each.title, each) for each in report.gaps]
     named = [(f"{of}-{figure.name}", title, figure) for of, title, each in sections for figure in each.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
-    drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}
     if path.suffix.lower() == f".{form}":
-        return _write_one(drawn, form, path, look)
+        firsts = [[each for each in section.figures if isinstance(each, Figure)][:1] for *_, section in sections]
+        return _write_one([*(each for of in firsts for each in of), *report.across], form, path, look)
+    drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}
     path.mkdir(exist_ok=True)
     lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}"]
     lines += ["", f"{report.made_at} UTC", ""]
@@ -103,15 +105,14 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
     return len(drawn)
 
 
-def _write_one(drawn: dict[str, tuple[str, Figure]], form: str, path: Path, look: Look) -> int:
+def _write_one(drawn: Sequence[Figure], form: str, path: Path, look: Look) -> int:
     if len(drawn) != 1:
         raise RbpxError(
-            f"output={path} is one file, and {number_of(len(drawn), 'figure')} can be drawn; name a folder: "
-            f"{typed(output=str(path.with_suffix('')))}"
+            f"output={path} is one file, and {number_of(len(drawn), 'answer')} can be drawn; narrow to one, or name a "
+            f"folder: {typed(output=str(path.with_suffix('')))}"
         )
-    ((_, figure),) = drawn.values()
     with atomic_write(path) as temporary:
-        temporary.write_bytes(look.rendered(figure, form))
+        temporary.write_bytes(look.rendered(drawn[0], form))
     return 1
 
 

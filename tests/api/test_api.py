@@ -182,24 +182,21 @@ def test_the_picture_goes_through_the_points_and_within_its_band(store: Path, la
     counted = counted[counted.dataset == laws.records[0]["dataset"]]
     band, line, _, points = drawn(laws.plot().to_dict())
     assert band == line
-    shown = sorted(float(row["neg_ln_rbp"]) for row in points)
+    shown = sorted(float(row["y"]) for row in points if "RBP" in row["series"])
     assert shown == pytest.approx(sorted(-np.log(counted.rbp)), rel=1e-4)
-    assert all(float(row["lo"]) < float(row["neg_ln_rbp"]) < float(row["hi"]) for row in line)
-    ends = [
-        [float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["series"] == "1"
-    ]
+    assert all(float(row["lo"]) < float(row["y"]) < float(row["hi"]) for row in line)
+    ends = [[float(row[name]) for name in ("non_embedding_params", "y")] for row in line if "RBP_1 " in row["series"]]
     slopes = [np.log(b[1] / a[1]) / np.log(b[0] / a[0]) for a, b in pairwise(ends)]
     assert slopes == pytest.approx([-laws.records[0]["alpha"]] * len(slopes), rel=1e-3)
 
 
 def test_another_figure_is_drawn_by_its_name(laws: Any) -> None:
-    points = drawn(laws.plot("cross_entropy").to_dict())[-1]
+    points = drawn(laws.plot("residuals").to_dict())[-1]
     first = next(row for row in laws.details if row["law"] == "cross_entropy")
-    assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
-    with pytest.raises(
-        rbpx.RbpxError, match=r"fit has no figure 'cros_entropy'.*did you mean cross_entropy.*known: rbp"
-    ):
-        laws.plot("cros_entropy")
+    left = [float(row["residual_ln"]) for row in points if row["series"] == "CE"]
+    assert left == pytest.approx(first["params"]["residuals_ln"], rel=1e-4)
+    with pytest.raises(rbpx.RbpxError, match=r"fit has no figure 'residual'.*did you mean residuals.*known: laws"):
+        laws.plot("residual")
 
 
 def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:

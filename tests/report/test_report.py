@@ -201,13 +201,16 @@ def test_every_figure_has_a_name_values_a_question_and_runs(text: str) -> None:
 
 def test_the_sql_of_figures_gives_their_values(text: str, store: Path) -> None:
     page = read(text)
-    for name in ("drawn-on-prose-fit-rbp", "drawn-on-prose-klaw-k"):
+    for name, y in (("drawn-on-prose-fit-laws", "y"), ("drawn-on-prose-klaw-k", "neg_ln_rbp")):
         figure, values = page.figures[name], page.tables[f"{name}-values"]
-        shares = {(row["size"], row["k"]): row["neg_ln_rbp"] for row in asked(store, figure.sql)}
+        rows = asked(store, figure.sql)
+        shares = {(row["size"], str(row["k"])): row["neg_ln_rbp"] for row in rows}
+        shares |= {(row["size"], "cross-entropy"): row["cross_entropy_nats"] for row in rows}
         assert len(values) >= 8, name
         for row in values:
-            size, k = (row["size"], row["series"]) if "size" in row else (row["series"], row["k"])
-            assert float(row["neg_ln_rbp"]) == pytest.approx(shares[size, int(k.replace(",", ""))], rel=1e-6)
+            law, k = re.match(r"(?:−ln RBP_)?([^ ]+)", row["series"])[1], row.get("k", "").replace(",", "")
+            of = (row["size"], law) if "size" in row else (law, k)
+            assert float(row[y]) == pytest.approx(shares[of], rel=1e-6)
     name = "drawn-on-prose-emergence-k10"
     windows = {(row["run_id"], row["n"]): row["p"] for row in asked(store, page.figures[name].sql)}
     seen = [row for row in page.tables[f"{name}-values"] if row["p"]]
@@ -241,17 +244,19 @@ def test_the_ranks_that_are_drawn_are_those_of_the_tokens(text: str, store: Path
 
 def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> None:
     page = read(text)
-    spec = page.figures["drawn-on-prose-fit-rbp"].spec
+    spec = page.figures["drawn-on-prose-fit-laws"].spec
     data = spec["layer"][1]["data"]
     written = data["values"] if "values" in data else spec["datasets"][data["name"]]
     lines = [row.split(",") for row in written.splitlines()]
     laws = {row["law|k|method"]: row for row in page.tables["drawn-on-prose-fit-laws-table"]}
-    at = {name: lines[0].index(name) for name in ("series", "non_embedding_params", "neg_ln_rbp", "lo", "hi")}
+    at = {name: lines[0].index(name) for name in ("series", "non_embedding_params", "y", "lo", "hi")}
     assert len(lines) > 20
     for line in lines[1:]:
-        law = laws[f"rbp|{line[at['series']]}|ols"]
+        k = re.match(r"−ln RBP_(\d+) ", line[at["series"]])
+        law = laws["cross_entropy||ols" if k is None else f"rbp|{k[1]}|ols"]
+        assert f"α {float(law['alpha']):.3f}; R² {float(law['r2']):.3f}" in line[at["series"]]
         expected = float(law["C"]) * float(line[at["non_embedding_params"]]) ** -float(law["alpha"])
-        assert float(line[at["neg_ln_rbp"]]) == pytest.approx(expected, rel=2e-4)
+        assert float(line[at["y"]]) == pytest.approx(expected, rel=2e-4)
         assert float(line[at["lo"]]) < expected < float(line[at["hi"]])
 
 

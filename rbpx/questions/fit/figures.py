@@ -22,33 +22,33 @@ from rbpx.runs.laws import GroupLaws
 from rbpx.runs.origin import from_shares
 
 _BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased
-_NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of similar size, drawn together
-_KINDS: Final = {  # of figures
-    "rbp": ("−ln RBP_k", Scale("neg_ln_rbp", "−ln RBP_k", log=True)),
-    "cross_entropy": ("Cross-entropy", Scale("nats", "nats per token", log=True)),
-    "others": ("Other quantities", Scale("y", "nats, bits per byte, or misses", log=True)),
+_KINDS: Final = {  # of figures, with the quantity of their axis
+    "laws": ("Scaling laws", "y, nats per token"),
+    "others": ("Other quantities", "y: nats, bits per byte, or misses"),
 }
 
 
 def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
-    """Yields by method: -ln RBP_k at up to seven k, cross-entropy, other quantities if there are any, and residuals."""
+    """Yields by method: cross-entropy with -ln RBP_k, other quantities if there are any, and residuals."""
     for method in dict.fromkeys(law.method for law in result.laws):
         by = "" if method is result.laws[0].method else f"-{method.value}"
         laws = [law for law in result.laws if law.method is method and any(y and isfinite(y) for y in law.fit.y)]
         for kind in _KINDS:
-            own = spread([law for law in laws if _kind(law) == kind], MOST_SERIES)
-            if own or (kind != "others" and not by):
+            own = _few([law for law in laws if (law.law in _BOUNDED) is (kind == "laws")])
+            if own or (kind == "laws" and not by):
                 yield _figure(result, f"{kind}{by}", kind, own)
         yield _residuals(result, f"residuals{by}", laws)
 
 
-def _kind(law: Law) -> str:
-    return "rbp" if law.law == "rbp" else "cross_entropy" if law.law in _NATS else "others"
+def _few(laws: Sequence[Law]) -> list[Law]:
+    """Returns as many laws as can be told apart: all others, then -ln RBP_k at some of its k."""
+    others = [law for law in laws if law.law != "rbp"][:MOST_SERIES]
+    return others + spread([law for law in laws if law.law == "rbp"], MOST_SERIES - len(others))
 
 
 def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Figure | Undrawn:
-    group, (what, y) = result.group, _KINDS[kind]
-    title = f"{what} against {group.axis.value}"
+    group, (what, of_y) = result.group, _KINDS[kind]
+    title, y = f"{what} against {group.axis.value}", Scale("y", of_y, log=True)
     if not laws:
         return Undrawn(name, title, "It is not known for any size.")
     named = [(_series(law) + " (negated)" * (law.fit.sign == -1), law.fit) for law in laws]
@@ -62,12 +62,14 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
         scale_of(group.axis, by=group.first.size_by),
         from_shares(group, [law.k for law in laws if law.k] or [1]),
     )
-    legend = "k" if kind == "rbp" else ""
-    return law_figure(name, title, named, x, y, (says, caption), origin, legend=legend, sizes=sizes, within=within)
+    return law_figure(name, title, named, x, y, (says, caption), origin, sizes=sizes, within=within)
 
 
 def _series(law: Law) -> str:
-    return str(law.k) if law.law == "rbp" else law_title(law.law, law.k)
+    """Names a law in the legend, with its constants."""
+    alpha, r2 = law.fit.alpha.value, law.fit.r2.value
+    told = [f"{sign} {value:.3f}" for sign, value in (("α", alpha), ("R²", r2)) if value is not None]
+    return law_title(law.law, law.k) + (f" ({'; '.join(told)})" if told else "")
 
 
 def _within(result: GroupLaws, law: Law, at: int) -> Estimate:
@@ -80,9 +82,7 @@ def _within(result: GroupLaws, law: Law, at: int) -> Estimate:
 
 def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
     group, title = result.group, "Residuals about the laws"
-    known = [law for law in laws if law.fit.residuals_ln]  # those with numbers
-    chosen = [law for law in known if law.law == "cross_entropy"]
-    chosen += spread([law for law in known if law.law == "rbp"], MOST_SERIES - len(chosen))
+    chosen = _few([law for law in laws if law.fit.residuals_ln and law.law in _BOUNDED])  # those with numbers
     if not chosen:
         return Undrawn(name, title, "No law has numbers.")
     names = ["CE" if law.k is None else f"k = {law.k}" for law in chosen]

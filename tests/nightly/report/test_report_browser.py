@@ -27,12 +27,12 @@ def test_it_answers_the_pointer_sorts_saves_all_digits_and_opens_what_is_folded(
     browser: Any, page_file: Path, tmp_path: Path
 ) -> None:
     visit, tables = Visit(browser, page_file), read(page_file.read_text()).tables
-    page, name = visit.all_drawn(), "drawn-on-prose-fit-cross_entropy"
+    page, name = visit.all_drawn(), "drawn-on-prose-fit-laws"
     mark = page.locator(f"#{name} .mark-symbol.role-mark path").first
     mark.scroll_into_view_if_needed()
     mark.hover(force=True)
     tip, first = page.locator("#tip").inner_text(), tables[f"{name}-values"][0]
-    assert [each for each in (first["size"], f"{float(first['nats']):.4g}") if each not in tip] == []
+    assert [each for each in (first["size"], f"{float(first['y']):.4g}") if each not in tip] == []
     assert "null" not in tip
     page.mouse.move(2, 2)
     assert not page.locator("#tip").is_visible()
@@ -74,7 +74,7 @@ def test_the_theme_is_the_readers_and_is_remembered_and_names_and_contrast_pass_
     browser: Any, page_file: Path
 ) -> None:
     def colours(page: Any) -> list[str]:
-        line = "document.querySelector('#drawn-on-prose-fit-cross_entropy .mark-line path')"
+        line = "document.querySelector('#drawn-on-prose-fit-laws .mark-line path')"
         of = ("document.body).backgroundColor", f"{line}).stroke")
         return [page.evaluate(f"getComputedStyle({each}") for each in of]
 
