@@ -16,7 +16,7 @@ import pytest
 from jsonschema import ValidationError
 
 import rbpx
-from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES
+from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES, STEPS
 from rbpx.display.chart.figure import Chart, Origin, Scale, drawn, points
 from rbpx.display.view import View, decimal, whole
 from rbpx.report.contents import Report, gather
@@ -544,7 +544,7 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_colour_stands_out_from_its_ground(theme: str) -> None:
     assert contrast(INKS[theme], GROUNDS[theme]) >= 7
-    for colour in SERIES[theme]:
+    for colour in (*SERIES[theme], *STEPS[theme]):
         assert contrast(colour, GROUNDS[theme]) >= 3, colour
 
 

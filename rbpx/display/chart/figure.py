@@ -50,8 +50,8 @@ class Mark:
     """One layer of a chart.
 
     Attributes:
-        kind: points; a line through rows in their order; a band or bars from lo to hi; a rule across the chart at
-            the value that its row has on one of the axes.
+        kind: points; a line through rows in their order; a band or bars from lo to hi; the name of its series at each
+            row; a rule across the chart at the value that its row has on one of the axes.
         rows: what is drawn; None for the rows of the figure's values.
         lo: key of the lower end of a band or bar.
         hi: key of the upper end.
@@ -62,7 +62,7 @@ class Mark:
         name: of a rule at some y, or of plain points, if a terminal draws them too.
     """
 
-    kind: Literal["points", "line", "band", "bars", "rule"]
+    kind: Literal["points", "line", "band", "bars", "text", "rule"]
     rows: Rows | None = None
     lo: str = "lo"
     hi: str = "hi"
@@ -85,6 +85,7 @@ class Chart:
         legend: its title.
         order: of the series in the legend; empty for that of the rows.
         height: in pixels, for a width of 560.
+        is_ordered: whether the series are steps of a quantity, whose colours go from dark to light.
     """
 
     x: Scale
@@ -94,6 +95,7 @@ class Chart:
     legend: str = ""
     order: tuple[str, ...] = ()
     height: int = 300
+    is_ordered: bool = False
 
 
 def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
@@ -146,7 +148,7 @@ _AT_POWERS: Final = {  # grid lines stand out at powers of ten
     "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
     "value": 0.35,
 }
-_MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
+_MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "text": "text", "rule": "rule"}
 _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDash": [4, 4]}}  # in a notebook too
 
 
@@ -190,6 +192,8 @@ def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[
         encoding |= _told_apart(chart, mark, rows, order)
     if mark.kind == "points":
         encoding["tooltip"] = _tips(values, rows)
+    if mark.kind == "text":
+        encoding["text"] = {"field": chart.series, "type": "nominal"}
     look = {"type": _MARKS[mark.kind], **_LOOKS.get(mark.kind, {}), **mark.look}
     return {"data": _data(rows), "mark": look, "encoding": encoding}
 
@@ -211,6 +215,8 @@ def _axis(scale: Scale, form: str) -> Spec:
 def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
     """Returns the encodings that distinguish series: colour, shape of points, dash of lines."""
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
+    if chart.is_ordered:
+        told["color"]["type"] = "ordinal"
     kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
     if mark.kind == "band":
         told["color"]["legend"] = {"symbolOpacity": 1}  # else that of the band

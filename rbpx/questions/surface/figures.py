@@ -5,6 +5,7 @@ Source: arXiv 2203.15556, figure 4.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -12,16 +13,15 @@ import numpy as np
 from rbpx.display.chart.figure import (
     Chart,
     Figure,
+    Mark,
     Origin,
     Rows,
-    Scale,
-    Undrawn,
     drawn,
     line,
     points,
     scale_of,
 )
-from rbpx.display.view import View, magnitude, text
+from rbpx.display.view import Column, View, magnitude, text
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
@@ -34,40 +34,37 @@ _STEPS: Final = 40  # along a curve
 _FINE: Final = 400  # points of D among which a contour is found
 _LEVELS: Final = 6
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
-_RING: Final = {"filled": False, "color": "gray"}
+_DOT: Final = {"color": "gray", "size": 9, "opacity": 0.7}
+_SOLID: Final = {"strokeDash": [1, 0]}
+_ABOVE: Final = {"dx": 4, "dy": -7, "align": "left", "fontWeight": 600}  # of a line
+_UNITS: Final = {"cross_entropy": ", nats per token", "rbp": ", nats"}
 
-RUNS: Final = View[Record]("contours", text("size", "size"), [magnitude(name, name) for name in "SDy"])
 
-
-def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
+def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure]:
     """Draws the contours of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
-        trained, each = law.trained, _contours(law, origin)
-        yield replace(each, name=f"{each.name}-{trained.law}{trained.k or ''}", title=f"{each.title}: {trained.title}")
-
-
-def _scales(law: SurfaceLaw) -> tuple[Scale, Scale]:
-    trained = law.trained
-    return scale_of(Axis.S, "S", trained.members[0].size_by), Scale("y", trained.title, log=trained.sign == 1)
+        yield _contours(law, origin)
 
 
 def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     trained, lines = law.trained, _contour_lines(law)
     S, D, y = trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()
     rows = [{"size": run.size, "S": S, "D": D, "y": y} for run, S, D, y in zip(trained.members, S, D, y, strict=True)]
-    marks = (
-        line(lines),
-        points(plain=True, name="runs", look={**_RING, "size": 50}),
-    )
-    levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
-    shown = tuple(mark for mark in marks if mark.rows is None or mark.rows)
+    own = [[*of] for _, of in groupby(lines, lambda row: row["level"])]
+    marks = [line(lines, look=_SOLID), Mark("text", [of[len(of) // 2] for of in own], plain=True, look=_ABOVE)]
+    shown, levels = [points(plain=True, name="runs", look=_DOT)], tuple(str(of[0]["level"]) for of in own)
+    name, x = f"contours-{trained.law}{trained.k or ''}", scale_of(Axis.S, "S", trained.members[0].size_by)
+    columns: list[Column[Record]] = [
+        magnitude(heading, key) for heading, key in (("S", "S"), ("D", "D"), (trained.title, "y"))
+    ]
+    legend = f"{trained.title}{_UNITS.get(trained.law, '')}"
     return drawn(
-        RUNS.table("Contours", rows),
-        Chart(_scales(law)[0], scale_of(Axis.D), shown, "level", "y", levels, height=360),
-        f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
-        f"Lines of equal y of the form {law.best.fit.form}; circles: the runs.",
+        View[Record](name, text("size", "size"), columns).table(f"Lines of equal {trained.title}", rows),
+        Chart(x, scale_of(Axis.D), (*shown, *(marks if own else [])), "level", legend, levels, 360, True),
+        f"{len(S)} runs on lines of equal {trained.title}, which falls towards large models and many tokens.",
+        f"Lines of equal {trained.title} of the form {law.best.fit.form}; dots: the runs.",
         origin,
     )
 
