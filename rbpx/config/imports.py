@@ -291,8 +291,8 @@ class ImportRequest(ImportConfig):
     )
     engine: Any = key(None, "the engine that computed the rows of `import tokens FILE`", shown="NAME", text=True)
     engine_version: Any = key(None, "version of that engine", shown="NAME", text=True)
-    size: Any = key(None, "size of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
-    S: Any = key(None, "non-embedding parameters of that model, as 6.5B", shown="N")
+    size: Any = key(None, "size of the one model of a file", shown="NAME", text=True)
+    S: Any = key(None, "non-embedding parameters of that model, as 6.5B; of a table unless a column says it", shown="N")
     filter: Any = key(
         None,
         "filter of the answers of `import samples`, as strict-match, if the file has several",

@@ -12,6 +12,7 @@ from rbpx.spelling import typed
 
 _WILD: Final = re.compile(r"[*?[]")
 _ALL: Final = "**/*"
+_TEXTS: Final = (".txt", ".text", ".md", ".markdown", ".rst")  # of one kind: each file is a text
 
 
 def folder_and_pattern(path: Path) -> tuple[Path, str] | None:
@@ -35,7 +36,7 @@ def files_of(path: Path) -> list[tuple[str, Path]] | None:
 
     Raises:
         AbsentTextError: there is no file.
-        RbpxError: files have several suffixes (.gz apart), or the pattern is invalid.
+        RbpxError: files are of several kinds (.gz apart), or the pattern is invalid.
     """
     several = folder_and_pattern(path)
     if several is None:
@@ -56,7 +57,8 @@ def files_of(path: Path) -> list[tuple[str, Path]] | None:
         )
     by_kind = defaultdict(list)
     for name in shown:
-        by_kind[Path(name.name[:-3] if name.suffix.lower() == ".gz" else name.name).suffix.lower()].append(name)
+        suffix = Path(name.name[:-3] if name.suffix.lower() == ".gz" else name.name).suffix.lower()
+        by_kind[_TEXTS[0] if suffix in _TEXTS else suffix].append(name)
     if len(by_kind) > 1:
         kinds = sorted(by_kind.items(), key=lambda kind: -len(kind[1]))
         told = ", ".join(f"{len(of):,} {kind or 'without suffix'} ({of[0]})" for kind, of in kinds)

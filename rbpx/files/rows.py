@@ -10,13 +10,13 @@ import gzip
 import hashlib
 import io
 import json
-import re
 import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError, reason
 from rbpx.files.cells import with_point
 from rbpx.files.delimited import read_delimited
+from rbpx.files.shapes import records_of
 from rbpx.spelling import typed
 
 FORMATS: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx")
@@ -100,7 +101,7 @@ def read_table(path: Path, decimal: str | None = None, sheet: str | None = None)
     Raises:
         RbpxError: as in `read_rows`, or two columns differ only in case, or it has no values.
     """
-    read, rows = read_rows(path, sheet=sheet), []
+    read, rows = _shaped(read_rows(path, sheet=sheet)), []
     columns = read.columns
     for row in read.rows:
         cells = row.values
@@ -115,10 +116,39 @@ def read_table(path: Path, decimal: str | None = None, sheet: str | None = None)
             rows.append(Row(path, row.number, row.line, values))
     if not rows:
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    if len(rows) == 1 and all(re.fullmatch(r".+\.\d+", name) for name in columns):
-        raise RbpxError(f"{path} has columns of rows, as pandas writes unless told; write it with orient='records'")
     check_names(columns, path)
     return replace(read, columns=columns, rows=rows)
+
+
+def _shaped(read: Rows) -> Rows:
+    """The rows that the one object of a known tool stands for; other rows as they are."""
+    try:
+        made = records_of(read.rows[0].values) if len(read.rows) == 1 else None
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise RbpxError(f"{read.path} is not as its tool writes it ({reason(problem)}); save it as CSV") from None
+    if made is None:
+        return read
+    rows = [Row(read.path, number, None, values) for number, values in enumerate(made, 1)]
+    return replace(read, columns=tuple(dict.fromkeys(chain(*made))), rows=rows)
+
+
+def unrolled(table: Rows, columns: Collection[str]) -> Rows:
+    """A row for each element where cells of these columns are lists; other lists of their length go along.
+
+    Raises:
+        RbpxError: such lists of one row have several lengths.
+    """
+    rows: list[Row] = []
+    for row in table.rows:
+        lists = {name: cell for name, cell in row.values.items() if type(cell) is list}
+        lengths = {name: len(cell) for name, cell in lists.items() if name in columns}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+            raise RbpxError(f"{row.place}: its lists have several lengths ({told}); give a run lists of one length")
+        along = {name: cell for name, cell in lists.items() if len(cell) in lengths.values()}
+        each = zip(*along.values(), strict=True) if along else [()]
+        rows += [replace(row, values=row.values | dict(zip(along, cells, strict=True))) for cells in each]
+    return replace(table, rows=rows)
 
 
 def _with_leaves(row: Row) -> dict[str, Any]:
@@ -171,7 +201,7 @@ def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) ->
     if kind is None:
         raise RbpxError(
             f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
-            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
+            f"known: {', '.join(FORMATS)}, each also with .gz; save it as CSV, or rename it if it is one of these"
         )
     names, rows = dict[str, None](), []
     try:

@@ -43,6 +43,13 @@ def test_each_text_of_a_folder_has_the_name_of_its_file_in_it_and_hidden_ones_ar
     assert read(letters / "a.b" / "[1].txt") == [("[1].txt", "five")], "the name of a file that is there is no pattern"
 
 
+def test_notes_in_markdown_and_plain_texts_are_one_folder_of_texts(tmp_path: Path) -> None:
+    texts = {"a.md": "# one", "b.txt": "two", "c.rst": "three"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert read(tmp_path) == list(texts.items())
+
+
 def test_paragraphs_are_named_by_their_file_and_line_so_that_they_are_resampled_with_it(letters: Path) -> None:
     named = [("a.b/[1].txt:1", "five"), ("a.txt:1", "one"), ("b.txt:1", "two"), ("b.txt:3", "three")]
     assert read(letters, chunk=Chunk.paragraph) == [*named, ("old/c.TXT:1", "four")]
@@ -70,7 +77,7 @@ def test_rows_and_articles_are_named_by_their_file_and_what_they_are_called_ther
         ("hidden", "hidden is a folder without files but 1 hidden one; give"),
         ("*.csv", "*.csv matches no file; give"),
         ("nosuch/*.txt", "*.txt matches no file; give"),
-        ("mixed", "has files of several kinds: 2 .txt (a.txt), 1 .md (README.md); name one kind: "),
+        ("mixed", "has files of several kinds: 2 .txt (a.txt), 1 .html (b.html); name one kind: "),
         ("mixed/a**", "is no glob: "),
         ("latin", "latin/b.txt is not UTF-8 ("),
         ("broken", "broken/b.jsonl (line 2): not JSON"),
@@ -78,7 +85,7 @@ def test_rows_and_articles_are_named_by_their_file_and_what_they_are_called_ther
 )
 def test_what_cannot_be_read_as_one_text_is_said_in_a_line(asked: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "empty" / "within").mkdir(parents=True)
-    contents = {"hidden/.a.txt": b"a", "mixed/a.txt": b"a", "mixed/b.txt.gz": b"b", "mixed/README.md": b"c"}
+    contents = {"hidden/.a.txt": b"a", "mixed/a.txt": b"a", "mixed/b.txt.gz": b"b", "mixed/b.html": b"c"}
     contents |= {"latin/a.txt": b"a", "latin/b.txt": "ü".encode("latin-1")}
     contents |= {"broken/a.jsonl": b'{"text": "a"}', "broken/b.jsonl": b'{"text": "a"}\n{'}
     for name, content in contents.items():

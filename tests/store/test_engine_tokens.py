@@ -159,6 +159,11 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
             (),
             "and ['xxx",
         ),
+        (
+            {"choices": [{"text": "ab", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None, -1.0]}}]},
+            (),
+            "the logprobs of echo=true name neither token ids nor ranks; ask with prompt_logprobs=1 and return_token",
+        ),
         ({"meta_info": {"input_token_logprobs": [5]}}, (), "not an answer of an engine ("),
         ({"meta_info": {"input_token_logprobs": [[None, 1, None]]}}, (), "has no scored token"),
     ],

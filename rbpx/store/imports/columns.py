@@ -194,6 +194,11 @@ def match_columns(
         for column in (*of.named.values(), *of.wide.values())
     }
     free = {name: column for name, column in by_name.items() if column not in used}
+    for of in (own_columns, *of_texts.values()):  # the standard error of a column that was chosen is that beside it
+        for name in QUANTITIES:
+            beside = f"{_plain(of.named.get(name, ''))}_stderr"
+            if f"{name}_stderr" in ALIASES and f"{name}_stderr" not in of.named and beside in free:
+                of.named[f"{name}_stderr"] = free.pop(beside)
     fields = [name for name in ALIASES if name not in (*own, "perplexity")]
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
@@ -236,7 +241,7 @@ def match_columns(
     if not of_runs and "non_embedding_params" not in named | unclear:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
-            f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}"
+            f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}, or S=6.5B of a file of one model"
         )
     columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), times, of_texts, of_runs, spoken)
     return columns_of, [problem for problem in problems if problem is not None]

@@ -114,6 +114,9 @@ def _tokens(
             if logprob is not None:
                 told = {"doc_id": doc_id, "position": position, "token_id": token_id, "logprob": logprob, "text": text}
                 yield _token(told, place, None, vocab_size)
+    elif isinstance(answer.get("logprobs"), dict):
+        how = "ask with prompt_logprobs=1 and return_token_ids=true"
+        raise RbpxError(f"{place}: the logprobs of echo=true name neither token ids nor ranks; {how}")
     else:
         named = {str(name).strip().lower(): value for name, value in answer.items()}
         told = {_SHORT.get(name, name): value for name, value in named.items() if value not in (None, "")}

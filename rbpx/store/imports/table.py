@@ -12,7 +12,7 @@ from filelock import FileLock
 from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.rows import Row, Rows, read_table
+from rbpx.files.rows import Row, Rows, read_table, unrolled
 from rbpx.spelling import typed
 from rbpx.store.imports.chosen_rows import finished, named_in, rows_where
 from rbpx.store.imports.columns import Columns, field_of, match_columns, shown_field
@@ -22,6 +22,7 @@ from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.imports.observations import ROW, ObservationFile, read_observations
 from rbpx.store.imports.storage import LOCK, files_of, observations_of, write
+from rbpx.store.imports.units import unit_of
 from rbpx.store.store import Store, now
 
 _MOST: Final = 10  # runs that are named
@@ -98,7 +99,7 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
     cells = {name: value for name, value in row.items() if value is not None}
     table = Rows(path, scored.sha256, tuple(cells), [Row(path, 1, None, cells)])
     typed_S = {"S": {"column": "S", "times": 1}}  # by hand, so it is what it says
-    named = replace(request, columns=typed_S, dataset=None, family=None, protocol=None)
+    named = replace(request, columns=typed_S, dataset=None, family=None, protocol=None, S=None, size=None)
     return _bring(store, table, named, request.dry_run), scored
 
 
@@ -108,6 +109,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             f"{table.path} has the samples of lm-evaluation-harness; on a command line: python -m rbpx import samples "
             "FILE source=NAME"
         )
+    table = _with_given(unrolled(table, _known(table.columns, config)), config)
     named = _long(table.columns, config)
     of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}
     chosen = table if config.where is None else rows_where(table, config.where)
@@ -156,6 +158,24 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             *told_diverged(judged.read, wide, columns, config),
         ),
     )
+
+
+def _known(columns: Sequence[str], config: ImportConfig) -> set[str]:
+    """The columns that are read as fields, by their names or as chosen."""
+    chosen = [config.columns or {}, *(config.texts or {}).values(), *(of.columns for of in config.wide_runs().values())]
+    names = {choice_of(told)[0].strip().lower() for of in chosen for told in of.values()}
+    return {name for name in columns if name.strip().lower() in names or field_of(name) is not None or unit_of(name)}
+
+
+def _with_given(table: Rows, config: ImportConfig) -> Rows:
+    """The same rows with the size of their one model, where it is given by hand."""
+    told = {name: getattr(config, name, None) for name in ("S", "size")}
+    told = {name: value for name, value in told.items() if value is not None}
+    both = next((name for name in told if name in table.columns), None)
+    if both is not None:
+        raise RbpxError(f"{table.path} has a column {both}, and {both}={told[both]} was given; leave it out")
+    rows = [replace(row, values=row.values | told) for row in table.rows]
+    return replace(table, columns=(*table.columns, *told), rows=rows)
 
 
 def _few(few: Mapping[str, tuple[str, float, float]], path: Path, config: ImportConfig) -> RbpxError:

@@ -16,7 +16,10 @@ _NAMES: Final = {  # field -> headings that people write for it, the preferred f
     "non_embedding_params": (rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",),
     "active_params": (r"activ(?:e|ated) param(?:eter)?s",),
     "total_params": (r"total param(?:eter)?s",),
-    "training_tokens": (rf"{_COUNT}(?:(?:pre ?)?train(?:ing|ed)? )?(?:tokens|data(?:set)? size)",),
+    "training_tokens": (
+        rf"{_COUNT}(?:(?:pre ?)?train(?:ing|ed)? )?(?:tokens|data(?:set)? size)",
+        "num input tokens seen",
+    ),
     "training_flops": (r"(?:(?:pre ?)?train(?:ing)? )?(?:flops?|compute)",),
     "cross_entropy_nats": (rf"(?!test){_OF}loss", r"test[ /.]loss", r"(?:final )?loss", r"train(?:ing)?[ /.]loss"),
     "perplexity": (rf"(?:{_OF})?(?:ppl|perplexity)",),
