@@ -96,6 +96,14 @@ SMOOTH = [
     for alpha, E in ((0.34, 0.59), (0.34, 1.29), (0.2, 1.66), (0.12, 1.0))
     for n, scatter in itertools.product((5, 7, 10), (0.001, 0.0003))
 ]
+THREE = [
+    Truth(alpha, 3, E, scatter, decades)
+    for alpha, E, scatter in (
+        *((0.34, 0.59, 0.001), (0.34, 1.29, 0.003), (0.2, 1.66, 0.003), (0.12, 1.0, 0.003), (0.12, 0.0, 0.003)),
+        *((0.12, 0.3, 0.01), (0.25, 0.3, 0.01), (0.12, 0.3, 0.03), (0.25, 0.3, 0.03), (0.25, 0.3, 0.06)),
+    )
+    for decades in (1.0, 2.0)
+]
 REPEATS = [
     Truth(0.12, n, 0.0, scatter, repeats=repeats, own=own)
     for n, scatter, own in itertools.product((5, 7), (0.003, 0.0), (0.0, 0.0003, 0.001, 0.003))
@@ -254,5 +262,5 @@ if __name__ == "__main__":
     if REFERENCE.is_dir():
         print_public()
     DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    print_scores(SMOOTH + REPEATS, DRAWS)
+    print_scores(SMOOTH + REPEATS + THREE, DRAWS)
     print_drawn(DRAWS)

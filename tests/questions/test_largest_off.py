@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rbpx.questions.predict.rows import answer_sentence
 from tests.support.asking import Asked, Rows, ask, imported
 from tests.support.surfaces import law
 
@@ -183,3 +184,13 @@ def test_fit_names_them_by_their_tokens(tmp_path: Path) -> None:
         f"The largest run, 10000000000, {said}."
         in ask(ladder(tmp_path / "store", tokens, y), "fit", resamples=20).words
     )
+
+
+@pytest.mark.parametrize(("beyond", "D", "lower"), [(9.0, 1e12, True), (7.0, 1e12, False), (9.0, None, False)])
+def test_far_out_in_size_and_tokens_the_answer_says_that_larger_runs_came_out_lower(
+    beyond: float, D: float | None, lower: bool
+) -> None:
+    known = {"law": "cross_entropy", "k": None, "kind": "prediction", "status": "ok", "S": 1e10, "beyond": beyond}
+    known |= {"y": 2.0, "lo": 1.9, "hi": 2.1, "n_intervals": None, "n_inside": None, "mean_error": None}
+    (said,) = answer_sentence([known | {"D": D, "widened": 1.0}])
+    assert ("larger runs have come out some 1 % lower than such predictions" in said) is lower

@@ -17,6 +17,7 @@ from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
+_LOWER: Final = 8.0  # times outside, from where larger runs were lower (docs/explanation/uncertainty.md)
 _WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
@@ -148,7 +149,9 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
     if row["mean_error"] is not None:
         held = f", {row['n_inside']} of {of} intervals held" if of else ""
         tests = f"backtests were off by {row['mean_error']:.1%} on average{held}"
-    yield f"{what} will be {_between(row)}{trust}; {tests}."
+    lower = row.get("D") and row["law"] == "cross_entropy" and row["beyond"] > _LOWER
+    said = "; larger runs have come out some 1 % lower than such predictions" if lower else ""
+    yield f"{what} will be {_between(row)}{trust}; {tests}{said}."
 
 
 def without_largest_clause(rows: Iterable[Record], n: int) -> str:
