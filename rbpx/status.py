@@ -36,7 +36,6 @@ class Status(StrEnum):
     uneven_scatter = "uneven_scatter"
     tokens = "tokens"
     collinear_design = "collinear_design"
-    not_identified = "not_identified"
     families_differ = "families_differ"
     barely_determined = "barely_determined"
     one_document = "one_document"
@@ -82,7 +81,6 @@ _REMEDY = {
     Status.too_few_tokens: "Fewer than 3 ranks, no sequence of N, or no token of all sizes: measure more tokens.",
     Status.at_bound: "A constant is best at its edge, so these data do not need its term: read the simpler power law.",
     Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
-    Status.not_identified: "No point (or a single N) tells a constant, so it has no value: read others, or add runs.",
     Status.mixed: "Points differ in more than size (states amid a training, or other tokens): try checkpoints=last.",
     Status.families_differ: "The families do not share the constants of one law: read the multiplier at each compute.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
@@ -96,8 +94,8 @@ _REMEDY = {
     Status.one_run: "One size lies off the law of the others: check its training, or train it again.",
     Status.uneven_scatter: "Larger models scatter more: take intervals as too narrow, and train large sizes again.",
     Status.tokens: "Tokens do not follow size, so the law mixes what both do: ask surface, or predict with S= and D=.",
-    Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
-    "(or tokens) beyond.",
+    Status.barely_determined: "No point tells a constant, or its interval is wider than it, or unbounded: add sizes "
+    "(or tokens, or N) beyond.",
     Status.beyond: "Outside what was measured (10 times the sizes, or losses of one side): measure models nearer it.",
     Status.unreachable: "The law never comes to this level however much it is given: no size, and no multiplier.",
     Status.not_judged: "It was fitted with judge=False, so nothing tested it: leave that out, or test it yourself.",

@@ -13,6 +13,7 @@ from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
 from rbpx.store.relations import COLUMNS
+from tests.support.raised import RAISED
 
 
 def relations() -> str:
@@ -46,10 +47,13 @@ def distributions() -> str:
 
 
 def statuses() -> str:
-    """Each status with the word of tables, where that is not its name, and what to do about it."""
+    """Each status with the word of tables, where that is not its name, what to do about it, and what raises it."""
     names = {status: status.value.replace("_", " ") for status in Status}
     words = {status: "" if status.label == names[status] else f" ({status.label})" for status in Status}
-    return "\n".join(f"- {name(status.value)}{words[status]}: {plain(status.remedy)}" for status in Status)
+    return "\n".join(
+        f"- {name(status.value)}{words[status]}: {plain(status.remedy)} *Raised by* {plain(RAISED[status].says)}."
+        for status in Status
+    )
 
 
 def questions() -> str:

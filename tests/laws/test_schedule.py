@@ -9,11 +9,10 @@ from rbpx.laws import fit_schedule
 from rbpx.laws.schedule.ending import Ending, backtest, predict_ending
 from rbpx.laws.schedule.law import Prior, ScheduleLaw, Training, fit_trainings
 from rbpx.status import Status
+from tests.support.raised import ENDINGS, FINISHED, UNDERWAY
 from tests.support.schedules import ALPHA, A, C, E, clocks, losses, public, rates, run
 
 KNOWN = {"E": E, "A": A, "alpha": ALPHA, "C": C}
-UNDERWAY = run(seed=9).until(12000)
-FINISHED = [run("wsd", 1), run("constant", 2, steps=40000)]
 
 
 def end_of(seen: Training, up: float = 0.0) -> float:
@@ -141,21 +140,9 @@ def test_a_run_is_not_backtested_by_a_run_that_shares_its_beginning() -> None:
     assert len(backtest([trunk, branch, run("cosine", 3)])) == 3
 
 
-WORLDS = {
-    Status.no_decay_seen: (run("wsd", 9).until(18000), [run("constant", 1), run("constant", 2, steps=40000)]),
-    Status.other_size: (UNDERWAY, [replace(of, S=4e7) for of in FINISHED]),
-    Status.plan_unlike_finished: (run("wsd", 9, steps=240000, every=1000).until(120000), [run("wsd", 1)]),
-    Status.too_early: (run(seed=9).until(2500), []),
-    Status.rate_rises: (
-        Training(np.r_[rates(steps=10000), rates(steps=10000)], UNDERWAY.step_N, UNDERWAY.loss_N, 1e8),
-        FINISHED,
-    ),
-}
-
-
-@pytest.mark.parametrize("status", WORLDS)
+@pytest.mark.parametrize("status", ENDINGS)
 def test_each_doubt_has_a_world_that_raises_it(status: Status) -> None:
-    seen, finished = WORLDS[status]
+    _, seen, finished = ENDINGS[status]
     ending = predict_ending(seen, finished)
     assert ending.status is status
     assert (ending.y.value is None) == (status in (Status.too_early, Status.rate_rises))

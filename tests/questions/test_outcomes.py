@@ -149,7 +149,7 @@ def outcomes(sizes: list[float], passed: list[float], trials: float = 100.0, N: 
         (outcomes([1e5, 1e6, 1e7], [0, 50, 100]), Correction.none, Status.not_positive),
         (outcomes([1e5, 1e6, 1e7], [0, 0, 20]), Correction.none, Status.not_positive),
         (outcomes([1e5, 1e6, 1e7], [100, 30, 0]), Correction.none, Status.not_positive),
-        (outcomes([1e5, 1e6, 1e7], [10, 20, 30]), Correction.free, Status.not_identified),
+        (outcomes([1e5, 1e6, 1e7], [10, 20, 30]), Correction.free, Status.barely_determined),
         (outcomes([1e5, 1e6, 1e7], [10, 20, 30]), Correction.measured, Status.not_known),
     ],
     ids=lambda value: value.value if isinstance(value, Status) else None,

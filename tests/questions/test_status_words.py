@@ -15,6 +15,7 @@ from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, imported
 from tests.support.composed import here
+from tests.support.raised import RAISED
 
 SIZES = [10**power for power in (5, 6, 7, 8, 9)]
 POINTS = {  # cross-entropy that does not fall, that turns round, that falls, and that falls until the last
@@ -45,6 +46,16 @@ def fitted(store: Path) -> Asked:
 
 def test_each_status_has_its_word() -> None:
     assert {value: Status(value).label for value in WORDS} == WORDS
+
+
+def test_at_most_32_statuses_stand_beside_numbers() -> None:
+    assert len(Status) <= 32
+    assert {*RAISED} == {*Status}
+
+
+@pytest.mark.parametrize("status", Status)
+def test_each_status_is_raised_by_the_world_that_its_page_names(status: Status, tmp_path: Path) -> None:
+    assert status in RAISED[status].found(tmp_path / "store")
 
 
 def test_every_reason_stands_in_the_rows_and_the_first_is_the_status(fitted: Asked) -> None:

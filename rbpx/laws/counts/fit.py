@@ -87,7 +87,7 @@ def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
     if separated(pass_counts(one, Correction.none, 0.0))[0]:
         return Status.not_positive
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
-        return Status.not_identified
+        return Status.barely_determined
     if correction is Correction.measured and (one.r_C is None or not np.isfinite(one.r_C[used_C]).all()):
         return Status.not_known
     return None
@@ -183,7 +183,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     Returns:
         The fit. Its status is too_few_tokens without a sequence, too_few_sizes below 2 sizes, not_positive if all pass
         or all fail, or if the sizes with a pass and those with a failure overlap in at most one size (alpha then has
-        no maximum), not_identified if `free` has one N, not_known if `measured` has no correlation, not_converged if
+        no maximum), barely_determined if `free` has one N, not_known if `measured` has no correlation, not_converged if
         the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
         where there is none or it is as wide as alpha, or if of 3 sizes or more fewer than 3 have passes and failures
         both. `reasons` lists all that hold.

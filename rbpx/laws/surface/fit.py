@@ -49,6 +49,7 @@ class Surface:
         aic: 2 P - 2 ln L (`ln_likelihood`), comparable between forms with the same points and objective.
         bic: P ln N - 2 ln L.
         at_bound: constants at their bounds.
+        unidentified: constants on which no point depends.
         reasons: all statuses that hold.
         n_left_out: replicates that could not be fitted.
         ways: surfaces at the values of a prior, and the prior density of each; without priors the fitted one alone.
@@ -64,6 +65,7 @@ class Surface:
     aic: float | None = None
     bic: float | None = None
     at_bound: tuple[str, ...] = ()
+    unidentified: tuple[str, ...] = ()
     reasons: tuple[Status, ...] = ()
     n_left_out: int = 0
     surface: SurfaceParameters | None = field(default=None, repr=False)
@@ -156,9 +158,9 @@ def fit_surface(
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
-        points than constants), no_trend (all y are equal) or not_converged. With numbers: not_identified where a
-        constant has no value, collinear_design (`Design`), at_bound, barely_determined (the interval of an exponent,
-        R_D or R_N is unbounded, or wider than the constant).
+        points than constants), no_trend (all y are equal) or not_converged. With numbers: collinear_design
+        (`Design`), at_bound, barely_determined (a constant has no value, or the interval of an exponent, R_D or R_N is
+        unbounded, or wider than the constant).
 
     Raises:
         ValueError: delta is not positive.
@@ -205,16 +207,15 @@ def fit_surface(
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
     left_N = ln_fit_1N[0] - ln_y_N
     surface = SurfaceParameters(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N)
-    unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
+    unidentified = tuple(name for name in equation.unidentified(x, theta_P) if name not in given)
     loose = [name for name in kind.names if name not in (*unidentified, *given)]
     at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
     judged = judge_design(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
     constants = {name: constant_estimate(surface, name, name in unidentified, float(y_N.min())) for name in kind.names}
     judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
     reasons = {
-        Status.barely_determined: n_replicates > 0
-        and any(_is_open(constants[name], name in kind.saturating) for name in judged_names),
-        Status.not_identified: bool(unidentified),
+        Status.barely_determined: bool(unidentified)
+        or (n_replicates > 0 and any(_is_open(constants[name], name in kind.saturating) for name in judged_names)),
         Status.collinear_design: judged.is_collinear,
         Status.at_bound: bool(at_bound),
     }
@@ -226,6 +227,7 @@ def fit_surface(
         aic=None if ln_L is None else 2 * n_free - 2 * ln_L,
         bic=None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
         at_bound=at_bound,
+        unidentified=unidentified,
         design=judged,
         reasons=in_order(status for status, holds in reasons.items() if holds),
         n_left_out=int((~np.isfinite(theta_BP).all(axis=1)).sum()),

@@ -121,7 +121,7 @@ def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, 
     tests = held_out(runs, form, n_replicates, request.pins, **options)
     surface, error, asks_form = fit.surface, mean_error(tests), request.typed["form"] is not None
     reasons = doubts_of_points(group, trained, fit)
-    is_identified, is_line = Status.not_identified not in reasons, Status.collinear_design in reasons
+    is_identified, is_line = not fit.unidentified, Status.collinear_design in reasons
     budgets = request.flops or [fit.only_budget or TENFOLD * max(trained.C_N.tolist(), default=1.0)]
 
     def best(flops_per_token: PerToken | None) -> list[Record]:
