@@ -7,9 +7,10 @@ import json
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.config.options import did_you_mean
+from rbpx.display.terminal import shown_columns
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions import render
 from rbpx.questions.registry import analyses, analysis
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from rbpx.display.view import Table
 
 Found = TypeVar("Found")
-_SPARED: Final = 2  # a notebook leaves out columns of a higher rank, which print() shows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,8 +127,8 @@ class Answer(Generic[Found]):
         """Renders the answer and its main table as HTML for a notebook."""
         said, shown = list(self.messages), [("", self.frame())]
         if self.verb in analyses():
-            tables = [table.briefly().without_empty().narrowed(_SPARED) for table in render.tables(self._answered)]
-            tables = [table for table in tables if table.rows and not table.is_wide]
+            found = [table.briefly() for table in render.tables(self._answered)]
+            tables = [each.only(shown_columns(each)) for each in found if each.rows and not each.is_wide]
             doubts = sorted({status for table in tables for status in table.shown_doubts()})
             said = [each[0] for each in render.sentences(self.verb, self._answered) if each] + said
             said += [f"{status.label}: {status.remedy}" for status in doubts]

@@ -299,10 +299,6 @@ class Table:
         told = (any({*row[at].texts} - {UNKNOWN, ""} for row in self.rows) for at in range(len(self.columns)))
         return self.only([at for at, is_told in enumerate(told) if is_told or not self.columns[at].spare])
 
-    def narrowed(self, most: int) -> "Table":
-        """Returns the table without columns whose `spare` is above `most`, for a page of paper."""
-        return self.only([at for at, column in enumerate(self.columns) if column.spare <= most])
-
     def only(self, kept: Sequence[int]) -> "Table":
         """Returns the table with some of its columns, by their indices."""
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)

@@ -20,7 +20,7 @@ from rbpx.questions.ask import Grid, answer_all, groups_of
 from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
-from rbpx.report.overview import facts, facts_across, figures_across, glance, runs_sheet, table_1, table_2
+from rbpx.report.overview import facts, figures_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_order
 from rbpx.runs.select.selections import varies_in_both
@@ -76,7 +76,6 @@ class Report:
         runs: the runs that the numbers come from.
         first: with which the page begins: what variants are worth, and what to train if sizes were trained on several
             numbers of tokens.
-        facts: of all groups, if no group has a part.
         across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
     """
@@ -96,7 +95,6 @@ class Report:
     paper: tuple[Table, ...]
     runs: Table
     first: tuple[Part, ...] = ()
-    facts: tuple[Fact, ...] = ()
     across: tuple[Figure, ...] = ()
     verb: str = ""
 
@@ -144,7 +142,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         with share_of(advance, _SECTIONS):
             parts = _parts(answers, asked)
             of_gaps = _sections_across(answers, bool(parts)) if asked is None or asked else ()
-            across = figures_across(answers["fit"]) if asked is not None or len(parts) > MOST_OPEN else ()
+            across = tuple(figures_across(answers["fit"])) if asked is not None or len(parts) > MOST_OPEN else ()
     report = assembled(request.store, narrowed, n_failed, parts, of_gaps, answers)
     opening = [(_WORTH, each, _of_worth(each)) for each in worth]
     opening += [(_FIRST, each, _section(_FIRST, [each])) for each in answers[_FIRST] if _is_told(each)]
@@ -152,8 +150,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         Part(f"first-{n}", each.groups[0].title, "", facts(name, each), (section,))
         for n, (name, each, section) in enumerate(opening, 1)
     )
-    of_all = facts_across(answers["fit"]) if not parts else ()
-    return replace(report, first=first, facts=of_all, across=across)
+    return replace(report, first=first, across=across)
 
 
 def _asked(grids: Sequence[Grid]) -> list[Group] | None:

@@ -13,7 +13,6 @@ from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn,
 from rbpx.display.section import Fact
 from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
-from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.sentences import headline, largest
 from rbpx.questions.multiplier.ask import WORTH
@@ -23,7 +22,7 @@ from rbpx.runs.origin import from_fits
 from rbpx.status import Status
 from rbpx.store.store import Record
 
-__all__ = ["facts", "facts_across", "figures_across", "glance", "runs_sheet", "table_1", "table_2"]
+__all__ = ["facts", "figures_across", "glance", "runs_sheet", "table_1", "table_2"]
 
 
 _IN_THREE: Final = decimals(3)
@@ -91,17 +90,6 @@ def _doubt(row: Record) -> str:
 _FACTS: Final[Mapping[str, Callable[[Result], Iterator[Fact]]]] = {
     "decide": _of_best, "fit": _of_laws, "multiplier": _of_worth, "predict": _of_predictions, "regimes": _of_regimes
 }  # fmt: skip
-
-
-def facts_across(fits: Sequence[Result]) -> tuple[Fact, ...]:
-    """Returns the range of the exponents of many groups."""
-    found, laws = [], [headline(each.rows) for each in fits]
-    for title, at in ((f"α of {title_of_rbp(laws)}", 0), ("α of cross-entropy", 1)):
-        alphas = [law["alpha"] for each in laws if (law := each[at]) is not None]
-        if alphas:
-            beside = f"{len(alphas)} of {number_of(len(laws), 'group')}"
-            found.append(Fact(title, f"{number(min(alphas), 3)} to {number(max(alphas), 3)}", beside))
-    return tuple(found)
 
 
 def title_of_rbp(laws: Sequence[tuple[Record | None, Record | None]]) -> str:
@@ -225,7 +213,7 @@ def runs_sheet(runs: Sequence[Run]) -> Table:
 _HUE: Final = "series"
 
 
-def figures_across(fits: Sequence[Result]) -> tuple[Figure, ...]:
+def figures_across(fits: Sequence[Result]) -> Iterator[Figure]:
     """Draws the laws of all groups against size, and each exponent of cross-entropy against that of RBP.
 
     Args:
@@ -234,19 +222,14 @@ def figures_across(fits: Sequence[Result]) -> tuple[Figure, ...]:
     groups = [each.groups[0] for each in fits]
     firsts = [headline(each.rows) for each in fits]
     origin = from_fits([str(law["fit_id"]) for both in firsts for law in both if law is not None], *groups)
-    named: list[_Of] = [
-        ({_HUE: hue, "group": title}, *both)
-        for hue, title, both in zip(_hue(groups), titles_of(groups), firsts, strict=True)
-    ]
-    of = title_of_rbp(firsts)
-    return (
-        *_laws(named, of, groups[0].axis if groups else Axis.S, origin),
-        *_exponents([each for each in named if None not in each], of, origin),
-    )
-
-
-_Of = tuple[Record, Record | None, Record | None]
-"""What tells a group apart by colour and its title, its law of RBP, and that of cross-entropy."""
+    names = zip(_hue(groups), titles_of(groups), strict=True)
+    known = [({_HUE: hue, "group": title}, *both) for (hue, title), both in zip(names, firsts, strict=True)]
+    of_rbp = [(of, rbp) for of, rbp, _ in known if rbp is not None]
+    of_both = [(of, rbp, ce) for of, rbp, ce in known if rbp is not None and ce is not None]
+    if of_rbp:
+        yield _laws(of_rbp, title_of_rbp(firsts), groups[0].axis, origin)
+    if of_both:
+        yield _exponents(of_both, title_of_rbp(firsts), origin)
 
 
 def _hue(groups: Sequence[Group]) -> list[str]:
@@ -258,16 +241,14 @@ def _hue(groups: Sequence[Group]) -> list[str]:
     return ["all"] * len(groups)
 
 
-def _laws(named: Sequence[_Of], of: str, axis: Axis, origin: Origin) -> Iterator[Figure]:
+def _laws(named: Sequence[tuple[Record, Record]], of: str, axis: Axis, origin: Origin) -> Figure:
     name, title = "laws-across", "The laws of all groups"
-    rows = [names | {"S": S, "y": y} for names, law, _ in named if law is not None for S, y in _curve(law)]
-    if not rows:
-        return
+    rows = [names | {"S": S, "y": y} for names, law in named for S, y in _curve(law)]
     view = View[Record](
         name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal(of, "y", digits=5)
     )
     one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
-    yield drawn(
+    return drawn(
         view.table(title, rows, axis=axis),
         Chart(scale_of(axis, "S"), Scale("y", of, log=True), (one_colour,), _HUE, height=340),
         f"Logarithmic plot of {len({row['group'] for row in rows})} laws of {of} against {axis.value}, one a group.",
@@ -283,15 +264,12 @@ def _curve(law: Record) -> list[tuple[float, float]]:
     return list(zip(places.tolist(), values.tolist(), strict=True))
 
 
-def _exponents(named: Sequence[_Of], of: str, origin: Origin) -> Iterator[Figure]:
+def _exponents(named: Sequence[tuple[Record, Record, Record]], of: str, origin: Origin) -> Figure:
     name, title = "exponents-across", "The exponents of all groups"
     rows = [
         names | {f"alpha_{its}{end}": law[f"alpha{end}"] for its, law in (("rbp", rbp), ("ce", ce)) for end in _ENDS}
         for names, rbp, ce in named
-        if rbp is not None and ce is not None
     ]
-    if not rows:
-        return
     (least, of_least), (most, of_most) = (end((row["alpha_rbp"], row["group"]) for row in rows) for end in (min, max))
     thin = {"opacity": 0.3}
     marks = (
@@ -306,7 +284,7 @@ def _exponents(named: Sequence[_Of], of: str, origin: Origin) -> Iterator[Figure
         with_ends(f"α of {of}", "alpha_rbp"),
         with_ends("α of cross-entropy", "alpha_ce"),
     )
-    yield drawn(
+    return drawn(
         view.table(title, rows),
         Chart(Scale("alpha_rbp", f"α of {of}"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
         f"Exponents of {len(rows)} groups; that of {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",

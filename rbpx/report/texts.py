@@ -26,7 +26,6 @@ def markdown(report: Report) -> str:
         lines += [f"This store holds no runs yet: `{command}` measures some.", ""]
     for part in report.first:
         lines += [f"## {_md(part.title)}", "", *_facts(part.facts), *_section(part.sections[0])]
-    lines += _facts(report.facts)
     if len(report.overview.rows) > MOST_OPEN and not report.verb:
         lines += _table(report.overview, 2)
     if report.across and not report.parts:

@@ -493,6 +493,17 @@ def test_a_pipe_is_written_to_and_stays_one(place: Path, tmp_path: Path) -> None
     assert pipe.is_fifo()
 
 
+def test_a_file_takes_the_laws_of_one_answer_and_no_file_those_of_two(store: Path, place: Path, tmp_path: Path) -> None:
+    words = ("fit", FAST, "--store", store, "--format", "svg", "--output", tmp_path / "one.svg")
+    line = here(*words, cwd=place, check=2).stderr
+    assert "is one file, and 2 answers can be drawn; narrow to one, or name a folder" in line
+    assert not list(tmp_path.iterdir())
+    here(*words, "dataset=prose", cwd=place, check=0, writes=True)
+    said = "".join(ElementTree.fromstring((tmp_path / "one.svg").read_bytes()).itertext())
+    assert [each in said for each in ("cross-entropy (α ", "−ln RBP1", "−ln RBP100", "nats per token")] == [True] * 4
+    assert [path.name for path in tmp_path.iterdir()] == ["one.svg"]
+
+
 def refused(place: Path, *words: Any) -> str:
     answer = here("report", *words, cwd=place, check=2)
     assert answer.stdout == ""
