@@ -140,6 +140,9 @@ def unrolled(table: Rows, columns: Collection[str]) -> Rows:
     """
     rows: list[Row] = []
     for row in table.rows:
+        if list not in map(type, row.values.values()):
+            rows.append(row)
+            continue
         lists = {name: cell for name, cell in row.values.items() if type(cell) is list}
         lengths = {name: len(cell) for name, cell in lists.items() if name in columns}
         if len(set(lengths.values())) > 1:

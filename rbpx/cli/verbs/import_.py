@@ -7,12 +7,15 @@ S (any positive number), D (tokens), C (FLOPs), active_params, step, tokens_per_
 variant, weight, vary_NAME (what a sweep varies), lr (rows that have it and no loss are the plan of a run), schedule,
 schedule_tokens, warmup_tokens, decay_tokens, lr_decay and final_lr (of losses by step), dataset, k, rbp, n, n_tokens,
 loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
-an item). columns='{rbp: their_name}' maps others, nested ones by dots (train.lr).
+an item). Where these are not there, headings that people write are read and said: params, n_params, tokens, flops,
+val_loss, loss, ppl, bpb. columns='{rbp: their_name}' maps others, nested ones by dots (train.lr). JSON may also be
+results_*.json of lm-evaluation-harness, a trainer_state.json, or of pandas; S=6.5B is of a file of one model.
 
 Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading gives its unit, as "params (M)", or columns='{S: {column:
 Size, times: 1e9}}' does. S of 7, 13 and 70 without a unit are refused. Losses and accuracies that are empty or NaN, and
 repeated rows, are left out and counted; where anything else is wrong, it is listed by its line and nothing is imported.
---dry-run says what would come in. source=NAME then selects the rows.
+Runs that diverged are named; runs whose State is not finished are left out. --dry-run says what would come in.
+replace=true takes out what an earlier file of that name gave. source=NAME then selects the rows.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples

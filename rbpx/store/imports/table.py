@@ -171,6 +171,8 @@ def _with_given(table: Rows, config: ImportConfig) -> Rows:
     """The same rows with the size of their one model, where it is given by hand."""
     told = {name: getattr(config, name, None) for name in ("S", "size")}
     told = {name: value for name, value in told.items() if value is not None}
+    if not told:
+        return table
     both = next((name for name in told if name in table.columns), None)
     if both is not None:
         raise RbpxError(f"{table.path} has a column {both}, and {both}={told[both]} was given; leave it out")
