@@ -39,15 +39,8 @@ def test_a_tail_heavier_than_a_power_law_wants_no_cutoff() -> None:
     assert number(cut.aic) == pytest.approx(number(plain.aic) + 2, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("power_law_cutoff", [6, 40, 121, 215, 251, 260]),  # rises, and rises less: no cut-off
-        ("lognormal_inflated", [50, 30, 20]),  # two ranks next to each other after the first: gamma runs away
-    ],
-)
-def test_parameters_that_run_away_are_not_called_ok(name: str, counts: list[int]) -> None:
-    fit = fit_distribution(name, np.arange(1, len(counts) + 1), counts, 200)
+def test_parameters_that_run_away_are_not_called_ok() -> None:
+    fit = fit_distribution("lognormal_inflated", [1, 2, 3], [50, 30, 20], 200)  # two ranks after the first: gamma runs
     assert fit.status in (Status.not_converged, Status.at_bound, Status.too_few_tokens)
     assert fit.status.remedy
 
