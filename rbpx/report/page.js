@@ -60,9 +60,15 @@ function fitLegends(spec, width) { // as many columns as there is room for
       if (!Array.isArray(names) || channel.legend === null) continue;
       const longest = Math.max(...names.map((name) => name.length)) * 6.8 + 32; // pixels, with symbol and distance
       const labelLimit = width - 40; // a name longer than the figure is cut, and whole in its table
-      channel.legend = { ...channel.legend, labelLimit, columns: Math.max(1, Math.min(names.length, Math.floor((width - 40) / longest))) };
+      channel.legend = { ...channel.legend, labelLimit, columns: Math.max(1, Math.min(names.length, Math.floor((width - 80) / longest))) };
     }
   }
+}
+
+function spoken(text) { // 1.5e+9 as 1.5B, as on the axes
+  const value = /e\+\d+$/.test(text) ? Number(text) : 0;
+  const unit = [[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([of]) => value >= of && value < 1e15);
+  return unit ? `${Number((value / unit[0]).toPrecision(3))}${unit[1]}` : text;
 }
 
 function tip(event, value) {
@@ -73,7 +79,7 @@ function tip(event, value) {
   for (const [name, text] of rows) {
     const row = table.insertRow();
     row.insertCell().textContent = name;
-    row.insertCell().textContent = text;
+    row.insertCell().textContent = spoken(String(text));
   }
   box.replaceChildren(table);
   const { width, height } = box.getBoundingClientRect();
