@@ -90,9 +90,9 @@ def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(d
         for row in tests:
             assert row["error"] == pytest.approx(row["y"] / row["measured"] - 1, rel=1e-12)
             assert row["held"] == (row["lo"] <= row["measured"] <= row["hi"])
-    assert "More than 10 times outside the sizes" in asked.words
+    assert "Outside what was measured (10 times the sizes" in asked.words
     near = ask(drawn, "predict", laws=["rbp", "cross_entropy"], S=2e7, resamples=20)
-    assert "More than 10 times outside" not in near.words
+    assert "Outside what was measured" not in near.words
     errors: dict[tuple[str, int | None], list[float]] = {}
     for row in near.of_kind("backtest"):
         if row["method"] == "combined":
