@@ -8,7 +8,7 @@ runs of the largest budget all lie 1 to 5 % too high, as their schedules were cu
 budget of 5.6 times the most compute, one run with that compute, and 1e13 tokens to serve.
 
 For each kind of number: how many draws answer it, and how many of these hold the truth, which is the world's own,
-found by a search along its surface; the same of answers without the largest runs, where the others do not foretell
+found by a search along its surface; the same of answers without the largest runs, where the others do not predict
 these. The truth of what a run would show is one more run of the world, well trained. Of each world: how many draws
 have a status, name the largest runs, and leave runs out.
 

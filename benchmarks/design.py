@@ -4,7 +4,7 @@ Each world has an iso or grid design (`benchmarks/surface_predictions.py`). Aske
 times the most compute. What all runs there took is spent again: as the best use of a budget, as what narrows most per
 FLOP (of `decide next=8 flops=`), at random among the same candidates while affordable, and as one run of all of it
 with the median tokens per parameter. The new runs are drawn from the world with its scatter, and ln y of the best is
-foretold again, at the true best size: its |error|, half of its interval, and whether that held, are means over draws
+predicted again, at the true best size: its |error|, half of its interval, and whether that held, are means over draws
 and worlds.
 
     python benchmarks/design.py [DRAWS, default 4] [WORLD ...]

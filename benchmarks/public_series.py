@@ -1,6 +1,6 @@
 """Measures predictions along one axis over public series: how many hold, and what other sources would say of them.
 
-Each series is foretold at every larger size (or number of tokens) from its smallest ones, from three up. The Winkler
+Each series is predicted at every larger size (or number of tokens) from its smallest ones, from three up. The Winkler
 score is the width of the 95 % interval in ln y and 40 times how far outside of it the value lies. The factor of a
 source would make 95 % of its values lie inside; beside it stands that of all other sources, each counting alike. Last
 stands the share of errors below an expected error: the share of the interval that half of the errors of other sources
@@ -31,7 +31,7 @@ from tests.support.predictions import predict_batch
 
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 FEWEST = 4  # places of a series
-FEWEST_FORETOLD = 10  # of a source, for it to say something of others
+FEWEST_PREDICTED = 10  # of a source, for it to say something of others
 LOSSES = ("c4", "curation_corpus", "lambada", "pile", "validation", "wikitext103")
 
 
@@ -96,7 +96,7 @@ def along(source: str, points: Sequence[tuple[float, float]]) -> Series:
     return Series(source, list(x), list(y))
 
 
-class Foretold(NamedTuple):
+class Predicted(NamedTuple):
     """One prediction: from how many places, |error| in ln y, and the interval on its side and in all."""
 
     source: str
@@ -106,13 +106,13 @@ class Foretold(NamedTuple):
     width: float
 
 
-def foretold(of: Series) -> Iterator[Foretold]:
+def predicted(of: Series) -> Iterator[Predicted]:
     """Every larger place of a series from the smallest ones."""
     for m in range(3, len(of.x)):
         for x, y in zip(of.x[m:], of.y[m:], strict=True):
             median, lo, hi = np.log(predict_batch(of.x[:m], [of.y[:m]], x)[0]).tolist()
             half = hi - median if math.log(y) > median else median - lo
-            yield Foretold(of.source, m, abs(math.log(y) - median), half, hi - lo)
+            yield Predicted(of.source, m, abs(math.log(y) - median), half, hi - lo)
 
 
 def quantile(values: list[list[float]], share: float) -> float:
@@ -129,12 +129,12 @@ def main(most: int | None) -> None:
     for each in series() if REFERENCE.is_dir() else ():
         if len(each.x) >= FEWEST and len(set(each.x)) == len(each.x):
             chosen.setdefault(each.source, []).append(each)
-    known = [one for of in chosen.values() for each in of[:most] for one in foretold(each)]
+    known = [one for of in chosen.values() for each in of[:most] for one in predicted(each)]
     print("| source | from | n | inside | Winkler | error | its own factor | that of others | below expected |")
     print("|---" * 9 + "|")
     for source in chosen:
         of_others = [[each for each in known if each.source == name] for name in chosen if name != source]
-        of_others = [of for of in of_others if len(of) >= FEWEST_FORETOLD]
+        of_others = [of for of in of_others if len(of) >= FEWEST_PREDICTED]
         others = [[each.error / each.half for each in of] for of in of_others]
         shares = [[each.error / each.width for each in of] for of in of_others]
         for title, is_few in (("three", True), ("more", False)):

@@ -1,12 +1,12 @@
-"""Measures predictions over forms in size and tokens: the largest budget of a grid, foretold from smaller ones.
+"""Measures predictions over forms in size and tokens: the largest budget of a grid, predicted from smaller ones.
 
 Held out are the runs within a factor of 3 of the most compute (of public grids also those of the two budgets before);
-they are foretold from all runs with a third of it, and from those with a ninth. Coverage, the Winkler score of the 95 %
-interval in ln y (its width plus 40 times how far outside of it the run lies) and the median error are means over the
-runs of a grid, then over grids.
+they are predicted from all runs with a third of it, and from those with a ninth. Coverage, the Winkler score of the
+95 % interval in ln y (its width plus 40 times how far outside of it the run lies) and the median error are means over
+the runs of a grid, then over grids.
 
 Worlds: five budgets of seven sizes each (iso), a grid of sizes and tokens, ratios of tokens to parameters, seven runs
-of 25 checkpoints, and three or four sizes at two or three ratios, foretelling the next size (six, nine, twelve); drawn
+of 25 checkpoints, and three or four sizes at two or three ratios, predicting the next size (six, nine, twelve); drawn
 from forms that are among the candidates and from others. Public grids are read from `../shared/reference`, where it
 exists. Last, for each public source: the factor that all other sources would widen its intervals by, the 95 % quantile
 of their errors over the half widths of their intervals, sources counting alike.
@@ -37,7 +37,7 @@ REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "referenc
 FORMS = ("chinchilla", "kaplan")
 SCATTERS = (0.002, 0.008)
 REPLICATES = 60  # of the runs, by which a status says that a constant is barely determined
-FEWEST = 6  # runs that foretell
+FEWEST = 6  # runs that predict
 FEW = {"six": (3, 2), "nine": (3, 3), "twelve": (4, 3)}  # sizes and ratios of tokens to parameters
 SCATTERS_OF_FEW = (0.0005, 0.002, 0.005, 0.01)
 
@@ -192,15 +192,15 @@ def public() -> Iterator[Grid]:
 
 @dataclass(frozen=True)
 class Case:
-    """Runs of one grid, foretold from below.
+    """Runs of one grid, predicted from below.
 
     Attributes:
         world: of the grid.
         design: of the grid.
         scatter: of its runs; None where it was not drawn.
-        gap: how many times less compute than the most the runs have that foretell.
+        gap: how many times less compute than the most the runs have that predict.
         n_fitted: how many these are.
-        error: |ln predicted - ln measured| of each run that is foretold.
+        error: |ln predicted - ln measured| of each run that is predicted.
         half: of its interval in ln y, on the side of the run.
         width: of its interval in ln y.
         statuses: of the answer.
@@ -235,10 +235,10 @@ def cases(of: Grid, scatter: float | None = None) -> Iterator[Case]:
             fitted = of.only(most / gap * 1.05 >= C)
             held = of.only((most / 3 * 1.05 < C) & (most * 1.0001 >= C))
             if len(fitted.S) >= FEWEST and len(held.S) and not judge_design(fitted.S, fitted.D).is_collinear:
-                yield foretold(fitted, held, gap, scatter)
+                yield predicted(fitted, held, gap, scatter)
 
 
-def foretold(fitted: Grid, held: Grid, gap: int, scatter: float | None) -> Case:
+def predicted(fitted: Grid, held: Grid, gap: int, scatter: float | None) -> Case:
     """What the runs of one grid say of others."""
     fits = [fit_surface(fitted.runs, form, n_replicates=REPLICATES) for form in FORMS]
     points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))

@@ -2,7 +2,7 @@
 
 A world (`tests/support/worlds.py`) is where ladders are drawn from, and one more model ten times as large. In some the
 law is one of the forms of a prediction (`combined`), in others it fails along the axis. Beside the statuses stands an
-oracle, who knows what departs. Then what each status of a prediction foretells: on those ladders and others, over 1.2
+oracle, who knows what departs. Then what each status of a prediction predicts: on those ladders and others, over 1.2
 and 2 decades, with a new model .5 and 1.5 decades larger, and on the public series of `public_series.py`.
 
     python benchmarks/worlds.py [DRAWS, default 200]
@@ -72,7 +72,7 @@ def varied(worlds: Sequence[World], draws: int) -> list[Judged]:
 
 
 def public() -> Iterator[Judged]:
-    """Every larger place of every public series, foretold from the smallest ones."""
+    """Every larger place of every public series, predicted from the smallest ones."""
     for each in series() if REFERENCE.is_dir() else ():
         if len(each.x) >= FEWEST and len(set(each.x)) == len(each.x):
             for m in range(3, len(each.x)):
@@ -81,7 +81,7 @@ def public() -> Iterator[Judged]:
 
 
 def print_statuses(ladders: dict[str, Sequence[Judged]]) -> None:
-    """Print what each status of a prediction foretells: of those with it, then of those without."""
+    """Print what each status of a prediction predicts: of those with it, then of those without."""
     print("\n| ladders | status | with it | coverage | without | median error | without | Winkler | without |")
     print("|---" * 9 + "|")
     for name, of in ladders.items():

@@ -254,7 +254,7 @@ def _check_serving(request: Request) -> None:
 def _check_forecast(request: Request) -> None:
     if request.register is not None and request.size_by is not SizeBy.total:
         raise RbpxError(
-            f"register={request.register} foretells models by their S as stored; drop it, or size_by={request.size_by}"
+            f"register={request.register} predicts models by their S as stored; drop it, or size_by={request.size_by}"
         )
     if request.register is not None and request.joint:
         raise RbpxError(

@@ -21,7 +21,7 @@ from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, covariance, drawn, loss
 Floats = NDArray[np.float64]
 
 
-def test_a_measured_x_foretells_y_of_the_curve() -> None:
+def test_a_measured_x_predicts_y_of_the_curve() -> None:
     S = np.geomspace(1e6, 1e9, 12)
     x, y = drawn(S, covariance(1e-4, 1e-4, 0), np.random.default_rng(7))
     new_x, new_y = losses(np.array([3e7, 4e9]))
@@ -94,7 +94,7 @@ def test_odds_of_misses_are_those_of_the_accuracy_and_come_back() -> None:
     assert odds(np.array([0.5]), 0.0) == pytest.approx([1.0])
 
 
-def test_accuracy_near_chance_foretells_that_of_better_models() -> None:
+def test_accuracy_near_chance_predicts_that_of_better_models() -> None:
     rng = np.random.default_rng(12)
     x = np.geomspace(3.6, 2.2, 14) * np.exp(rng.normal(0, 0.003, 14))
     a = success(x) + rng.normal(0, 0.003, 14)

@@ -247,7 +247,7 @@ def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
     assert {test.axis for test in of_right} == set(AXES)
 
 
-def test_nothing_is_foretold_along_an_axis_of_two_values() -> None:
+def test_nothing_is_predicted_along_an_axis_of_two_values() -> None:
     """Without the longest trainings two numbers of tokens are left: any curve goes through them, at no cost."""
     rng = np.random.default_rng(0)
     S_N, D_N = (each.ravel() for each in np.meshgrid([1e4, 8e4, 6.4e5, 5.12e6], [1e6, 5e6, 2.5e7]))

@@ -137,7 +137,7 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
     assert {budget.gap for budget in budgets} == {3.0, 9.0}
     for budget in budgets:
         held = np.array([6 * test.S * test.D for test in budget.held_out])
-        assert C[budget.fitted_N].max() < held.min(), "only runs of less compute foretell"
+        assert C[budget.fitted_N].max() < held.min(), "only runs of less compute predict"
         assert held.max() / held.min() < 3
     first = budgets[0]
     moved = runs.y_N.copy()

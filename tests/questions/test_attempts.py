@@ -168,10 +168,10 @@ def test_a_forecast_is_what_each_item_fails_given_its_counts() -> None:
 
         above, below = (quad(of, 0, 1, args=(c, more), limit=400, epsabs=0, epsrel=1e-10)[0] for more in (k, 0))
         fails.append(above / below)
-    foretold = forecast(BETA, items, k, tail)
-    assert foretold.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
-    assert foretold.ends is not None
-    assert foretold.ends[0] < 1 - np.mean(fails) < foretold.ends[1]
+    predicted = forecast(BETA, items, k, tail)
+    assert predicted.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
+    assert predicted.ends is not None
+    assert predicted.ends[0] < 1 - np.mean(fails) < predicted.ends[1]
 
 
 def test_hidden_samples_are_a_part_of_those_there_are() -> None:
@@ -241,7 +241,7 @@ def test_a_file_of_losses_keeps_its_columns_of_that_name_out(tmp_path: Path) -> 
 # ---------------------------------------------------------------------------------------------------------------- verb
 
 
-def test_the_order_of_the_file_and_the_samples_decide_nothing_but_which_k_are_foretold(tmp_path: Path) -> None:
+def test_the_order_of_the_file_and_the_samples_decide_nothing_but_which_k_are_predicted(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     ease_I = rng.beta(0.4, 6.0, 30)
     lines = [

@@ -1,4 +1,4 @@
-"""Largest runs that the others do not foretell: named, and each question is answered again as if they were not."""
+"""Largest runs that the others do not predict: named, and each question is answered again as if they were not."""
 
 from pathlib import Path
 
@@ -80,8 +80,8 @@ def test_without_them_the_answer_is_that_of_a_store_without_them(
 def test_they_are_named_with_how_far_they_lie_and_every_answer_is_doubted(verb: str, asked: dict[str, Asked]) -> None:
     of = asked[verb]
     assert "The 5 largest runs, " in of.words
-    assert " above what the others foretell" in of.words
-    share = float(of.words.split("% above what the others foretell")[0].split()[-1]) / 100
+    assert " above what the others predict" in of.words
+    share = float(of.words.split("% above what the others predict")[0].split()[-1]) / 100
     assert share == pytest.approx(ABOVE, abs=0.005)
     answers = [row for row in of.rows if row.get("kind") in (None, "runs", "best", "served", "asked", "prediction")]
     assert {"intervals_missed"} <= set.intersection(
@@ -89,10 +89,10 @@ def test_they_are_named_with_how_far_they_lie_and_every_answer_is_doubted(verb: 
     )
 
 
-def test_decide_says_both_answers_and_not_that_smaller_runs_foretold_the_largest(asked: dict[str, Asked]) -> None:
+def test_decide_says_both_answers_and_not_that_smaller_runs_predicted_the_largest(asked: dict[str, Asked]) -> None:
     of, S = asked["decide"], by(asked["decide"].rows, "without_largest", "best")["S"]
     told = [*of.results[0].sentences, *of.results[0].notes]
-    assert not any("smaller runs foretold" in each for each in told)
+    assert not any("smaller runs predicted" in each for each in told)
     assert any(f"ithout them, train {S / 1e9:.3g}B parameters" in each for each in told)
     assert "best without the largest" in of.table(120)
 
@@ -106,7 +106,7 @@ def test_largest_runs_that_are_left_out_one_by_one_make_a_status_too(tmp_path: P
     of = ask(imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats", *lines])), "decide", resamples=20)
     assert len(of.of_kind("outlier")) == 2
     assert "intervals_missed" in of.of_kind("best")[0]["reasons"]
-    assert "smaller runs did not foretell the largest" in of.results[0].sentences[0]
+    assert "smaller runs did not predict the largest" in of.results[0].sentences[0]
 
 
 def ladder(store: Path, tokens: list[float], y: np.ndarray, n: int = 8) -> Path:
@@ -124,7 +124,7 @@ LADDERS = {
         [3e11] * 8,
         SCATTERED * np.r_[np.ones(7), 1.1],
         1,
-        "lies off what the others foretell: cross-entropy 10",
+        "lies off what the others predict: cross-entropy 10",
     ),
 }
 

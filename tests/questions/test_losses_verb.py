@@ -42,7 +42,7 @@ def test_a_figure_has_what_each_model_shows_on_both_texts(store: Path) -> None:
         assert ("a", pytest.approx(x), pytest.approx(y * (1 + off(at, "a") / 100))) in shown
 
 
-def test_models_on_the_other_text_alone_are_foretold_without_S(store: Path) -> None:
+def test_models_on_the_other_text_alone_are_predicted_without_S(store: Path) -> None:
     found = asked(store, "predict", x=[2.5])
     told = found.of_kind("prediction")
     by = {(row["model_family"], row["family"]): row for row in told}
@@ -74,7 +74,7 @@ def test_accuracy_is_predicted_as_the_share_of_misses_of_odds(store: Path) -> No
         assert 0 < misses["lo"] < misses["y"] < misses["hi"] < 1
 
 
-def test_one_family_alone_foretells_another_with_a_doubt(store: Path) -> None:
+def test_one_family_alone_predicts_another_with_a_doubt(store: Path) -> None:
     found = asked(store, "predict", family=["a", "c"]).of_kind("prediction")
     (row,) = [row for row in found if row["model_family"] == "c"]
     assert "beyond" in row["reasons"]

@@ -111,7 +111,7 @@ def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_b
     alpha, beta = (f"{value:.3f} (95 %: {lo:.3f} to {hi:.3f})" for value, lo, hi in numbers)
     error = np.mean([abs(test["predicted"][0] / test["measured"] - 1) for test in row["params"]["held_out"]])
     assert told.startswith(f"-ln RBP_1 falls as S^-{alpha} and D^-{beta} towards E = ")
-    assert f"told apart, and smaller runs foretell the largest to {error:.1%}." in told
+    assert f"told apart, and smaller runs predict the largest to {error:.1%}." in told
     assert max(map(len, told.partition("\n\n")[2].split("chinchilla: y")[0].splitlines())) <= 100
     for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "The best of a budget", "D/S"):
         assert said in asked.words

@@ -65,7 +65,7 @@ def test_held_out_runs_are_the_largest_of_each_axis(predicted: Asked) -> None:
 
 
 def test_joint_intervals_of_two_points_leave_out_half_as_much_each(grid: Path) -> None:
-    """Of a single form by Student's t of the 16 runs less 5 constants; what is foretold stays the same."""
+    """Of a single form by Student's t of the 16 runs less 5 constants; what is predicted stays the same."""
     of = {"S": [1e6, 4e6], "D": [1e8], "laws": ["cross_entropy"], "resamples": 30}
     single, joint = (ask(grid, "predict", joint=joint, **of) for joint in (False, True))
     assert " (95 % for all 2 points at once: " in joint.words

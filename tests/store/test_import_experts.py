@@ -1,4 +1,4 @@
-"""Models with experts, imported with the parameters that a token uses: what S and C count, and which size foretells."""
+"""Models with experts, imported with the parameters that a token uses: what S and C count, and which size predicts."""
 
 import json
 from pathlib import Path

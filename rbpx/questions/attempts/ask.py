@@ -148,7 +148,7 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     said += "at the first attempt" if first["k"] == 1 else f"within {first['k']:,} attempts"
     said += "" if first is last else f", {_share(last)} within {last['k']:,}"
     for row in [row for row in own if row["kind"] == "forecast" and row["way"] == BETA][:1]:
-        said += f"; a beta distribution foretells {_share(row)} within {row['k']:,}"
+        said += f"; a beta distribution predicts {_share(row)} within {row['k']:,}"
     line, tail = (row for how in (LINE, BETA) for row in own if row["kind"] == "exponent" and row["how"] == how)
     if Status.bends in line["reasons"]:
         said += "; no item is nearly out of reach, so there is no heavy tail"

@@ -35,7 +35,7 @@ CURVES: Final = View[Record](
 
 def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undrawn]:
     """Yields the figure of each group's runs, by size."""
-    title, rows, foretold = "−ln pass@k against k", list[Record](), list[Record]()
+    title, rows, predicted = "−ln pass@k against k", list[Record](), list[Record]()
     chosen = spread([*items], MOST_SERIES)
     for label in chosen:
         of = items[label]
@@ -45,14 +45,14 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
         if isinstance(of, Counted) and known:
             ks = [int(k) for k in np.geomspace(of.most, of.most * FARTHER, 5)[1:]]
             passes = [forecast(BETA, of, k).value or np.nan for k in ks]
-            foretold += [known[-1], *_falling(ks, neg_ln(passes), size=label)]
+            predicted += [known[-1], *_falling(ks, neg_ln(passes), size=label)]
     if not rows:
         yield Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")
         return
-    least, dashes = min(row["neg_ln_pass"] for row in rows + foretold), {"strokeDash": [3, 3]}
+    least, dashes = min(row["neg_ln_pass"] for row in rows + predicted), {"strokeDash": [3, 3]}
     marks = [*_of_items(items[chosen[-1]], least), line(), points(look={"size": 18})]
-    marks += [Mark("line", foretold, look=dashes)] if foretold else []
-    beyond = " Dashes: what a beta distribution over items foretells." if foretold else ""
+    marks += [Mark("line", predicted, look=dashes)] if predicted else []
+    beyond = " Dashes: what a beta distribution over items predicts." if predicted else ""
     k, y = Scale("k", "k, attempts", log=True), Scale("neg_ln_pass", "−ln pass@k", log=True)
     sql = "SELECT size, item, n_samples, n_correct FROM observations"
     if group.is_measured:

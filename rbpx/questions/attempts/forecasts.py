@@ -73,12 +73,12 @@ def hide(models: Sequence[Counted], seed: int) -> list[Record]:
             k = m * FARTHER
             measured = float(items.passes([k]).mean())
             for at in range(_HIDINGS):
-                foretold = forecast(way, items.hidden(m, seed + at), k, is_measured=True)
-                if foretold.value is None or not 0 < foretold.value < 1 or not 0 < measured < 1:
+                predicted = forecast(way, items.hidden(m, seed + at), k, is_measured=True)
+                if predicted.value is None or not 0 < predicted.value < 1 or not 0 < measured < 1:
                     continue
-                ratios.append(math.log(foretold.value) / math.log(measured) - 1)
-                if foretold.ends is not None:
-                    inside.append(foretold.ends[0] <= measured <= foretold.ends[1])
+                ratios.append(math.log(predicted.value) / math.log(measured) - 1)
+                if predicted.ends is not None:
+                    inside.append(predicted.ends[0] <= measured <= predicted.ends[1])
         if ratios:
             row: Record = {"way": way, "n_models": len(left), "n_samples": min(m for _, m in left)}
             row |= {"error": float(np.abs(ratios).mean()), "bias": float(np.mean(ratios))}

@@ -319,10 +319,10 @@ def _trust(of: Decision, row: Record) -> str:
     if row["method"] == WITHOUT_LARGEST:
         return "the largest runs speak against it"
     if Status.intervals_missed in row["reasons"]:
-        return "smaller runs did not foretell the largest"
+        return "smaller runs did not predict the largest"
     if len(held) == 1:
-        return f"smaller runs {'foretold' if all(held) else 'did not foretell'} the largest"
-    return f"smaller runs foretold {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"
+        return f"smaller runs {'predicted' if all(held) else 'did not predict'} the largest"
+    return f"smaller runs predicted {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"
 
 
 def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:

@@ -174,7 +174,7 @@ def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
         if said is None:
             lie = "lies" if n == 1 else "lie"
             shares = ", ".join(f"{of.title}{_share(of.of('backtest'), m)}" for of in laws)
-            said = f"{the_largest(labels_of(runs)[m:])} {lie} off what the others foretell: {shares}"
+            said = f"{the_largest(labels_of(runs)[m:])} {lie} off what the others predict: {shares}"
         yield f"{said}{without_largest_clause((row for row in laws[0].rows if row['method'] == WITHOUT_LARGEST), n)}."
 
 

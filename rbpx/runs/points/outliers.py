@@ -72,7 +72,7 @@ def said_of_largest(trained: Trained) -> str | None:
         return None
     side = "above" if trained.sign * off.share > 0 else "below"
     named = the_largest([trained.labels[run] for run in off.runs])
-    return f"{named} lie {abs(off.share):.1%} {side} what the others foretell"
+    return f"{named} lie {abs(off.share):.1%} {side} what the others predict"
 
 
 def outlier_rows(group: Group, quantities: Sequence[Trained]) -> list[Record]:
