@@ -82,7 +82,8 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
     if points.doubt in (Status.not_known, Status.not_positive):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
-    signed, tokens = _is_signed(points.law), [run.training_tokens for run in points.runs]
+    signed = _is_signed(points.law)
+    tokens = [run.training_tokens if run.axis is Axis.S else None for run in points.runs]  # of laws in size alone
     replicates = _replicates(points, signed)
     fit, tests = fit_judged(
         np.asarray(points.S_N), points.y_N, replicates, method, pins, signed, points.weight_N, tokens
