@@ -12,8 +12,6 @@ the same step, and E + B t^-b fitted to the states after the warm-up by least sq
     python benchmarks/schedules.py [CURVES, at most so many]
 """
 
-import csv
-import gzip
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.schedule.ending import backtest, predict_ending, same_run
 from rbpx.laws.schedule.law import ANNEALED, Training
+from tests.support.schedules import curves
 
-TABLE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference" / "schedules_multipower.csv.gz"
 PARTS = (0.25, 0.5, 0.75)
 FROM = {"a": "two of its size", "b": "the other size", "c": "itself"}
 OTHERS = ("power 1", "nearest drop", "E + B t^-b")
@@ -54,21 +52,6 @@ class Predicted(NamedTuple):
     def schedule(self) -> str:
         """The kind of its schedule."""
         return self.curve.split()[1].split("_")[0]
-
-
-def curves() -> dict[str, Training]:
-    """The public curves by name; rates between two rows are interpolated."""
-    rows: dict[str, list[tuple[float, float, float]]] = {}
-    with gzip.open(TABLE, "rt") as lines:
-        for row in csv.DictReader(lines):
-            state = (float(row["step"]), float(row["lr"]), float(row["loss_nats"]))
-            rows.setdefault(f"{row['size']} {row['schedule']}", []).append(state)
-    found = {}
-    for name, states in rows.items():
-        step_N, lr_N, loss_N = np.array(states).T
-        rate_T = np.interp(np.arange(1, step_N[-1] + 1), np.r_[0, step_N], np.r_[0, lr_N])
-        found[name] = Training(rate_T, step_N, loss_N, float(name.split("M")[0]) * 1e6)
-    return found
 
 
 def finished_for(name: str, runs: dict[str, Training], kind: str) -> Iterator[Sequence[Training]]:

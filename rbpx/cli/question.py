@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked
@@ -39,10 +38,8 @@ def perform(asked: Asked) -> "list[Measured]":
 
 def _as_suffix_says(request: "Request") -> "Request":
     """Returns the request with the format that the suffix of its output names, unless it has a format for programs."""
-    suffix = Path(request.output or "").suffix.removeprefix(".")
-    if request.format is not Format.table or suffix not in Format.__members__:
-        return request
-    return request.but(format=Format(suffix))
+    said = Format.of_suffix(request.output)
+    return request if said is None or request.format is not Format.table else request.but(format=said)
 
 
 def _check(verb: str, request: "Request") -> None:

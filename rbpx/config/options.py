@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from enum import Enum
+from pathlib import Path
 
 _SYNONYMS = {
     "gpu": "cuda",
@@ -68,6 +69,12 @@ class Format(Enum):
     svg = "svg"
     pdf = "pdf"
     png = "png"
+
+    @classmethod
+    def of_suffix(cls, output: str | None) -> "Format | None":
+        """The format that the name of a file ends in; None for other names."""
+        named = Path(output or "").suffix.removeprefix(".").lower()
+        return next((each for each in cls if each.value == named and each not in (cls.table, cls.jobs)), None)
 
     @property
     def is_figures(self) -> bool:

@@ -47,19 +47,15 @@ def open_filled(name: str, source: str | None = None) -> Store:
         RbpxError: the store holds no runs.
     """
     store = Store(name)
-    if not any(store.records("cells")) and not store.import_files():
+    if store.is_empty:
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
-        deeper = next((place.name for place in sorted(store.root.glob("[!.]*/")) if _is_filled(place)), None)
+        deeper = next((place for place in sorted(store.root.glob("[!.]*/")) if not Store(place).is_empty), None)
         first = f"measure first: {typed('measure', model='ladder', dataset='stdlib')}"
         if source not in (None, "measured"):
             first = f"import first: {typed('import FILE', source=source)}"
-        other = typed(store="DIR") if deeper is None else typed(store=str(Path(name) / deeper))
+        other = typed(store="DIR") if deeper is None else typed(store=str(Path(name) / deeper.name))
         raise RbpxError(f"store={name} {what}; name another ({other}), or {first}")
     return store
-
-
-def _is_filled(folder: Path) -> bool:
-    return any(folder.glob("cells/*.json")) or any(folder.glob("imports/[!_.]*.parquet"))
 
 
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:

@@ -129,7 +129,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         raise RbpxError(f"axis={request.axis.value} is not of a report, whose laws are of one text; ask predict")
     store = Store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
-    if not any(store.records("cells")) and not store.import_files():
+    if store.is_empty:
         return assembled(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with connected_once(), counted("report, %", 100) as advance:

@@ -105,10 +105,10 @@ def _text(form: Format) -> "Callable[[Report], str]":
 
 def _place(request: Request, verb: str) -> tuple[Format, Path]:
     """Returns the format (as asked for, else by the name of the output, else a page) and the path."""
-    known = {f".{form.value}": form for form in FORMATS}
     form = request.format
     if form is Format.table:
-        form = Format.html if request.output is None else known.get(Path(request.output).suffix.lower(), Format.html)
+        said = Format.of_suffix(request.output)
+        form = said if said in FORMATS else Format.html
     if form not in FORMATS:
         raise RbpxError(
             f"format={form.value} is not a format of a report; choose one of "

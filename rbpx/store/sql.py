@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -67,9 +68,14 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
         yield connection
 
 
+@cache  # once a process: every condition of a user opens a connection
+def _remove_spills() -> None:
+    remove_left(Path(tempfile.gettempdir()).glob(f"{_SPILL}*"))
+
+
 @contextmanager
 def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
-    remove_left(Path(tempfile.gettempdir()).glob(f"{_SPILL}*"))
+    _remove_spills()
     with tempfile.TemporaryDirectory(prefix=_SPILL, ignore_cleanup_errors=True) as spill:
         with held(Path(spill)), duckdb.connect(":memory:") as connection:
             connection.execute("SET memory_limit = $1", [f"{limits.held_mib}MiB"])

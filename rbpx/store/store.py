@@ -165,6 +165,11 @@ class Store:
         record = self.record("cells", cell_key)
         return record if record is not None and self.has_run(record["run_id"]) else None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds neither runs nor imported results."""
+        return not any(self.records("cells")) and not self.import_files()
+
     def run_ids(self) -> list[str]:
         """The runs of the store, in name order."""
         folders = names_in(self.root / "runs", only_folders=True)
