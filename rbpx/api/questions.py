@@ -41,7 +41,9 @@ class Questions:
                 results = [result for found, _ in again for result in found]
             else:
                 results = answer(verb, grids)
-        return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), tuple(detailed_rows(results)))
+        return Answer(
+            verb, tuple(results), tuple(plain_rows(verb, results)), tuple(messages), tuple(detailed_rows(results))
+        )
 
     def measure(self, **keys: Any) -> Answer[Any]:
         """Measures every cell of a grid that the store does not hold yet, as the verb does, but prints nothing.

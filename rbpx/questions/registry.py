@@ -62,6 +62,7 @@ class Analysis:
         chooses_checkpoints: whether it takes `checkpoints=`.
         words: the keys, in order, of words without key=; empty for none.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
+        plain: the columns of its rows in CSV, JSON and frames; those of its tables if empty.
         primary: the file of conf/ that its request starts from.
     """
 
@@ -81,6 +82,7 @@ class Analysis:
     keys: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     lacking: str = ""
+    plain: tuple[str, ...] = ()
     primary: str = "analyse"
 
     @property

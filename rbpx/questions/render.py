@@ -162,7 +162,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         raise RbpxError(f"format=html shows one question at a time: {typed(names[0], format='html')}")
     for name in names:
         results = answer(name, grids, required)
-        rows += [{"analysis": name, **row} for row in rows_for(request, results)]
+        rows += [{"analysis": name, **row} for row in rows_for(name, request, results)]
         if results and request.format is Format.table:
             show(name, results, request.details)
     if request.format is not Format.table:
@@ -177,10 +177,10 @@ _DETAILS: Final = frozenset("objective_name delta aic bic alpha_stderr created_a
 _HOW: Final = frozenset("window stride padding bos engine training_flops unique_tokens training_seed".split())
 
 
-def rows_for(request: Request, results: Sequence[Result]) -> list[Record]:
+def rows_for(name: str, request: Request, results: Sequence[Result]) -> list[Record]:
     """Returns the rows of results in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
-    return plain_rows(results) if is_plain else detailed_rows(results)
+    return plain_rows(name, results) if is_plain else detailed_rows(results)
 
 
 def rows_of(results: Sequence[Result]) -> list[Record]:
@@ -193,13 +193,17 @@ def detailed_rows(results: Sequence[Result]) -> list[Record]:
     return [with_status_label({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
-def plain_rows(results: Sequence[Result]) -> list[Record]:
-    """Returns the rows of results with the columns of their tables, at full precision, and those that identify a row.
+def plain_rows(name: str, results: Sequence[Result]) -> list[Record]:
+    """Returns the rows of results with the question's plain columns, at full precision.
 
-    Nested values are left out, and settings of measurement where all rows agree. A number of a table that is nested in
-    `params` gets a column of its own.
+    Where it names none, they are the columns of its tables and those that identify a row. Nested values are left out,
+    and settings of measurement where all rows agree. A number of a table that is nested in `params` gets a column of
+    its own.
     """
     rows = [row for result in results for row in result.rows]
+    if chosen := analysis(name).plain:
+        every = [{**dict(_leaves(row.get("params"))), **row} for row in rows]
+        return [{key: plain(row.get(key)) for key in chosen} for row in every]
     shown = dict.fromkeys(key for table in tables(results) for column in table.columns for key in column.keys)
     columns = dict.fromkeys(key for row in rows for key in row)
     left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list | tuple)}
@@ -232,6 +236,6 @@ def print_results(name: str, results: Sequence[Result], request: Request) -> Non
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
-        print_records(detailed_rows(results) if request.details else plain_rows(results), request.format)
+        print_records(detailed_rows(results) if request.details else plain_rows(name, results), request.format)
     elif results:
         show(name, results, request.details)

@@ -66,7 +66,7 @@ def test_a_method_that_is_asked_for_is_judged_by_its_own_backtests_where_the_ave
         assert np.mean(held) < 0.8
         assert rows["combined"]["status"] == "ok"
         assert {"bends", "intervals_missed"} <= set(rows["ols"]["reasons"])
-    plain = [{row["method"] for row in plain_rows(asked.results)} for asked in (usual, typed)]
+    plain = [{row["method"] for row in plain_rows("predict", asked.results)} for asked in (usual, typed)]
     assert plain == [{"combined"}, {"combined", "ols"}]
 
 
@@ -77,7 +77,7 @@ def test_a_form_of_a_surface_is_judged_by_itself_and_stands_beside_the_answer(tm
     rows = {row["method"]: row for row in asked.of_kind("prediction")}
     assert rows["combined"]["status"] == fits["chinchilla"]["status"] == "ok"
     assert fits["kaplan"]["reasons"] == rows["kaplan"]["reasons"] == ["bends", "barely_determined"]
-    assert {row["method"] for row in plain_rows(asked.results)} == {"combined"}
+    assert {row["method"] for row in plain_rows("predict", asked.results)} == {"combined"}
 
 
 def test_no_multiplier_passes_where_the_families_share_no_surface(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ OWN: dict[str, dict[str, Any]] = {
     "granite": {"logits_scaling": 7.0},
     "hyperclovax": {"logits_scaling": 0.3},
     "mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 1},
+    "prophetnet": {"max_position_embeddings": 512},  # its second stream looks one position beyond what it reads
     "xmod": {"default_language": "en_XX"},
     "zaya": {"num_experts_per_tok": 1},
 }

@@ -30,5 +30,9 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     small=True,
+    plain=(
+        *("law", "k", "source", "family", "dataset", "size", "variant", "revision", "method", "n_points"),
+        *("C", "alpha", "alpha_lo", "alpha_hi", "E", "r2", "backtest_error", "status", "ties", "axis", "fit_id"),
+    ),
     keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier"),
 )
