@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rbpx.config.options import FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.config.text.items import parse
 from rbpx.data.corpus import Document, text_hash
-from rbpx.data.samples import sample_here
+from rbpx.data.samples import examples_of, sample_here
 from rbpx.errors import RbpxError
 from rbpx.store.store import Store
 
@@ -166,6 +167,12 @@ def test_examples_stand_before_each_item_and_never_hold_it(tmp_path: Path) -> No
     others = read(path, fewshot=3, fewshot_seed=7, **keys)
     assert len({text_hash(documents) for documents in (plain, shown, first, others)}) == 4
     assert text_hash(shown) == text_hash(read(path, fewshot=3, **keys))
+
+
+def test_examples_come_from_the_split_of_the_items_where_none_is_named() -> None:
+    items = DatasetConfig(kind="hub", hub="a/b", context=["q"], target="a", split="validation", fewshot=2)
+    assert examples_of(items)[0].split == "validation"
+    assert examples_of(replace(items, fewshot_split="train"))[0].split == "train"
 
 
 def test_each_item_may_have_examples_of_its_own_whatever_the_other_items_are(tmp_path: Path) -> None:

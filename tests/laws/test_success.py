@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.success.chain import independent_points, measured_feature, plausible_curves, predict_success
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.success.chain import (
+    feature_from_estimate,
+    independent_points,
+    measured_feature,
+    plausible_curves,
+    predict_success,
+)
 from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
 from tests.support.coverage import of_success
 from tests.support.draws import fewest
@@ -81,6 +88,14 @@ def test_plausible_curves_lie_about_the_truth_and_keep_to_their_bounds() -> None
     low = predict_success(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), measured_feature(0.05), 0)
     assert low.ends is not None
     assert low.ends[0] < TRUE(0.05) < low.ends[1]
+
+
+def test_a_feature_is_drawn_where_its_interval_is_above_zero_with_that_interval() -> None:
+    draws_J = feature_from_estimate(Estimate(1.0, 0.5, 2.0), 8.0, 0).draws_J
+    assert draws_J is not None
+    assert np.quantile(draws_J, [0.025, 0.5, 0.975]) == pytest.approx([0.5, 1.0, 2.0], rel=0.06)
+    for ends in ((None, None), (0.0, 2.0), (-1.0, 2.0)):
+        assert feature_from_estimate(Estimate(1.0, *ends), 8.0, 0).draws_J is None
 
 
 def test_intervals_of_a_few_drawn_families_cover() -> None:

@@ -192,7 +192,7 @@ def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
     fits, wanted, flops = fits_of(runs), best_values(runs, [BUDGET]), 3e19
     S, D = candidates(runs, flops)
-    assert np.all(6 * S * D <= flops)
+    assert 6 / 7 * flops < (6 * S * D).max() <= flops
     assert np.all(6 * S * D >= 0.999 * (6 * runs.S_N * runs.D_N).min())
     per_flop, budget = next_runs(fits, wanted, 5, flops)
     assert (per_flop.name, budget.name) == ("per_flop", "budget")

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.support.commands import here
 from tests.support.damage import faults, flip
-from tests.support.stores import Family, rank_by_hand, runs_by_size, snapshot, write_jsonl
+from tests.support.stores import Family, manifests, rank_by_hand, runs_by_size, snapshot, write_jsonl
 
 TEXT = "The letters are read twice: once by the one who writes them, and once by the one who waits."
 
@@ -22,6 +22,9 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
     words = ["measure", *family.words("s", text=write_jsonl(tmp_path / "text.jsonl", TEXT)), "--store", store]
     here(*words, cwd=cwd, check=0)
     before = {name: kept for name, kept in snapshot(store).items() if name.startswith("runs/")}
+    (run,) = manifests(store).values()
+    own_mib = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    assert 0.7 * own_mib < run["peak_mib"] <= own_mib
     here(*words, "best=5", cwd=cwd, check=0)
     assert {name: kept for name, kept in snapshot(store).items() if name.startswith("runs/")} == before
     tokens = runs_by_size(store)["s"]

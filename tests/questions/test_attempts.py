@@ -14,7 +14,7 @@ from scipy.special import betaln
 from scipy.stats import beta as beta_of
 from scipy.stats import binom
 
-from rbpx.questions.attempts.forecasts import BETA, forecast
+from rbpx.questions.attempts.forecasts import BETA, LINE, forecast, hide
 from rbpx.questions.attempts.mixing import condensed, nodes_for
 from rbpx.questions.attempts.passing import Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Likelihood, fit_tail
@@ -182,6 +182,23 @@ def test_hidden_samples_are_a_part_of_those_there_are() -> None:
     assert left.right_I[4] == 10
     mean = np.mean([items.hidden(10, seed).right_I for seed in range(400)], axis=0)
     assert mean == pytest.approx(items.right_I / 100, abs=0.15)
+
+
+def test_a_backtest_is_the_mean_over_hidings_of_how_far_predictions_miss() -> None:
+    p_I = np.random.default_rng(5).beta(0.4, 2.0, 60)
+    items = counted(np.random.default_rng(6).binomial(2000, p_I).tolist(), 2000)
+    measured = items.passes([2000]).mean()
+    rows = {row["way"]: row for row in hide([items], seed=7)}
+    for way in (LINE, BETA):
+        told = [forecast(way, items.hidden(20, 7 + at), 2000, is_measured=True) for at in range(5)]
+        ratios = [math.log(each.value) / math.log(measured) - 1 for each in told if each.value is not None]
+        assert (rows[way]["n_models"], rows[way]["n_samples"]) == (1, 20)
+        assert rows[way]["error"] == pytest.approx(np.mean(np.abs(ratios)))
+        assert rows[way]["bias"] == pytest.approx(np.mean(ratios))
+    held = [each.ends is not None and each.ends[0] <= measured <= each.ends[1] for each in told]
+    assert rows[BETA]["inside"] == np.mean(held)
+    assert rows[LINE]["inside"] is None
+    assert hide([counted([1, 2, 3], 900)], seed=7) == []  # a hundredth of these are too few
 
 
 # ------------------------------------------------------------------------------------------------------------- imports

@@ -21,6 +21,7 @@ RankRows = Callable[[Tensor, Tensor], Tensor]
 def rank_rows() -> Iterator[RankRows]:
     """The kernel in a process of its own: whether Triton compiles or interprets is settled when it is imported."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), interpret) as interpreter:
+        interpreter.submit(int).result()  # it starts here, so that `make mutate` takes it for every test's
         yield lambda logits_NV, targets_N: interpreter.submit(rank_there, logits_NV, targets_N).result()
 
 
