@@ -9,24 +9,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ext import architectures, code, holdings, interface
+from ext import code, holdings
 
 PARTS: dict[str, Callable[[], str]] = {
     "verbs": code.verbs,
     "keys": code.keys,
     "flags": code.flags,
-    "configurations": code.configurations,
     "families": code.families,
-    "architectures": architectures.architectures,
     "datasets": code.datasets,
-    "studies": code.studies,
     "relations": holdings.relations,
     "laws": holdings.laws,
     "distributions": holdings.distributions,
     "statuses": holdings.statuses,
-    "questions": holdings.questions,
-    "package": interface.package,
-    "arrays": interface.laws,
 }
 for _file in ("reciprocal_rank.py", "schooner.yaml", "letters.yaml"):
     PARTS[_file.partition(".")[0]] = partial(code.example, _file)

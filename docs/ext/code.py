@@ -1,11 +1,9 @@
-"""What can be typed, from the code: verbs, keys, families, datasets, studies."""
+"""What can be typed, from the code: verbs, keys, families, datasets."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
-from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +13,13 @@ import yaml
 from ext.markdown import block, name, plain
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
-from rbpx.config.folders import experiments, folder
+from rbpx.config.folders import folder
 from rbpx.config.imports import ImportConfig
 from rbpx.config.keys.key import Key
-from rbpx.config.keys.output import LOOKS, StudyConfig
+from rbpx.config.keys.output import LOOKS
 from rbpx.config.model.family import ModelConfig, SizeConfig
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
-from rbpx.display.view import Column, View
 from rbpx.questions import registry as questions
 
 _MEASURING: Final = ("run", "measure", "plan", "download", "record")
@@ -30,32 +27,29 @@ _ASKING: Final = ("run", "report")  # verbs that take the keys of the questions 
 _THERE: Final = {  # names that stand on pages of their own
     "{models}": "[families](families.md)",
     "{datasets}": "[datasets](datasets.md)",
-    "{experiments}": "[studies](studies.md)",
+    "{experiments}": "`experiments/README.md` lists them",
 }
 
 
 def verbs() -> str:
-    """What most verbs take, then a section for each verb: what its `--help` says, its own keys, its columns."""
+    """What most verbs take, then a section for each verb: what it answers, its own keys, an example."""
     described = registry.verbs()
     taken = {verb: [key for key in KEYS if key in _keys_of(verb)] for verb in described}
     asked = [key for key in KEYS if sum(key in taken[verb] for verb in questions.names()) > len(questions.names()) / 2]
     measured = [key for key in taken["measure"] if all(key in taken[verb] for verb in _MEASURING)]
-    columns = {verb: _columns_of(verb) for verb in questions.names()}
-    often = Counter(column for of_verb in columns.values() for column in of_verb)
     parts = [f"Questions take {_listed(key for key in asked if key not in LOOKS)}, and those with figures "]
-    parts[0] += f"{_listed(LOOKS)}. Verbs that measure take {_listed(measured)}.\n\nColumns of several questions:\n"
-    parts += [*(column for column, n in often.items() if n > 1), ""]
+    parts[0] += f"{_listed(LOOKS)}. Verbs that measure take {_listed(measured)}.\n"
     of_questions = {key for verb in questions.names() for key in taken[verb]}
     for verb, about in described.items():
-        paragraphs = "\n\n".join(plain(paragraph) for paragraph in about.help.split("\n\n"))
-        parts.append(f"## {verb}\n\n*{plain(about.summary)}*\n\n{paragraphs}\n\n{block(chr(10).join(about.examples))}")
-        known = {*(asked if verb in columns else ()), *(measured if verb in _MEASURING else ())}
+        answers = plain(about.help.partition("\n\n")[0])
+        example = next((line for line in about.examples if "=" in line), about.examples[0])
+        parts.append(f"## {verb}\n\n*{plain(about.summary)}*\n\n{answers}\n\n{block(example)}")
+        known = {*(asked if verb in questions.names() else ()), *(measured if verb in _MEASURING else ())}
         known |= of_questions if verb in _ASKING else set()
-        keys = [f"Own keys: {_listed(own)}"] if (own := [key for key in taken[verb] if key not in known]) else []
-        lacks = [key for key in asked if verb in columns and key not in (*taken[verb], *LOOKS)]
-        keys += [f"Not {_listed(lacks)}"] if lacks else []
+        own = [key for key in taken[verb] if key not in known]
+        lacks = [key for key in asked if verb in questions.names() and key not in (*taken[verb], *LOOKS)]
+        keys = [*([f"Own keys: {_listed(own)}"] if own else []), *([f"Not {_listed(lacks)}"] if lacks else [])]
         parts += [f"{'. '.join(keys)}.\n"] if keys else []
-        parts += [*(column for column in columns.get(verb, ()) if often[column] == 1), ""]
     return "\n".join(parts)
 
 
@@ -66,25 +60,6 @@ def _keys_of(verb: str) -> set[str]:
 
 def _listed(keys: Iterable[str]) -> str:
     return ", ".join(map(name, keys))
-
-
-def _columns_of(verb: str) -> list[str]:
-    """A line for each column that a question's views explain, in their order; what several say stands once."""
-    views = [each for each in vars(import_module(f"rbpx.questions.{verb}.ask")).values() if isinstance(each, View)]
-    columns = [column for view in views for column in view.all_columns() if column.means]
-    return list(dict.fromkeys(map(_column, columns)))
-
-
-def _column(column: Column[Any]) -> str:
-    names = ", ".join(name(_in_S(key)) for key in column.keys)
-    heading = plain(_in_S(column.heading))
-    shown = "" if [column.heading] == list(column.keys) else f" (*{heading}*)"
-    return f"- {names}{shown}: {plain(_in_S(column.means))}"
-
-
-def _in_S(text: str) -> str:
-    """Words of a column, of laws in size."""
-    return text.replace("{x}", "S").replace("{c}", "C")
 
 
 def example(file: str) -> str:
@@ -101,7 +76,7 @@ def flags() -> str:
 def keys() -> str:
     """Keys, defaults and meanings, from the dataclasses that check them: those of a request, then those of groups."""
     groups = [("model", ModelConfig), ("sizes", SizeConfig), ("dataset", DatasetConfig)]
-    groups += [("protocol", ProtocolConfig), ("imports", ImportConfig), ("study", StudyConfig)]
+    groups += [("protocol", ProtocolConfig), ("imports", ImportConfig)]
     parts = ["\n".join(_line(key.name, key.default, _meant(key)) for key in KEYS.values() if key.help)]
     parts += [
         f"\n## {group}\n\n{plain(str(kind.__doc__).split(chr(10))[0])}\n\n"
@@ -154,23 +129,13 @@ def _comment(path: Path) -> str:
     return " ".join(lines)
 
 
-def configurations() -> str:
-    """The files of conf/ that verbs and protocols begin from, whole."""
-    root = folder("conf")
-    paths = [*sorted(root.glob("*.yaml")), *sorted((root / "protocol").glob("*.yaml"))]
-    return "\n".join(
-        f"## conf/{path.relative_to(root)}\n\n{block(path.read_text(encoding='utf-8'), 'yaml')}" for path in paths
-    )
-
-
 def families() -> str:
     """A section for each family: what it is, its file, and each size with S and its id."""
     parts = []
     for path in sorted((folder("conf") / "model").glob("*.yaml")):
         sizes = yaml.safe_load(path.read_text(encoding="utf-8")).get("sizes") or {}
         listed = [f"- {name(size)}{_size(about)}, {name(about['id'])}" for size, about in sizes.items()]
-        file = f"[{path.name}](../../conf/model/{path.name})"
-        parts.append(f"## {path.stem}\n\n{plain(_comment(path))} {file}\n\n" + "\n".join(listed) + "\n")
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n" + "\n".join(listed) + "\n")
     return "\n".join(parts)
 
 
@@ -183,13 +148,6 @@ def datasets() -> str:
     parts = []
     for path in sorted((folder("conf") / "dataset").glob("*.yaml")):
         about = yaml.safe_load(path.read_text(encoding="utf-8"))
-        where = [f"{key} {name(about[key])}" for key in ("hub", "subset", "split") if about.get(key)]
-        file = f"[{path.name}](../../conf/dataset/{path.name})"
-        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}\n\n{', '.join([*where, file])}\n")
+        where = f" {name(about['hub'])}" if about.get("hub") else ""
+        parts.append(f"## {path.stem}\n\n{plain(_comment(path))}{where}\n")
     return "\n".join(parts)
-
-
-def studies() -> str:
-    """The named studies and what they ask."""
-    asked = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {}) for path in experiments()}
-    return "\n".join(f"- {name(stem)}: {plain(study.get('question'))}" for stem, study in asked.items())

@@ -1,7 +1,6 @@
-"""Plain words and rows in, MyST out."""
+"""Plain words in, Markdown out."""
 
 import re
-from collections.abc import Iterable, Sequence
 
 _SPECIAL = r"(^[-+]|[\\`*_{}\[\]<>#|$~])"  # no more, since the pages are read as they are too
 
@@ -16,14 +15,8 @@ def plain(text: object) -> str:
 
 
 def name(text: object) -> str:
-    """A name as code, in a cell of a table too."""
+    """A name as code."""
     return "–" if text is None else f"`{str(text).replace('|', chr(92) + '|')}`"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def block(text: str, language: str = "text") -> str:

@@ -1,8 +1,10 @@
 """Print the shell completion script of `rbpx`.
 
 Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the console
-script `rbpx`; `python -m rbpx` cannot be completed. With --config-dir FOLDER it offers the names in that folder too.
-For bash put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.
+script `rbpx`; `python -m rbpx` cannot be completed.
+
+Put eval "$(rbpx completion bash)" into ~/.bashrc, or eval "$(rbpx completion zsh)" into ~/.zshrc. With --config-dir
+FOLDER it offers the names in that folder too.
 """
 
 import re

@@ -1,9 +1,10 @@
 """Fetch from the hub what a sweep needs.
 
-Takes the keys of `measure` and fetches what its missing cells need: safetensors, configurations and tokenizers into the
-hub's cache (HF_HOME), samples of datasets into the store. First it says how much that is and what is here already.
-Stopped and typed again, it keeps whole files. What cannot be fetched is named with its cells and does not stop the
-rest. HF_HUB_OFFLINE=1 then measures without a network.
+Takes the keys of `measure` and fetches what its missing cells need: weights and tokenizers into the hub's cache
+(HF_HOME), samples of datasets into the store. HF_HUB_OFFLINE=1 then measures without a network.
+
+First it says how much that is and what is here already. Stopped and typed again, it keeps whole files. What cannot be
+fetched is named with its cells and does not stop the rest.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Measure the missing cells, and print no laws.
 
-best=5 also keeps the five best tokens at each position, which `view` shows; it changes no rank, and reads runs that the
-store holds already once more. shard=3/16 measures the third of 16 parts of the grid, or of the grids of a sweep. The
-parts are disjoint, balanced by cost and the same on every machine; `plan ... --format jobs` prints the commands.
+Typed again, it continues. shard=3/16 measures the third of 16 parts of the grid, or of the grids of a sweep: disjoint,
+balanced by cost and the same on every machine. best= changes no rank, and reads runs that the store holds already once
+more.
 """
 
 import logging

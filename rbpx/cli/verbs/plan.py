@@ -1,10 +1,12 @@
 """What a grid would cost before it runs, one row per cell.
 
 Shows for each cell S, the memory of weights, a batch and its logits, what would make it fit (bfloat16, device=split),
-FLOPs, tokens, disk, time, and whether it is done; nothing is downloaded or measured. FLOPs are 2 S a token, 2 V D for
-the logits of a scored one, and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds the
-same text and tokenizer, else estimated (~), and empty where the text is not on this machine. Times are those of the
-most similar run, or measured now with calibrate=true. --format jobs prints commands that measure the grid in shards.
+FLOPs, tokens, disk, time, and whether it is done; nothing is downloaded or measured.
+
+--format jobs prints commands that measure the grid in shards. FLOPs are 2 S a token, 2 V D for the logits of a scored
+one, and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds the same text and tokenizer,
+else estimated (~), and empty where the text is not on this machine. Times are those of the most similar run, or
+measured now with calibrate=true.
 """
 
 from rbpx.cli.registry import Asked, Verb

@@ -1,9 +1,8 @@
 """Query the store in SQL, read-only.
 
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab, observations,
-fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The last example joins tokens to their
-model and text. The table shows the first rows; csv, json and files get all, written as they are computed. sql_timeout_s
-and sql_memory_mib limit a query.
+fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The table shows the first rows; csv, json
+and files get all, written as they are computed.
 """
 
 from rbpx.cli.registry import Asked, Verb

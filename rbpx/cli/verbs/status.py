@@ -1,9 +1,10 @@
 """Print what the store holds, what is being measured and what failed.
 
-Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text; missing are
-models that were measured on another text only. Name a grid (model= and dataset=, also with -m) to see its progress;
-either alone, or another name, shows what has that name. A measuring process writes a heartbeat; one that was killed is
-shown as stopped.
+Counts runs and tokens, and shows as a grid which model is done, running, failed, stopped or missing on which text. Name
+a grid (model= and dataset=, also with -m) to see its progress.
+
+Either alone, or another name, shows what has that name. Missing are models that were measured on another text only. A
+measuring process writes a heartbeat; one that was killed is shown as stopped.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,13 @@
 """Maintain the store: verify, merge, copy to and from object storage, clean up.
 
-`verify` reads every byte: it checks each record against its SHA-256, each run against the SHA-256 and the counts of
-its manifest and its tables against one another, cells and fits against their runs, prints a line for each fault with
-what to do, and exits 1. `merge OTHER` copies what another store holds and this one lacks, after the same checks; a run
-that both hold with different bytes is named and stays. `push URL` copies what is missing to a folder or to
-s3://BUCKET/PATH (gs://, az://), `pull URL` brings it from there; both continue where they were stopped. `gc` drops fits
-whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what was imported; `rm FAMILY` and `rm DATASET` forget
-failures, such as those of a mistyped name.
+`verify` reads every byte, prints a line for each fault with what to do, and exits 1. `merge OTHER` copies what another
+store holds and this one lacks. `push URL` copies what is missing to a folder or to s3://BUCKET/PATH (gs://, az://),
+`pull URL` brings it from there. `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what was
+imported; `rm FAMILY` and `rm DATASET` forget failures.
+
+`push` and `pull` continue where they were stopped. `verify` checks each record against its SHA-256, each run against
+the SHA-256 and the counts of its manifest and its tables against one another, cells and fits against their runs;
+`merge` does so first, and names a run that both hold with different bytes, which stays.
 """
 
 from dataclasses import asdict

@@ -1,13 +1,13 @@
 """What float32 would change: ranks that move, RBP_k, nats and exponents.
 
-Measures 50 documents (limit=) of each run again in float32, and shows how many ranks moved and how far, how many tokens
-crossed k, and how much RBP_k, cross-entropy and the exponents change. Nothing is written. A run measured in float32 by
-the same versions on the same kind of device is left out; dtype=float32 measures such runs anyway.
+Measures 50 documents (limit=) of each run again in float32 and writes nothing: how many ranks moved and how far, how
+many tokens crossed k, and how much RBP_k, cross-entropy and the exponents change.
 
-A run of another engine (engine=vllm) is refused, with exit status 1, where the share of tokens whose rank differs, or
-the largest difference of a log-probability, is more than tolerance=2 times that of rbpx's own run in that dtype (in
-float32: of two runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that it measured, which shows
-its own noise; it must have the version and the model of each run.
+A run measured in float32 by the same versions on the same kind of device is left out; dtype=float32 measures it anyway.
+A run of another engine is refused, with exit status 1, where the share of tokens whose rank differs, or the largest
+difference of a log-probability, is more than tolerance= times that of rbpx's own run in that dtype (in float32: of two
+runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that it measured, which shows its own noise;
+it must have the version and the model of each.
 """
 
 from rbpx.questions.registry import Analysis

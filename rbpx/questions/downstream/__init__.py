@@ -1,14 +1,12 @@
 """Success of a larger model on tasks, in two steps: size to a feature, the feature to success.
 
 Step 1 is a law of a feature of the right answer, in size and tokens where these are known and vary, else in size. Step
-2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance to 1. Chained is step 2 at the feature
-that step 1 predicts, for models that neither step has seen: the largest, those of held_out=, or new ones of S= (and
-D=). A terminal shows the largest models by the feature that predicts best; --details all features= and models, both
-steps, and the mean error of each feature.
+2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance to 1. Chained, they predict models that
+neither has seen: the largest, held_out= or S=.
 
-In a training with checkpoints step 1 takes the mean of the last= ones; step 2 drops the first share drop= and takes
-trailing means of smooth= of the rest. anchor= adds one point. Items may be measured, or accuracies imported. chance= is
-the success of guessing on tasks that are not in conf/dataset.
+A terminal shows the largest models by the feature that predicts best; --details all features and models, both steps,
+and the mean error of each feature. In a training with checkpoints step 1 takes the mean of the last= ones; step 2 drops
+the first and takes trailing means of the rest (drop=, smooth=). Items may be measured, or accuracies imported.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,7 +1,7 @@
 """Whether the exponents of cross-entropy and -ln RBP_k agree, for each family and text.
 
-Compares exponents in S of each family and text: that of -ln RBP_1 minus that of cross-entropy, from the law of their
-ratio, and how alpha of -ln RBP_k changes with ln k up to k = 100. Both have intervals over documents and models.
+Shows the exponent in S of -ln RBP_1 minus that of cross-entropy, from the law of their ratio, and how alpha of -ln
+RBP_k changes with ln k up to k = 100, with intervals over documents and models.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,17 +1,13 @@
 """Fit scaling laws to what the store holds.
 
-Fits -ln RBP_k at k = 1, 10 and 100, cross-entropy (nats) and imported quantities; laws=all adds the terms of
-cross-entropy, what a lognormal of the ranks derives, and more k. A law is fitted to one run per size, all alike in
-text, protocol, dtype and revision, and kept in `fits`. method= is ols (least squares, the paper's), weighted (by the
-variance over documents), offset (y = E + C S^-alpha), robust (Huber's loss) or all. 95 % intervals include document
-sampling and the scatter of the models. `form` says whether the points call for an offset, or `either`. --details shows
-the scores of each model.
+Fits -ln RBP_k at k = 1, 10 and 100, cross-entropy (nats) and imported quantities to one run per size, all alike in
+text, protocol, dtype and revision.
 
-axis=D, step or C fits laws in training tokens, steps or FLOPs: along D and step one for each size, through its
-checkpoints and runs; along C one through the best model of each budget.
-
-In sweeps (several runs of one size and as many tokens) frontier=true takes the minimum of a quadratic in what they
-vary. A column `weight` of an import weighs runs; it needs method=ols and chooses no form.
+95 % intervals include document sampling and the scatter of the models. laws=all adds the terms of cross-entropy, what a
+lognormal of the ranks derives, and more k. Fits are kept in `fits`. `form` says whether the points call for an offset,
+or `either`. --details shows the scores of each model. Along axis=D and step there is one law for each size, through its
+checkpoints and runs; along C one through the best model of each budget. A column `weight` of an import weighs runs; it
+needs method=ols and chooses no form.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,11 +1,13 @@
 """Predictions that were registered before their model was measured, and how they turned out.
 
-Lists what `predict ... register=NAME` wrote into the store, and scores predictions whose model was measured since,
-alike in text, protocol and precision: the relative error, the error in units of the interval's sd, whether the interval
-holds the measured value, and the interval score in ln y (its width, plus 40 times by how much it missed; less is
-better). The share of intervals that held counts each model once. A model that was measured before the registration is
-marked as too late and does not count. A forecast is a plain
-file: send it to someone, or commit it, to prove its time. `store verify` says which of its runs changed since.
+Lists what `predict ... register=NAME` wrote, and scores predictions whose model was measured since, alike in text,
+protocol and precision: the relative error, the error in units of the interval's sd, whether the interval holds the
+measured value, and its score.
+
+The interval score in ln y is its width, plus 40 times by how much it missed; less is better. The share of intervals
+that held counts each model once. A model that was measured before the registration is too late and does not count. A
+forecast is a plain file: send it to someone, or commit it, to prove its time. `store verify` says which of its runs
+changed since.
 """
 
 from rbpx.questions.registry import Analysis

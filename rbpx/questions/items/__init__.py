@@ -1,16 +1,17 @@
 """Accuracy, exact match at k, perplexity and bits per byte of the items of a task.
 
-Shows for each model on a dataset with items (a context and a target, or choices of which one is right) acc: the share
-of items whose right choice has the highest log-likelihood, or, without choices, whose target greedy decoding gives.
-acc_norm and acc_bytes divide log-likelihoods by characters or bytes; chance is what guessing gets; perplexity is exp of
-the mean nats of a whole target. With protocol=harness a text is one item, with word and byte perplexity. The scores are
-those of lm-evaluation-harness; of equally likely choices the first counts. n_tied counts the items that a tie decides;
-in greedy decoding they count as right.
+Shows for each model the accuracy: the share of items whose right choice has the highest log-likelihood, or, without
+choices, whose target greedy decoding gives. With k= it shows exact match at k, the share of items whose target tokens
+all have a rank of at most k.
 
-Exact match at k is the share of items whose target tokens all have a rank of at most k. Beside it stand its values if
-the hits of an item were independent (the mean of RBP_k^n over items of n tokens), or correlated as measured (rho). The
-law of emergence is fitted under each, and under the correlation that fits best. slices=category or domain shows the
-same for each. Intervals are over items. A terminal shows exact match with k=; --details adds its laws.
+The scores are those of lm-evaluation-harness: acc_norm and acc_bytes divide log-likelihoods by characters or bytes;
+chance is what guessing gets; perplexity is exp of the mean nats of a whole target; with protocol=harness a text is one
+item, with word and byte perplexity. Of equally likely choices the first counts, in greedy decoding ties are right;
+n_tied counts the items that a tie decides.
+
+Beside exact match stand its values if the hits of an item were independent (the mean of RBP_k^n over items of n
+tokens), or correlated as measured (rho). --details has the law of emergence under each, and under the correlation that
+fits best. Intervals are over items.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,8 +1,7 @@
 """Which tokens improve along an axis, and when each is learned.
 
 Shows for each token id the mean slope of its nats on ln x, with an interval over documents, and its share of the
-improvement in cross-entropy; then the tokens that got worse. least= is how often a token id must be scored to be
-listed, top= how many are printed; csv and json have all.
+improvement in cross-entropy; then the tokens that got worse. csv and json have all.
 
 From hits (rank at most k) each token has a history: never, always, learned (a miss that became a lasting hit),
 forgotten, or unstable (changed more than once). The spectrum of the times of learned tokens is compared with RBP_k.

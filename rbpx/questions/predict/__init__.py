@@ -1,20 +1,17 @@
 """What the laws predict for other sizes, and how right they were.
 
 Predicts what a new model of size S would show on the same text, with a 95 % interval and its warnings, averaged over
-forms (a power law, one with an offset, one that bends) by how well they fit. Backtests predict the larger sizes from
-the smallest; laws stand in the order of how well they predict. method= asks for laws by one method too, which pass only
-where their own backtests hold; --details has each form and method.
+forms by how well they fit. Backtests predict the larger sizes from the smallest; laws stand in the order of how well
+they predict.
 
-With D= beside S=, surfaces are fitted to all trainings whose tokens are known (see `surface`) and averaged; where size
-and tokens vary together, a law in one of them. In sweeps frontier=true takes the best run of each size and as many
-tokens. Weights of runs count there and in the law by each method.
+Forms are a power law, one with an offset and one that bends. method= asks for laws by one method too, which pass only
+where their own backtests hold; --details has each form and method. With D= beside S=, surfaces are fitted to all
+trainings whose tokens are known (see `surface`) and averaged; where size and tokens vary together, a law in one of
+them. Weights of runs count there and in the law by each method.
 
-joint=true makes the intervals of all points of one law hold at once in 95 %. register=NAME writes the averaged answers
-into the store as a forecast, which nothing changes afterwards, for one family on one text and models that are not
-measured on it yet; `forecasts` scores it.
-
-axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, predicts without S, by regression on what a model shows on that text:
-x=, or models that are on that text and not on this one.
+register=NAME is for one family on one text and models that are not measured on it yet; `forecasts` scores it.
+axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, predicts by regression on what a model shows on that text: x=, or
+models that are on that text and not on this one.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,15 +1,14 @@
 """The distribution of the ranks: the lognormal, its rivals, and whether all laws follow from one.
 
 Fits to the ranks of each run, by maximum likelihood, the published lognormal (ranks from 2 up, arXiv 2510.20387,
-appendix D) and five distributions over 1..V: lognormal, power law, truncated power law, Weibull, and a lognormal with
-extra mass at rank 1. Says whether the ranks are lognormal, and shows each by AIC; --details adds mu and sigma against
-S, and the laws that a distribution implies for RBP_k and cross-entropy.
+appendix D) and five distributions over 1..V, and says whether the ranks are lognormal. From four sizes on, it tests
+whether one distribution, its parameters laws in S, gives all the laws.
 
-From four sizes on, it tests whether one distribution, its parameters laws in S, gives all the laws. Each of three forms
-(lognormal, truncated power law, and easy tokens of geometric ranks beside hard ones of a power law) is fitted to
-several sizes, and derives -ln RBP_k, H(P) and cross-entropy of a larger one. The form that predicts best below the
-largest size is chosen; the largest judges: a form closes the laws if each measured value lies within the interval of
-its prediction, for RBP_k up to the largest k whose law stands.
+--details adds mu and sigma against S, and the laws that a distribution implies for RBP_k and cross-entropy. Each of
+three forms (lognormal, truncated power law, and easy tokens of geometric ranks beside hard ones of a power law) is
+fitted to several sizes, and derives -ln RBP_k, H(P) and cross-entropy of a larger one. The form that predicts best
+below the largest size is chosen; the largest judges: a form closes the laws if each measured value lies within the
+interval of its prediction, for RBP_k up to the largest k whose law stands.
 """
 
 from rbpx.questions.registry import Analysis

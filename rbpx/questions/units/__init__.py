@@ -1,9 +1,9 @@
 """Bits per byte and rank/V, to compare families with different tokenizers.
 
 Shows for each model nats per token, bits per byte (nats of the scored tokens / ln 2 / bytes that they stand for),
-tokens per byte, the median, 90 % and 99 % quantiles of the rank and of rank/V, and RBP at k = V/1000 and V/100. Nats
-per token and ranks can be compared under one tokenizer only, the others across tokenizers. Families measured on the
-same text stand side by side; intervals are over documents.
+tokens per byte, quantiles of the rank and of rank/V, and RBP at k = V/1000 and V/100, with intervals over documents.
+
+Nats per token and ranks can be compared under one tokenizer only, the others across tokenizers.
 """
 
 from rbpx.questions.registry import Analysis

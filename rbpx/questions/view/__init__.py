@@ -1,12 +1,12 @@
 """A text with each token coloured by its rank, in the terminal or on a page.
 
-Prints the beginning of one document (--details: all of it) in colours by the largest model's ranks: 1 plain, to 10, to
-100 and beyond; without colours, ‹ › mark ranks to 100 and « » those beyond. --format html writes all of it under the
-smallest and the largest model, side by side, with rank and probability at each token. doc=N is the document's doc_id;
-without it, the one on which larger models gain most is shown. a= and b= choose two models, as in `compare`.
+Prints the beginning of one document (--details: all of it) by the largest model's ranks: 1 plain, to 10, to 100 and
+beyond; without colours, ‹ › mark ranks to 100 and « » those beyond.
 
-An item of a task is shown with its context, and under every model with the ranks of its answer and its probability:
-that of the right choice among the choices, or of the target.
+--format html writes it under the smallest and the largest model, side by side, with rank and probability at each token.
+Without doc=, the document on which larger models gain most is shown. a= and b= choose two models, as in `compare`. An
+item of a task is shown with its context, and under every model with the ranks of its answer and its probability: that
+of the right choice among the choices, or of the target.
 """
 
 from rbpx.questions.registry import Analysis
