@@ -13,6 +13,7 @@ from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Joined, Padding
 from rbpx.config.request import Request
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
@@ -37,6 +38,8 @@ class Cell:
         padding: `counted` or `masked`: rows of the vocabulary without a token.
         bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
         prefix: the token that begins each window: bos, eos, its text or its id; None for none.
+        chat: whether the tokenizer's chat template renders items.
+        system: text of the system's message there.
         joined: `skip` or `refuse` items whose target joins its context.
         dtype: precision of the model.
         limit: maximum number of documents.
@@ -67,6 +70,8 @@ class Cell:
     padding: str = Padding.counted.value
     bos: str = Bos.tokenizer.value
     prefix: str | None = None
+    chat: bool = False
+    system: str | None = None
     joined: str = Joined.skip.value
     dtype: str
     limit: int
@@ -253,6 +258,7 @@ def cells(
         raise RbpxError(
             f"protocol.prefix={protocol.prefix} and model.bos={model.bos.value} both say what begins a text; drop one"
         )
+    _check_chat(model, dataset)
     family, chosen = members(model, request.size)
     if engine is not None and engine.model is not None and len(chosen) > 1:
         raise RbpxError(
@@ -281,6 +287,8 @@ def cells(
             padding=protocol.padding.value,
             bos=model.bos.value,
             prefix=protocol.prefix,
+            chat=model.chat,
+            system=model.system,
             joined=dataset.joined.value,
             dtype=request.dtype.value,
             limit=request.limit,
@@ -305,3 +313,16 @@ def cells(
             "one another file name; a folder has no model.revision, and model.variant= is no name for two adapters"
         )
     return grid
+
+
+def _check_chat(model: ModelConfig, dataset: DatasetConfig) -> None:
+    """Refuses a chat template without conversations, and conversations or a system text without one."""
+    if model.chat and not dataset.has_items:
+        raise RbpxError(
+            f"model.chat=true renders conversations, and dataset {dataset.name} has plain texts; name its column of "
+            "messages, as in dataset.messages=messages, or dataset.context= and dataset.target=, or drop model.chat"
+        )
+    given = {"model.system": model.system, "dataset.messages": dataset.messages}
+    for name, value in given.items():
+        if value is not None and not model.chat:
+            raise RbpxError(f"{name}={value} is for a chat template; add model.chat=true, or drop it")

@@ -30,6 +30,10 @@ _NOT_STDLIB = {
 _OF_THIS_MACHINE = ("config-", "_sysconfigdata", "sitecustomize", "usercustomize")
 
 
+Turn = tuple[str, str]
+"""A message of a conversation: its role and its text."""
+
+
 @dataclass(frozen=True)
 class Document:
     """A text of a dataset, or a context and a target of an item.
@@ -39,12 +43,14 @@ class Document:
         source_id: its name in the source.
         text: all of it, including an item's context.
         part: which part of an item it is; None for a text.
+        turns: the conversation before an item's target, for a chat template.
     """
 
     doc_id: int
     source_id: str
     text: str
     part: Part | None = None
+    turns: tuple[Turn, ...] = ()
 
     @property
     def is_true(self) -> bool:

@@ -4,14 +4,17 @@ An item is a context and a target, or a context and several choices of which one
 is a document, of which only the target is scored.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.text.items import CHOICE, FUNCTIONS, Place, Task, Template
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible_line
 from rbpx.spelling import typed
+
+ASSISTANT: Final = "assistant"  # the role whose messages are answers
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,35 @@ class _Reader:
                 f"choices' labels, as in {typed(keys={'dataset.labels': ['A', 'B', 'C', 'D']})}"
             )
         return index
+
+
+def answers_in(row: Any, task: Task, at: Callable[[], str]) -> Iterator[tuple[int, Item]]:
+    """The number in its conversation, from 1, and the item of each message of the assistant in a row.
+
+    The context is the messages before it, as JSON.
+
+    Raises:
+        RbpxError: the column is no list of messages with a role and a text, or none of them is the assistant's.
+    """
+    assert task.messages is not None, "the rows of this task are conversations"
+    column = f"'{task.messages.name}' (dataset.messages)"
+    listed = value_in(row, task.messages.steps, task.messages.name, "messages", at)
+    turns = []
+    for n, message in enumerate(listed if isinstance(listed, list) else [listed], 1):
+        given = message if isinstance(message, dict) else {}
+        role, text = given.get("role"), given.get("content")
+        if not isinstance(role, str) or not isinstance(text, str) or not (text or role != ASSISTANT):
+            raise RbpxError(
+                f"{at()} has {str(message)[:60]} as message {n} of {column}, not a record of a role and a content that "
+                "is text; leave the row out, or give it one"
+            )
+        turns.append((role, text))
+    if all(role != ASSISTANT for role, _ in turns):
+        raise RbpxError(f"{at()} has no message of the role {ASSISTANT} in {column}, so there is nothing to score")
+    for n, (role, text) in enumerate(turns):
+        if role == ASSISTANT:
+            before = json.dumps(turns[:n], ensure_ascii=False)
+            yield n + 1, Item(((before, text),), (text,), right=None, category=None, domain=None, description="")
 
 
 def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Callable[[], str]) -> Any:

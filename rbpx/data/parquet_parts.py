@@ -75,7 +75,7 @@ def _drawn_groups(
     if not (wanted.takes_every_row and all(path.endswith(".parquet") for _, path in files)):
         raise RbpxError(
             f"dataset.draw=parts reads drawn rows of Parquet alone, so not {place} if it is in other files, or with "
-            "dataset.articles, where or longer_than; use dataset.draw=whole"
+            "dataset.articles, messages, where or longer_than; use dataset.draw=whole"
         )
     with ThreadPoolExecutor(_READERS) as pool:
         groups, n_rows = _row_groups(files, list(pool.map(lambda file: _open(file[1]).metadata, files)))

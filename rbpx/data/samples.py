@@ -17,7 +17,8 @@ from filelock import FileLock
 
 from rbpx.config.options import Chunk, Draw, FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.items import FEWSHOT_BORDER
+from rbpx.config.text.items import FEWSHOT_BORDER, Task
+from rbpx.data.chat import context_of, turns_of
 from rbpx.data.corpus import Document, draw, read_source
 from rbpx.data.hub_texts import Sample, read_hub
 from rbpx.data.items import Part
@@ -150,8 +151,13 @@ def sample_request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict
         "longer_than": dataset.longer_than,
         "limit": limit,
         "seed": seed,
-        **({} if task is None else {"task": asdict(task)}),
+        **({} if task is None else {"task": _asked(task)}),
     }
+
+
+def _asked(task: Task) -> Record:
+    """How rows become items, as samples of versions before conversations have it."""
+    return {name: value for name, value in asdict(task).items() if name != "messages" or value is not None}
 
 
 def _empty(dataset: DatasetConfig, place: str) -> RbpxError:
@@ -218,12 +224,14 @@ def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Docume
                 "dataset.fewshot_split"
             )
         shown = fitting[: dataset.fewshot]
+        turns = json.loads(context_of(document)) if dataset.messages else turns_of(document, part.description, shown)
         before = part.description + "".join(one.text + FEWSHOT_BORDER for one in shown)
         documents.append(
             replace(
                 document,
                 text=before + document.text,
                 part=replace(part, n_context=part.n_context + len(before), description=""),
+                turns=tuple((role, text) for role, text in turns),
             )
         )
     return replace(sample, documents=documents)

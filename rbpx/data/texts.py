@@ -7,7 +7,7 @@ from typing import Any
 
 from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
-from rbpx.data.items import Item, item_of, value_in
+from rbpx.data.items import Item, answers_in, item_of, value_in
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible_line
 from rbpx.files.rows import MIB
@@ -26,6 +26,8 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> I
         RbpxError: a row lacks a field or a column of `where`, or a field is not text.
     """
     chosen = ((name, row) for name, row in rows if _meets(row, wanted.where, name, place))
+    if wanted.task is not None and wanted.task.messages is not None:
+        return (answer for name, row in chosen for answer in _answers(row, wanted, name, place))
     if wanted.task is not None:
         return ((name, content_of(row, wanted, name, place)) for name, row in chosen)
     all_texts: Iterable[Text] = ((name, text_of(row, wanted, name, place)) for name, row in chosen)
@@ -64,7 +66,17 @@ def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
     """
     if wanted.task is None:
         return text_of(row, wanted, name, place)
-    item = item_of(row, wanted.task, lambda: _at(name, place))
+    return _bounded_item(item_of(row, wanted.task, lambda: _at(name, place)), wanted, name, place)
+
+
+def _answers(row: Any, wanted: RowChoice, name: str, place: Place) -> Iterator[tuple[str, Item]]:
+    """The items of a conversation, each named ROW:MESSAGE."""
+    assert wanted.task is not None, "conversations are items"
+    for n, item in answers_in(row, wanted.task, lambda: _at(name, place)):
+        yield f"{name}:{n}", _bounded_item(item, wanted, name, place)
+
+
+def _bounded_item(item: Item, wanted: RowChoice, name: str, place: Place) -> Item:
     for context, target in item.pairs:
         _bounded(context + target, wanted, name, place)
     return item

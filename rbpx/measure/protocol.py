@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos, Joined, Padding
 from rbpx.config.text.dataset import HARNESS
+from rbpx.data.chat import chat_identity, rendered
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows, ids_around, prefix_id
@@ -38,6 +39,8 @@ class ResolvedProtocol(Generic[M]):
         harness: whether documents are cut as lm-evaluation-harness does.
         joined: treatment of items in which a token spans context and target.
         prefix: id of the token that begins each window; None for none.
+        chat: identity of the chat template that renders items; None for none.
+        system: text of the system's message there.
     """
 
     loaded: M
@@ -49,15 +52,19 @@ class ResolvedProtocol(Generic[M]):
     harness: bool = False
     joined: Joined = Joined.skip
     prefix: int | None = None
+    chat: str | None = None
+    system: str | None = None
 
     def windows(self, documents: Sequence[Document]) -> list[Window]:
         """The windows of documents, in their order; cached for models of the same tokenizer."""
         tokenizer = self.loaded.tokenizer
         settings: list[Hashable] = [self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id]
-        settings += [self.harness, self.joined, self.prefix]
+        settings += [self.harness, self.joined, self.prefix, self.chat]
         text = (text_hash(documents), tuple(document.doc_id for document in documents))
         key = (self.loaded.tokenizer_hash, *settings, text)
         windows = _cached_windows.pop(key, None)
+        if windows is None and self.chat is not None:
+            documents = rendered(documents, tokenizer, self.system)
         if windows is None and self.harness:
             windows = cut_as_harness(documents, tokenizer, self.window, self.bos, self.joined)
         elif windows is None:
@@ -70,9 +77,10 @@ class ResolvedProtocol(Generic[M]):
 
     @property
     def beginning(self) -> str:
-        """The column `bos` of a run: the policy, or the token that begins each window."""
+        """The column `bos` of a run: the policy, with any chat template, or the token that begins each window."""
         if self.prefix is None:
-            return self.bos.value
+            said = "" if self.system is None else f" and system text {visible_line(self.system)}"
+            return self.bos.value if self.chat is None else f"{self.bos.value} with chat template{said}"
         return f"{visible_line(self.loaded.tokenizer.decode([self.prefix]))} (id {self.prefix}) before each window"
 
     def departures(self) -> list[str]:
@@ -86,6 +94,7 @@ class ResolvedProtocol(Generic[M]):
         return [
             *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
             *([] if self.prefix is None else [f"prefix {self.prefix}"]),
+            *([] if self.chat is None else [f"chat {self.chat}"]),
             *([] if self.stride is None else [f"stride {self.stride}"]),
             *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
             *(["nothing behind"] if was_scored else []),
@@ -153,4 +162,6 @@ def _resolve(cell: Cell, loaded: M, padding: Padding) -> ResolvedProtocol[M]:
         harness=cell.protocol == HARNESS,
         joined=Joined(cell.joined),
         prefix=prefix,
+        chat=chat_identity(loaded.tokenizer, cell.system) if cell.chat else None,
+        system=cell.system,
     )

@@ -255,6 +255,8 @@ def _same_request(cell: Cell, record: Record) -> bool:
         **{name: protocol[name] for name in ("window", "whole", "stride", "padding", "prefix")},
         "protocol": protocol.get("name"),
         "bos": model.get("bos") or Bos.tokenizer.value,
+        "chat": model.get("chat", False),
+        "system": model.get("system"),
         "joined": dataset.get("joined", Joined.skip.value) if isinstance(dataset, dict) else Joined.skip.value,
         "quantise": model.get("quantise"),
         "adapter": record.get("adapter"),

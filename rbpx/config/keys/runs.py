@@ -69,6 +69,11 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
         "RULE",
         "tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none",
     ),
+    "model.chat": (
+        "true",
+        "the tokenizer's chat template renders conversations of dataset.messages=COLUMN, or context and target as user "
+        "and assistant; model.system=TEXT is the system's message",
+    ),
     "dataset.fields": (
         "",
         "columns that make a document, '[question,answer]'; dataset.where='{column: value}' and "
@@ -103,7 +108,17 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 """Keys of groups that help explains: what stands behind the name, and what it means."""
 
 GRID: Final = (
-    *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "model.adapter", "size", "dataset"),
+    *(
+        "model",
+        "model.gguf",
+        "model.bos",
+        "model.chat",
+        "model.pickled",
+        "model.quantise",
+        "model.adapter",
+        "size",
+        "dataset",
+    ),
     *("dataset.fields", "dataset.chunk", "dataset.target", "dataset.joined", "dataset.draw", "protocol"),
     *("protocol.prefix", "protocol.padding", "limit", "seed", "dtype", "device", "memory", "parallel", "engine"),
     *("tokens_per_batch", "deterministic"),

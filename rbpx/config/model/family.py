@@ -143,6 +143,8 @@ class ModelConfig:
             checkpoints. For checkpoints in folders also a pattern, `finished` or `raw`.
         checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
+        chat: renders conversations, or the context and target of items, by the tokenizer's chat template.
+        system: text of the system's message, with `chat`; a conversation's own and a description follow it.
         pickled: reads tensors from pytorch_model.bin if there are no safetensors; no code is run.
         quantise: rounds the weights of linear layers to int8, int4 or nf4, by torchao; a question also takes the type
             of a GGUF file, as Q4_1.
@@ -167,6 +169,8 @@ class ModelConfig:
     gguf: Any = text_or_list()
     revision: Any = text_or_list()
     bos: Bos = Bos.tokenizer
+    chat: bool = False
+    system: str | None = None
     pickled: bool = False
     quantise: Any = text_or_list()
     adapter: Any = text_or_list()

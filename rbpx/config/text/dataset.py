@@ -155,6 +155,21 @@ class DatasetConfig(ItemKeys):
             keys |= dict.fromkeys(("articles", "chunk", "longer_than"), f"texts, and the rows of {self.name} are items")
         else:
             keys |= dict.fromkeys(OF_ITEMS, "items, which have a target: dataset.target=COLUMN, or dataset.choices=")
+        if self.messages is not None:
+            own = (
+                "context",
+                "template",
+                "target",
+                "choices",
+                "delimiter",
+                "description",
+                "clean",
+                "category",
+                "fewshot",
+            )
+            keys |= dict.fromkeys(
+                own, f"items of a context and a target, and the rows of {self.name} are conversations"
+            )
         if self.choices is None:
             keys |= dict.fromkeys(("right", "labels"), "items with choices: dataset.choices=COLUMN")
         if self.category is None:

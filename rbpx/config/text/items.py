@@ -114,6 +114,7 @@ class Task:
         clean: function applied to context, choices and target.
         category: the column of the item's subject; None without one.
         domains: category -> its domain.
+        messages: the column of a conversation, each of whose answers is an item; None for items of context and target.
     """
 
     context: Template
@@ -126,13 +127,15 @@ class Task:
     clean: str | None = None
     category: Place | None = None
     domains: dict[str, str] = field(default_factory=dict)
+    messages: Place | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The top-level columns of a row that items are made of."""
         choices = self.choices if isinstance(self.choices, tuple) else ((self.choices,),)
         parts = chain(self.context, self.target or (), self.description, *choices)
-        places = [each for each in (*parts, self.right, self.labels, self.category) if isinstance(each, Place)]
+        alone = (self.right, self.labels, self.category, self.messages)
+        places = [each for each in (*parts, *alone) if isinstance(each, Place)]
         return tuple(name for name in dict.fromkeys(str(place.steps[0]) for place in places) if name != CHOICE)
 
 
@@ -148,6 +151,8 @@ class ItemKeys:
         context: columns that are read before the target, joined by newlines.
         template: template of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
         target: the column that is scored, or a template of it.
+        messages: the column of a conversation, a list of records of role and content: each message of the assistant is
+            scored after those before it, as model.chat=true renders them.
         choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
             themselves.
         right: the column that says which choice is right: its number from 0, or its label.
@@ -170,6 +175,7 @@ class ItemKeys:
     context: Any = text_or_list()
     template: str | None = None
     target: str | None = None
+    messages: str | None = None
     choices: Any = text_or_list()
     right: str | None = None
     labels: Any = text_or_list()
@@ -189,7 +195,7 @@ class ItemKeys:
     @property
     def has_items(self) -> bool:
         """Whether rows are items."""
-        return self.target is not None or self.choices is not None
+        return (self.target, self.choices, self.messages) != (None, None, None)
 
     def task(self) -> Task | None:
         """Returns how rows become items; None if they are texts.
@@ -228,6 +234,7 @@ class ItemKeys:
             clean=self.clean,
             category=None if self.category is None else _column("category", self.category),
             domains={str(each): domain for domain, of in (self.domains or {}).items() for each in as_list(of)},
+            messages=None if self.messages is None else _column("messages", self.messages),
         )
 
     def _target(self, target: str) -> Template:
@@ -282,5 +289,5 @@ class RowChoice:
     @property
     def takes_every_row(self) -> bool:
         """Whether every row is one text, so that rows can be drawn without reading the others."""
-        whole = not self.articles and self.chunk is Chunk.none
+        whole = not self.articles and self.chunk is Chunk.none and (self.task is None or self.task.messages is None)
         return whole and not self.where and self.longer_than is None

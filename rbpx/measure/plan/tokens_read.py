@@ -44,7 +44,7 @@ def find_tokens_read(
     if cell_state.run_id is not None:
         return tokens_read_of_run(store, cell_state.run_id, cut), True
     same_text = [run for run in runs if _reads_same_text(cell, cut, run)]
-    tokenizer = None if folder is None or cell.prefix is not None else _tokenizer(folder, cell.bos)
+    tokenizer = None if folder is None or cell.chat or cell.prefix is not None else _tokenizer(folder, cell.bos)
     for run in same_text:
         if tokenizer == (run["tokenizer_hash"], run["bos"] or Bos.tokenizer.value):
             return tokens_read_of_run(store, run["run_id"], cut), True
