@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -72,67 +72,27 @@ def measure_cell(
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
         MeasureError: measuring failed.
     """
-    started_at = now()
-    documents = sample.documents
+    started_at, documents = now(), sample.documents
 
-    def prepare() -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
+    def resolved() -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
         protocol = resolve_protocol(cell, load())
         return protocol, scored_windows(cell, protocol, documents)
 
-    protocol, windows = processes.together(prepare)
-    loaded = protocol.loaded
-    n_rows = sum(window.n_scored for window in windows)
-    run_id = digest(
-        [
-            schema.FORMAT,
-            loaded.weights_hash,
-            loaded.tokenizer_hash,
-            cell.text_hash,
-            cell.protocol,
-            protocol.window,
-            cell.dtype,
-            f"float32 logits, {loaded.head.after}",
-            *protocol.departures(),
-            *(["deterministic"] if cell.deterministic else []),
-            *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
-            # 0.3.0 batched such windows together, so its runs differ.
-            *(["lengths apart"] if _has_kinds(loaded, windows) else []),
-        ]
-    )
-    new: tuple[Record, Columns] | None = None
-    best: pa.Table | None = None
+    protocol, windows = processes.together(resolved)
+    loaded, run_id = protocol.loaded, _run_id(cell, protocol, windows)
     is_new = not processes.broadcast(processes.is_main and store.has_run(run_id))
     lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
     advance = begin(windows, is_new + lacks_best) if is_new or lacks_best else lambda n: None
-    once: Record = {}
-
-    def shares() -> None:
-        once["read_once"] = dict(zip(("tokens", "pairs"), read_once(distinct_windows(windows).windows), strict=True))
-
-    if processes.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(processes.device)  # else the peak of an earlier cell remains
-    reading = Reading(loaded, windows, processes, tokens_per_batch, advance, shares=shares)
-    parts = None
+    reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
+    parts = _parts(run_id, reading, store, str(cell)) if is_new else None
+    new: tuple[Record, Columns] | None = None
     if is_new:
-        parts = _parts(run_id, reading, store, str(cell))
-        wall_from = time.monotonic()
-        columns = measure_windows(reading, parts).columns
-        wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
+        columns, went = _ranked(reading, parts)
         computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
         computed |= loaded.adapted
-        went = {
-            "device": ", ".join(device_names(devices_of(loaded.model))),
-            "n_processes": processes.world_size,
-            "tokens_per_s": n_rows / wall_s,
-            "wall_s": wall_s,
-            "peak_mib": _peak_mib(processes.device),
-            **once,
-            "started_at": started_at,
-            "versions": versions() | {name: version(name) for name in _extras(cell)},
-        }
+        went |= {"started_at": started_at, "versions": versions() | {name: version(name) for name in _extras(cell)}}
         new = run_facts(run_id, cell, protocol, windows, documents, columns, computed, went), columns
-    if lacks_best:
-        best = best_tokens(run_id, reading)
+    best = best_tokens(run_id, reading) if lacks_best else None
     record = cell_record(cell, run_id, loaded.commit, sample.commit, started_at, config)
 
     def write() -> None:
@@ -143,6 +103,45 @@ def measure_cell(
     if parts is not None:
         parts.remove()
     return processes.broadcast(record)
+
+
+def _run_id(cell: Cell, protocol: ResolvedProtocol[LoadedModel], windows: Sequence[Window]) -> str:
+    """The hash of all that decides the rows of a run."""
+    loaded = protocol.loaded
+    identity = [schema.FORMAT, loaded.weights_hash, loaded.tokenizer_hash, cell.text_hash, cell.protocol]
+    identity += [protocol.window, cell.dtype, f"float32 logits, {loaded.head.after}", *protocol.departures()]
+    if cell.deterministic:
+        identity.append("deterministic")
+    if cell.quantise is not None:
+        identity.append(RECIPE[Quantise(cell.quantise)])
+    if _has_kinds(loaded, windows):  # 0.3.0 batched such windows together, so its runs differ
+        identity.append("lengths apart")
+    return digest(identity)
+
+
+def _ranked(reading: Reading, parts: Parts | None) -> tuple[Columns, Record]:
+    """The columns of the scored tokens, and on what, how fast and with what memory they were measured."""
+    processes, once = reading.processes, dict[str, Any]()
+
+    def shares() -> None:
+        once["read_once"] = dict(
+            zip(("tokens", "pairs"), read_once(distinct_windows(reading.windows).windows), strict=True)
+        )
+
+    if processes.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(processes.device)  # else the peak of an earlier cell remains
+    wall_from = time.monotonic()
+    columns = measure_windows(replace(reading, shares=shares), parts).columns
+    wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
+    went = {
+        "device": ", ".join(device_names(devices_of(reading.loaded.model))),
+        "n_processes": processes.world_size,
+        "tokens_per_s": reading.n_tokens / wall_s,
+        "wall_s": wall_s,
+        "peak_mib": _peak_mib(processes.device),
+        **once,
+    }
+    return columns, went
 
 
 def load_cell(
