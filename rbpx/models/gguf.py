@@ -5,11 +5,10 @@ to the requested dtype. It silently ignores what it does not know: a tensor, a s
 pre-tokenisation. This module compares its result with the file, and corrects or refuses what differs.
 """
 
-import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.util import find_spec
 from math import isclose
 from pathlib import Path
@@ -120,42 +119,11 @@ def read_header(path: Path, name: str) -> GgufHeader:
     return header
 
 
-@cache
-def _reader() -> Any:
-    """A faster reader than that of the package gguf, which takes 10 s for the 262,144 tokens of Gemma 3."""
-    from gguf import GGUFReader, GGUFValueType
-
-    class Reader(GGUFReader):
-        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
-            if raw_type != GGUFValueType.ARRAY:
-                return super()._get_field_parts(orig_offs, raw_type)
-            parts = [self._get(orig_offs, np.uint32), self._get(orig_offs + 4, np.uint64)]
-            kind, n, end = GGUFValueType(parts[0][0]), int(parts[1][0]), orig_offs + 12
-            if kind == GGUFValueType.ARRAY or n == 0:
-                return super()._get_field_parts(orig_offs, raw_type)
-            if kind != GGUFValueType.STRING:
-                values = np.asarray(self._get(end, self.gguf_scalar_to_np[kind], n))
-                return (
-                    12 + values.nbytes,
-                    [*parts, *values[:, None]],
-                    list(range(2, n + 2)),
-                    [GGUFValueType.ARRAY, kind],
-                )
-            content = np.asarray(self.data)  # a slice of the mapped file costs much more
-            for _ in range(n):
-                begin = end + 8
-                end = begin + struct.unpack_from("<Q", content.data, end)[0]
-                parts += content[begin - 8 : begin].view(np.uint64), content[begin:end]
-            return end - orig_offs, parts, list(range(3, 2 * n + 2, 2)), [GGUFValueType.ARRAY, kind]
-
-    return Reader
-
-
 @lru_cache(maxsize=64)
 def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
-    from gguf import GGUFValueType
+    from gguf import GGUFReader, GGUFValueType
 
-    reader = _reader()(path)
+    reader = GGUFReader(path)
     plain = {key: field for key, field in reader.fields.items() if field.types[0] != GGUFValueType.ARRAY}
     factors = next((np.array(each.data).ravel() for each in reader.tensors if each.name == _ROPE_FACTORS), None)
     if "general.architecture" not in plain:
@@ -189,17 +157,8 @@ def _unread(name: str, what: str) -> RbpxError:
 
 
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
-    """The folder and keyword arguments with which transformers' `from_pretrained` opens a folder or GGUF file.
-
-    From then on transformers uses this module's reader in this process. The keyword arguments name the file; a folder
-    has none.
-    """
-    if not is_gguf(place):
-        return place, {}
-    import gguf
-
-    gguf.GGUFReader = _reader()  # type: ignore[misc]  # where transformers looks for it
-    return place.parent, {"gguf_file": place.name}
+    """The folder and keyword arguments with which transformers' `from_pretrained` opens a folder or GGUF file."""
+    return (place.parent, {"gguf_file": place.name}) if is_gguf(place) else (place, {})
 
 
 def weights_options(path: Path, name: str) -> dict[str, Any]:

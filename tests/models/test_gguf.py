@@ -62,20 +62,6 @@ def test_rounded_weights_are_the_blocks_of_the_file_multiplied_out(llama: Path, 
 
 
 @needs_gguf
-def test_transformers_is_given_a_file_as_the_package_gguf_reads_it(llama: Path, tmp_path: Path) -> None:
-    import gguf as package
-    from gguf.gguf_reader import GGUFReader
-
-    file = write_gguf(llama, tmp_path / "tiny.gguf")
-    gguf.pretrained(file)
-    ours, theirs = package.GGUFReader(file), GGUFReader(file)
-    assert type(ours) is not type(theirs)
-    assert list(ours.fields) == list(theirs.fields)
-    for key, field in theirs.fields.items():  # among them the tokens, their kinds, and merges
-        assert (ours.fields[key].types, ours.fields[key].contents()) == (field.types, field.contents()), key
-
-
-@needs_gguf
 def test_a_text_is_cut_by_the_rule_that_the_file_names(llama: Path, tmp_path: Path) -> None:
     plain = load_tokenizer(write_gguf(llama, tmp_path / "a.gguf"), "a")
     digits = load_tokenizer(write_gguf(llama, tmp_path / "b.gguf", pre="smollm"), "b")
