@@ -18,7 +18,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.cells import number, whole_number
 from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
-from rbpx.store.imports.columns import ALIASES
+from rbpx.store.imports.rules import RULES
 
 RECORDS = [{"model": " a ", "n": "1", "note": 'x, "y"\nz'}, {"model": "b", "n": "2", "note": ""}]
 
@@ -78,7 +78,7 @@ def test_a_blank_line_is_no_row_and_the_next_one_keeps_its_line(tmp_path: Path) 
 
 
 def test_a_name_of_a_column_stands_for_one_field() -> None:
-    names = [name for field in ALIASES.values() for name in field]
+    names = [name for rule in RULES.values() for name in rule.names]
     assert len(set(names)) == len(names)
 
 

@@ -1,7 +1,7 @@
-"""Maps the columns of users' tables to fields, by a table of known names or as the user chose."""
+"""Maps the columns of users' tables to fields, by the rules' headings or as the user chose."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import combinations
@@ -10,95 +10,21 @@ from typing import Any, Final
 from rbpx.config.imports import choice_of
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
-from rbpx.store.imports.cells import NUMBERS
-from rbpx.store.imports.units import shown, spoken_headings, unit_of
-from rbpx.store.schema import VARY
+from rbpx.store.imports.rules import RULES, field_of, numbers_of, of_kind, plain, rank_of, shown_field
+from rbpx.store.imports.units import read_heading, shown
 
-# Field -> names of its column, the preferred one first; compared without regard to case.
-ALIASES: dict[str, tuple[str, ...]] = {
-    "family": ("family",),
-    "size": ("size",),
-    "model": ("model", "hub_id", "model_name"),
-    "revision": ("revision",),
-    "non_embedding_params": ("non_embedding_params", "s"),
-    "active_params": ("active_params",),
-    "total_params": ("total_params",),
-    "training_tokens": ("training_tokens", "d"),
-    "training_flops": ("training_flops", "c"),
-    "training_step": ("training_step", "step"),
-    "unique_tokens": ("unique_tokens",),
-    "training_seed": ("training_seed",),
-    "variant": ("variant",),
-    "dataset": ("dataset",),
-    "text_hash": ("text_hash",),
-    "protocol": ("protocol",),
-    "dtype": ("dtype",),
-    "k": ("k",),
-    "n": ("n",),
-    "ties": ("ties",),
-    "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
-    "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": ("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
-    "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
-    "loss_bits": ("loss_bits",),
-    "loss_bits_stderr": ("loss_bits_stderr",),
-    "perplexity": ("perplexity", "ppl"),  # found by its heading where no loss is
-    "bits_per_byte": ("bits_per_byte",),
-    "bits_per_byte_stderr": ("bits_per_byte_stderr",),
-    "accuracy": ("accuracy",),
-    "accuracy_stderr": ("accuracy_stderr",),
-    "weight": ("weight",),
-    "tokens_per_step": ("tokens_per_step",),
-    "schedule": ("schedule", "lr_schedule"),
-    "schedule_tokens": ("schedule_tokens",),
-    "lr": ("lr",),
-    "warmup_tokens": ("warmup_tokens",),
-    "decay_tokens": ("decay_tokens",),
-    "lr_decay": ("lr_decay",),
-    "final_lr": ("final_lr",),
-    "item": ("item", "problem", "problem_id"),
-    "n_samples": ("n_samples", "num_samples"),
-    "n_correct": ("n_correct", "num_correct"),
-}
-QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "perplexity", "bits_per_byte", "accuracy")  # besides RBP_k
-OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
-COUNTED: Final = (  # a heading may say that these are in millions or billions
-    *("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops", "unique_tokens"),
-    *("schedule_tokens", "warmup_tokens", "decay_tokens", "tokens_per_step", "training_step"),
-)
-OF_RUN: Final = (*QUANTITIES, "lr")  # may have a column for each run
-_OF_TEXTS: Final = (
-    *QUANTITIES,
-    *(f"{name}_stderr" for name in QUANTITIES if name != "perplexity"),
-    "rbp",
-    "k",
-    "n",
-    "n_tokens",
-)
-_OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
-_OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
-_WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
-_VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
-_DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
-_SHOWN: Final = {
-    **{"non_embedding_params": "S", "training_tokens": "D", "training_flops": "C"},
-    "cross_entropy_nats": "loss_nats",
-}
-_SPOKEN: Final = ("cross_entropy_nats", "perplexity", "bits_per_byte")  # found by headings that people write
-_UNLESS: Final = {  # field -> others that are known instead where its heading has no unit
-    "training_flops": {"training_tokens"},
-    "cross_entropy_nats": {"loss_bits", "perplexity"},
-    "perplexity": {"cross_entropy_nats", "loss_bits"},
-}
-_MEANS: Final = {  # field -> how a heading without a unit is read
-    "non_embedding_params": "S (parameters without embeddings)",
-    "training_tokens": "D (tokens)",
-    "training_flops": "C (FLOPs)",
-    "cross_entropy_nats": "loss_nats (nats per token)",
-    "perplexity": "perplexity of a token (its logarithm is loss_nats)",
-}
-_OTHERWISE = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
+QUANTITIES: Final = of_kind("quantity")  # besides RBP_k
+OF_ITEM: Final = of_kind("item")  # attempts at an item
+_OF_TEXTS: Final = (*QUANTITIES, *of_kind("stderr"), "rbp", "k", "n", "n_tokens")
+_OF_RUN: Final = (*QUANTITIES, "lr")  # may have a column for each run
+_WIDE: Final = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
+_VARY: Final = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
+_DERIVED: Final = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
+_OTHERWISE: Final = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per character, or normalised by a unigram
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
+_NEEDS: Final = (*(("n_correct", name) for name in OF_ITEM), ("rbp", "k"))  # a field, and one that it needs beside it
+_OF_WINDOWS: Final = ("p_all_n_in_topk", "p_nk")  # headings of RBP that need n too
+_ONE_LOSS: Final = ("cross_entropy_nats", "loss_bits", "perplexity")  # say the same of a row
 
 
 @dataclass(frozen=True)
@@ -106,22 +32,26 @@ class Columns:
     """The mapping of the columns of a file.
 
     Attributes:
-        named: field -> column.
-        wide: k -> column of RBP_k; empty where `named` has rbp.
+        named: field, rbp_K or vary_NAME -> column.
         ignored: columns that are not recognised.
-        times: field, or rbp_K -> the factor of its column, from its heading or the user.
+        times: such a field -> the factor of its column, from its heading or the user.
         texts: text -> its own columns, where several texts are in one row.
         runs: run -> its own columns, where several runs are in one row.
         spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
     """
 
-    named: dict[str, str]
-    wide: dict[int, str]
-    ignored: tuple[str, ...]
+    named: dict[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
     times: dict[str, Decimal] = field(default_factory=dict)
     texts: dict[str, "Columns"] = field(default_factory=dict)
     runs: dict[str, "Columns"] = field(default_factory=dict)
     spoken: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def wide(self) -> dict[str, int]:
+        """The fields rbp_K with their k, in its order; empty where one column has RBP_k."""
+        k_of = {name: int(found[1]) for name in self.named if (found := _WIDE.fullmatch(name))}
+        return dict(sorted(k_of.items(), key=lambda of: of[1]))
 
     def shown(self, field: str, text: str | None = None, run: str | None = None) -> str:
         """The user's column for a field of one text or run; the field where there is none."""
@@ -129,11 +59,11 @@ class Columns:
             named = {} if of is None else of.named
             if field in named:
                 return named[field]
-            for other in ("loss_bits", "perplexity"):
+            for other in _ONE_LOSS[1:]:
                 column = named.get(field.replace("cross_entropy_nats", other))
                 if column is not None:
                     return f"{column} in nats"
-        return next(iter(self.wide.values()), field) if field == "rbp" else field
+        return next((self.named[name] for name in self.wide), field) if field == "rbp" else field
 
     @property
     def has_rbp(self) -> bool:
@@ -142,18 +72,11 @@ class Columns:
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field, or rbp_K, or TEXT: FIELD, or RUN: FIELD, -> column and factor, for provenance."""
-        own = self.named | {f"rbp_{k}": column for k, column in self.wide.items()}
-        own |= {name: f"{own[name]} times {shown(times)}" for name, times in self.times.items() if times != 1}
+        """Field, or TEXT: FIELD, or RUN: FIELD, -> column and factor, for provenance."""
+        scaled = {name: f" times {shown(times)}" for name, times in self.times.items() if times != 1}
+        own = {name: column + scaled.get(name, "") for name, column in self.named.items()}
         apart = [*self.texts.items(), *self.runs.items()]
         return own | {f"{name}: {key}": column for name, of in apart for key, column in of.mapping.items()}
-
-
-def named_columns(columns: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
-    """Field -> the column that has one of its names, for the fields that have such a column."""
-    by_name = {_plain(column): column for column in columns}
-    aliases = {field: next((alias for alias in ALIASES[field] if alias in by_name), None) for field in fields}
-    return {field: by_name[alias] for field, alias in aliases.items() if alias is not None}
 
 
 def match_columns(
@@ -177,81 +100,88 @@ def match_columns(
     Raises:
         RbpxError: a choice of a field or column that does not exist.
     """
-    by_name = {_plain(column): column for column in columns}
-    runs = {
-        name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()
-    }
-    own_columns = _chosen(by_name, chosen, f"columns: {file}", tuple(ALIASES))
-    named, wide, times = own_columns.named, own_columns.wide, own_columns.times
-    of_texts, of_runs = (
-        {name: _chosen(by_name, of, f"{key}: {name}: {file}", fields) for name, of in (each or {}).items()}
-        for key, each, fields in (("texts", texts, _OF_TEXTS), ("runs", runs, OF_RUN))
-    )
-    apart, own = ("runs", _OF_RUNS) if of_runs else ("texts", _OF_TEXTS) if of_texts else ("", ())
-    used = {
-        column
-        for of in (own_columns, *of_texts.values(), *of_runs.values())
-        for column in (*of.named.values(), *of.wide.values())
-    }
+    by_name = {plain(column): column for column in columns}
+    own = _chosen(by_name, chosen, f"columns: {file}", tuple(RULES))
+    of_texts = {text: _chosen(by_name, of, f"texts: {text}: {file}", _OF_TEXTS) for text, of in (texts or {}).items()}
+    of_runs = {}
+    for run, of in (runs or {}).items():
+        logged = {name: _of_run(by_name, column) for name, column in of.items()}
+        of_runs[run] = _chosen(by_name, logged, f"runs: {run}: {file}", _OF_RUN)
+    named, every = own.named, (own, *of_texts.values(), *of_runs.values())
+    apart = "runs" if of_runs else "texts" if of_texts else ""
+    elsewhere = (*_OF_TEXTS, *(of_kind("model") if of_runs else ())) if apart else ()
+    used = {column for of in every for column in of.named.values()}
     free = {name: column for name, column in by_name.items() if column not in used}
-    for of in (own_columns, *of_texts.values()):  # the standard error of a column that was chosen is that beside it
-        for name in QUANTITIES:
-            beside = f"{_plain(of.named.get(name, ''))}_stderr"
-            if f"{name}_stderr" in ALIASES and f"{name}_stderr" not in of.named and beside in free:
-                of.named[f"{name}_stderr"] = free.pop(beside)
-    fields = [name for name in ALIASES if name not in (*own, "perplexity")]
-    for name, column in named_columns(list(free.values()), fields).items():
-        if name not in named and not (name == "rbp" and wide):
-            named[name] = free.pop(_plain(column))
-    named |= {_plain(c): free.pop(name) for name, c in list(free.items()) if _VARY.fullmatch(_plain(c))}
+    for columns_of in (own, *of_texts.values()):  # the standard error of a chosen column is that beside it
+        for name in of_kind("stderr"):
+            beside = f"{plain(columns_of.named.get(name.removesuffix('_stderr'), ''))}_stderr"
+            if name not in columns_of.named and beside in free:
+                columns_of.named[name] = free.pop(beside)
+    for name, rule in RULES.items():
+        heading = next((each for each in rule.names if each in free), None)
+        known = (*named, *elsewhere, "perplexity", *(["rbp"] if own.wide else []))
+        if heading is not None and name not in known:
+            named[name] = free.pop(heading)
+    named |= {name: free.pop(name) for name in list(free) if _VARY.fullmatch(name)}
     problems: list[str | None] = []
     unclear: dict[str, str] = {}
-    spoken = {
-        column: how for of in (own_columns, *of_texts.values(), *of_runs.values()) for column, how in of.spoken.items()
-    }
-    wanted = {name: ALIASES[name] for name in (*COUNTED, *_SPOKEN) if name not in (*named, *own)}
-    for name, found in spoken_headings(free.values(), wanted).items():
-        has_unit = unit_of(found[0]) is not None
+    spoken = {column: how for of in every for column, how in of.spoken.items()}
+    for name, rule in RULES.items():
+        found = [] if name in (*named, *elsewhere) else _spoken(name, free.values())
+        has_unit = bool(found) and read_heading(found[0])[1] is not None
         if len(found) > 1:
-            both, which = " and ".join(map(repr, found)), typed(columns={shown_field(name): "NAME"})
+            both, which = " and ".join(map(repr, found)), typed(columns={rule.shown: "NAME"})
             unclear[name] = found[0]
-            problems.append(f"{file}: {both} may both be {shown_field(name)}; say which: {which}")
-        elif has_unit or not _UNLESS.get(name, set()) & named.keys():
-            named[name] = free.pop(_plain(found[0]))
-            spoken |= {} if has_unit else {named[name]: _MEANS.get(name, shown_field(name))}
-    with_units = {name: unit.times for name in COUNTED if (unit := unit_of(named.get(name, "")))}
-    times = with_units | times
-    spoken |= {named[name]: f"{shown_field(name)} times {shown(times[name])}" for name in with_units}
+            problems.append(f"{file}: {both} may both be {rule.shown}; say which: {which}")
+        elif found and (has_unit or not rule.unless & named.keys()):
+            named[name] = free.pop(plain(found[0]))
+            spoken |= {} if has_unit else {named[name]: rule.means}
+    counted = {
+        name: read_heading(named[name])[1] for name, rule in RULES.items() if name in named and rule.least is not None
+    }
+    times = {name: factor for name, factor in counted.items() if factor is not None}
+    own.times.update(times | own.times)
+    spoken |= {named[name]: f"{shown_field(name)} times {shown(own.times[name])}" for name in times}
     if "rbp" not in chosen and not apart:
-        wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
-    if "n_correct" not in named or apart:
-        free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
-    problems += [_problem(of.named, of.wide, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
+        named |= {name: free.pop(name) for name in list(free) if _WIDE.fullmatch(name)}
+    parted = OF_ITEM if "n_correct" not in named or apart else ()
+    parted += ("k", "n", "ties") if not apart and "rbp" not in named and not own.wide else ()
+    free |= {plain(named[name]): named.pop(name) for name in parted if name in named}
+    problems += [_problem(of.named, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
     if apart:
-        in_texts = ("dataset", "text_hash") if of_texts else ()
-        doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
+        twice = (*(("dataset", "text_hash") if of_texts else ()), *elsewhere, *own.wide)
+        doubled = next((name for name in twice if name in named), None)
         if doubled is not None:
+            doubled = "rbp" if doubled in own.wide else doubled
             problems.append(
                 f"{apart}: {file} would read its {doubled} twice; name it in {apart}= or columns=, not both"
             )
     else:
-        if "rbp" not in named and not wide:
-            free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
-        problems.append(_problem(named | unclear, wide, columns, free, file))
+        problems.append(_problem(named | unclear, columns, free, file))
     if not of_runs and "non_embedding_params" not in named | unclear:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}, or S=6.5B of a file of one model"
         )
-    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), times, of_texts, of_runs, spoken)
+    columns_of = Columns(named, tuple(free.values()), own.times, of_texts, of_runs, spoken)
     return columns_of, [problem for problem in problems if problem is not None]
+
+
+def _spoken(field: str, headings: Iterable[str]) -> list[str]:
+    """The headings that name a field as people write it, with a unit or without; the preferred ones alone."""
+    rule, ranked = RULES[field], []
+    for heading in headings if rule.people or rule.least is not None else ():
+        rank, (name, times) = rank_of(rule, heading), read_heading(heading)
+        if rank is not None or (times is not None and name.replace(" ", "_") in rule.names):
+            ranked.append((rank or 0, heading))
+    return [heading for rank, heading in ranked if rank == min(ranked)[0]]
 
 
 def _of_run(by_name: Mapping[str, str], column: str) -> str:
     """The column of a run: of that name, or the only one named `NAME - val/loss` or the like."""
-    if _plain(column) in by_name:
+    if plain(column) in by_name:
         return column
-    logged = [each for name, each in by_name.items() if name.startswith(f"{_plain(column)} - ")]
+    logged = [each for name, each in by_name.items() if name.startswith(f"{plain(column)} - ")]
     logged = [each for each in logged if not _DERIVED.fullmatch(each)]
     if len(logged) > 1:
         raise RbpxError(f"runs: {column} may be {' or '.join(map(repr, logged))}; say which with its column")
@@ -260,60 +190,41 @@ def _of_run(by_name: Mapping[str, str], column: str) -> str:
 
 def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, fields: Sequence[str]) -> Columns:
     """The columns that were chosen for fields, and for RBP at single k, with their factors."""
-    named: dict[str, str] = {}
-    wide: dict[int, str] = {}
-    times: dict[str, Decimal] = {}
-    spoken: dict[str, str] = {}
+    of = Columns()
     for name, told in chosen.items():
         column, factor = choice_of(told)
-        if _plain(column) not in by_name:
+        if plain(column) not in by_name:
             raise RbpxError(f"{where} has no column {column!r} for {name}; it has: {', '.join(by_name.values())}")
-        wide_field = _WIDE.fullmatch(name)
-        meant = field_of(name, fields)
-        if _VARY.fullmatch(name) and "variant" in fields:  # of a run, whatever its texts
-            meant = name
-        if wide_field:
-            wide[int(wide_field[1])] = by_name[_plain(column)]
-        elif meant is not None and meant not in named:
-            named[meant] = by_name[_plain(column)]
-            if meant in _MEANS and _plain(name) not in (meant, *ALIASES[meant], shown_field(meant).lower()):
-                spoken[named[meant]] = _MEANS[meant]
-        elif meant is not None:
-            raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
-        else:
-            known = ", ".join(shown_field(known) for known in fields)
+        is_own = _WIDE.fullmatch(name) or ("variant" in fields and _VARY.fullmatch(name))  # of a run, not its texts
+        meant = name if is_own else field_of(name, fields)
+        if meant is None:
+            known = ", ".join(map(shown_field, fields))
             raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K, vary_NAME")
+        if meant in of.named:
+            raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
+        of.named[meant] = by_name[plain(column)]
+        rule = RULES.get(meant)
+        if rule is not None and rule.means != meant and plain(name) not in (*rule.names, rule.shown.lower()):
+            of.spoken[of.named[meant]] = rule.means
         if factor is not None:
-            if not wide_field and meant not in NUMBERS and not str(meant).startswith(VARY):
+            if numbers_of(meant) is None:
                 raise RbpxError(f"{where}: {name} takes no times, which is of one number; leave times out")
-            times[meant or name] = factor
-    return Columns(named, wide, (), times, spoken=spoken)
+            of.times[meant] = factor
+    return of
 
 
-def field_of(name: str, fields: Sequence[str] = tuple(ALIASES)) -> str | None:
-    """The field that a name means, one of ours or of those that people write; None for an unknown name."""
-    ours = next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
-    return ours or next(iter(spoken_headings([name], dict.fromkeys(fields, ()))), None)
-
-
-def shown_field(field: str) -> str:
-    """The name of a field in errors."""
-    return _SHOWN.get(field, field)
-
-
-def _problem(
-    named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
-) -> str | None:
-    says = {*QUANTITIES, "n_correct"} & set(named)
+def _problem(named: Mapping[str, str], columns: Sequence[str], free: Mapping[str, str], file: str) -> str | None:
+    """What is wrong with the columns of one text."""
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         column = named.get(quantity, "")
-        if spoken_headings([column], {"perplexity": ()}):
+        if rank_of(RULES["perplexity"], column) is not None:
             how = typed(columns={"perplexity": column})
             return f"{file}: column {column!r} is no {shown_field(quantity)}; a perplexity of a token is read by {how}"
-    if not says and "rbp" not in named and not wide:
+    wide = next((column for name, column in named.items() if _WIDE.fullmatch(name)), None)
+    if not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
         normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
         if normalised is not None:
-            kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', _plain(normalised))}": normalised})
+            kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', plain(normalised))}": normalised})
             return (
                 f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
             )
@@ -322,12 +233,11 @@ def _problem(
             f"accuracy, nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
             f"{typed(columns={'rbp': 'NAME'})}, or {typed(texts=_TEXTS)}"
         )
-    losses = [named.get(name) for name in ("cross_entropy_nats", "loss_bits", "perplexity")]
-    for one, other in (*combinations(losses, 2), (next(iter(wide.values()), None), named.get("rbp", named.get("k")))):
-        if one is not None and other is not None:
-            return f"{file} has both {one!r} and {other!r}, which say the same of a row; leave one out"
-    needs = [("n_correct", name) for name in OF_ITEM] + [("rbp", "k")]
-    needs += [("rbp", "n")] if _plain(named.get("rbp", "")) in _OF_WINDOWS else []
+    same = [*combinations(map(named.get, _ONE_LOSS), 2), (wide, named.get("rbp", named.get("k")))]
+    both = next((pair for pair in same if None not in pair), None)
+    if both is not None:
+        return f"{file} has both {both[0]!r} and {both[1]!r}, which say the same of a row; leave one out"
+    needs = (*_NEEDS, *([("rbp", "n")] if plain(named.get("rbp", "")) in _OF_WINDOWS else []))
     lacks = next(((named[name], needed) for name, needed in needs if name in named and needed not in named), None)
     if lacks is not None:
         return (
@@ -335,7 +245,3 @@ def _problem(
             f"{typed(columns={lacks[1]: 'NAME'})}"
         )
     return None
-
-
-def _plain(column: str) -> str:
-    return column.strip().lower()

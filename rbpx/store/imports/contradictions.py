@@ -7,7 +7,7 @@ itself: a loss and an accuracy of one model may come in different files.
 Shapes: R rows of a table, those of the store first; P pairs of rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -71,31 +71,27 @@ def not_stored(
         place: the location of a row, for errors.
         shown: field, text and run -> the user's name of that column.
     """
-    n_stored = stored.num_rows
-    columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
-    both = pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
-    rows = read["row"].to_numpy()
+    both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
     words = _Words(both, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown, n_stored)
     faults = Faults()
-    says_new, repeats = np.zeros(both.num_rows, bool), np.zeros(both.num_rows, bool)
+    says_new, repeats = np.zeros((2, both.num_rows), bool)
     firsts: dict[str | None, _Integers] = {}  # field -> the first rows that state it
     more: _Integers = np.empty(0, np.int64)  # rows that add to what the store has
-
-    def refuse(at: _Integers, other: _Integers, explain: Callable[[int, int], str]) -> None:
-        at, other = (each[np.maximum(at, other) >= n_stored] for each in (at, other))  # not both in the store
-        of_row = dict(zip(rows[np.maximum(at, other) - n_stored].tolist(), zip(at, other, strict=True), strict=True))
-        faults.add(np.array(list(of_row), np.int64), lambda row: explain(*map(int, of_row[row])))
-
-    for name, said, thing, value in _statements(both):
+    pairs: list[_Pairs] = []
+    for name, said, thing, of in _statements(both):
         first = _firsts(said, thing)
         firsts[name] = said[first == said]
         says_new[firsts[name]] = True
         more = said[(first < n_stored) & (said >= n_stored)] if name == _S else more
         repeats[said[(first != said) & (first >= n_stored)]] = True
-        differs = value[said] != value[first]
-        refuse(said[differs], first[differs], partial(words.other_value, name=name))
-    for pairs in (_falling(both, words), *_other_sizes(both, words)):
-        refuse(*pairs)
+        differs = _differs(both, of, said, first)
+        pairs.append((said[differs], first[differs], partial(words.other_value, name=name)))
+    for at, other, explain in (*pairs, _falling(both, words), *_other_sizes(both, words)):
+        later = np.maximum(at, other)
+        of_row = {
+            int(rows[row - n_stored]): pair for row, *pair in zip(later, at, other, strict=True) if row >= n_stored
+        }
+        faults.add(np.array(list(of_row), np.int64), partial(_explained, explain, of_row))
     is_new, repeated = says_new[n_stored:], (repeats & ~says_new)[n_stored:]
     once, new = rows_of(read, ~repeated), rows_of(read, is_new)
     updated = {name: np.intersect1d(said, more) for name, said in firsts.items() if name is not None}
@@ -103,6 +99,23 @@ def not_stored(
     n_updated = len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored]))
     shown_as = tuple(shown(name, None, None) for name in updated)
     return Comparison(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
+
+
+def unsaid(before: pa.Table, read: pa.Table) -> pa.Table:
+    """Those of some observations of which others say nothing; that they say another value counts."""
+    both, gone = _together(before, read), np.zeros(before.num_rows + read.num_rows, bool)
+    for _, said, thing, _ in _statements(both) if before.num_rows else ():
+        gone[said] |= ~np.isin(thing[said], thing[said[said >= before.num_rows]])
+    return rows_of(before, gone[: before.num_rows])
+
+
+def _together(stored: pa.Table, read: pa.Table) -> pa.Table:
+    columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
+    return pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
+
+
+def _explained(explain: Callable[[int, int], str], of_row: Mapping[int, Sequence[int]], row: int) -> str:
+    return explain(*map(int, of_row[row]))
 
 
 def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
@@ -121,16 +134,16 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
     return rows_of(read, kept), len(np.unique(read["row"].to_numpy()[~kept]))
 
 
-def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, _Integers]]:
-    """For each kind of statement: its field, its rows, and for each row a number for its subject and for its value."""
+def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, Sequence[str]]]:
+    """For each kind of statement: its field, its rows, for each row a number for its subject, and what it is of it."""
     model = (*MODEL, "item", *varied(both.column_names))
     has_k = _valid(both, "k")
-    yield None, np.flatnonzero(has_k), codes(both, (*model, "ties", "n", "k")), codes(both, _VALUES)
+    yield None, np.flatnonzero(has_k), codes(both, (*model, "ties", "n", "k")), _VALUES
     if not has_k.all():
         thing = codes(both, model)
         for name in _VALUES:
-            yield name, np.flatnonzero(~has_k & _valid(both, name)), thing, codes(both, (name,))
-        yield _S, np.flatnonzero(~has_k), thing, np.zeros(both.num_rows, np.int64)  # `_other_sizes` compares S
+            yield name, np.flatnonzero(~has_k & _valid(both, name)), thing, [name]
+        yield _S, np.flatnonzero(~has_k), thing, []  # `_other_sizes` compares S
 
 
 def _falling(both: pa.Table, words: "_Words") -> _Pairs:
@@ -157,6 +170,15 @@ def _other_sizes(both: pa.Table, words: "_Words") -> Iterator[_Pairs]:
         before = _firsts(at, codes(both, ("family", name)))
         differs = (S != S[before]) & is_of
         yield at[differs], before[differs], partial(words.other_S, name, rule)
+
+
+def _differs(both: pa.Table, names: Sequence[str], at: _Integers, other: _Integers) -> npt.NDArray[np.bool_]:
+    """Whether rows have another value than others in any of some columns."""
+    differs = np.zeros(at.size, bool)
+    for name in names if (at != other).any() else ():
+        value = codes(both, [name])
+        differs |= value[at] != value[other]
+    return differs
 
 
 def _firsts(said: _Integers, thing: _Integers) -> _Integers:

@@ -1,7 +1,7 @@
 """Gathers the faults of an imported file and lists the first ten in the order of their rows."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -51,6 +51,12 @@ class Faults:
         """The messages of the first faults, in order of their rows."""
         firsts = [(int(row), kind) for kind, (rows, _) in enumerate(self.found) for row in np.sort(rows)[:_MOST]]
         return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
+
+
+def named_of(names: Iterable[object], most: int = _MOST) -> str:
+    """Names in a row, the first of them where they are many."""
+    each = list(map(str, names))
+    return ", ".join(each[:most]) + (f" and {len(each) - most:,} more" if len(each) > most else "")
 
 
 def refuse(lines: Sequence[str], n: int, file: object, hint: str = "") -> None:

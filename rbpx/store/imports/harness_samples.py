@@ -20,10 +20,11 @@ from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
 from rbpx.spelling import typed
 
-__all__ = ["Scored", "is_of_harness", "read_samples"]
+__all__ = ["SCORES", "Scored", "is_of_harness", "read_samples"]
 
 Floats = npt.NDArray[np.float64]
 
+SCORES: Final = ("accuracy", "accuracy_stderr", "bits_per_byte", "bits_per_byte_stderr")
 _METRICS: Final = ("acc", "exact_match")  # the accuracy where none is named: the first that was logged
 _NAME: Final = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+")
 

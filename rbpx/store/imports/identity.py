@@ -34,7 +34,7 @@ def codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
     for name in names:
         encoded = table[name].combine_chunks().dictionary_encode("encode")
         encoded = encoded if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks()
-        combined = combined * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        combined = combined * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
         if combined.size and combined.max() > 2**31:
             combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
     return combined

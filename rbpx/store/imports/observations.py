@@ -1,13 +1,12 @@
-"""Checks other people's results and returns observations of RBP_k, p_{N,k}, losses and accuracies, in our units.
+"""Reads other people's results in one pass by the rules: observations of RBP_k, p_{N,k}, losses and accuracies.
 
 Observations are Arrow tables with the columns of the relation, without run_id, and `row`, the row of the file. A size
 that a file does not name is null here.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -15,15 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.config.imports import FEW_PARAMS, ImportConfig
+from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.files.cells import has_unit, large_number
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
-from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, CellError, ColumnError, is_rounded, type_of, value_of
-from rbpx.store.imports.columns import OF_ITEM, Columns, shown_field
+from rbpx.store.imports.cells import CellError, value_of
+from rbpx.store.imports.columns import OF_ITEM, Columns
+from rbpx.store.imports.columns import QUANTITIES as LOSSES
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
+from rbpx.store.imports.rules import RULES, field_of, numbers_of, shown_field, type_of
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
@@ -33,16 +34,13 @@ QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # besid
 STATED: Final = (*QUANTITIES, "n_correct")  # values of rows without RBP_k
 ROW: Final = pa.field("row", pa.int64())
 _SCHEMA: Final = pa.schema([*(OBSERVATIONS.field(name) for name in FIELDS), ROW])
-_OF_QUANTITIES: Final = tuple(f"{name}{part}" for name in QUANTITIES for part in ("", "_stderr"))
-_OF_TEXT: Final = ("k", "n", "rbp", "n_tokens", *_OF_QUANTITIES, *OF_ITEM)  # fields of one text, in its own columns
-_OF_ALL: Final = tuple(name for name in FIELDS if name not in _OF_TEXT)
+_OF_TEXT: Final = ("n_tokens", *(f"{name}{part}" for name in QUANTITIES for part in ("", "_stderr")), *OF_ITEM)
+_OF_ALL: Final = tuple(name for name in FIELDS if name not in (*_OF_TEXT, "k", "n", "rbp"))
 _KEYS: Final = {field.name: field.name for field in dataclasses.fields(ImportConfig)} | {"lr_decay": "decay"}
-_GIVEN: Final = {name: of for name, of in _KEYS.items() if name in _OF_ALL}  # for rows without the field
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # training progress
-_LOSSES: Final = (*QUANTITIES, "loss_bits", "perplexity")
-_FEW: Final = {"non_embedding_params": FEW_PARAMS, "training_tokens": 10_000, "training_flops": 10**9}  # likewise
 _MILLIONS: Final = (1000, 1_000_000)  # all params between these: a table in millions, up to 1T
-_VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # a row needs one of these
+_MISSING_K: Final = f"is empty; {RULES['k'].numbers.meaning}"  # type: ignore[union-attr]
+_MISSING_RBP: Final = "is empty; give a share in [0, 1], or leave the row out"
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,6 @@ class ObservationFile:
         n_empty: rows without a value.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         rounded: column -> its counts that were no whole numbers.
-        few: field -> column with its least and largest number, where S, D or C are so small that the column may count
-            millions or billions, and no unit is given.
         steps: the first and the last row, where rows count as steps because training progress is not given.
         n_planned: observations that have a rate and no value, which are of the plans of runs.
     """
@@ -66,7 +62,6 @@ class ObservationFile:
     n_empty: int
     n_missing: int
     rounded: dict[str, int]
-    few: dict[str, tuple[str, float, float]]
     steps: tuple[int, int] | None
     n_planned: int
 
@@ -75,6 +70,9 @@ def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Ob
     """The observations of a file.
 
     A value has a fault where it is missing, no number, out of range, or contradicts the request.
+
+    Raises:
+        RbpxError: numbers are so small that they may count millions or billions, or decimals stand after a comma.
     """
     return _Reader(table, columns, config).read()
 
@@ -84,29 +82,21 @@ class _Reader:
         self.table, self.columns, self.config = table, columns, config
         self.faults = Faults()
         self.n_rows = n_rows = len(table.rows)
-        self.has_value = np.zeros(n_rows, bool)
+        self.has_value, self.is_planned = np.zeros((2, n_rows), bool)
         self.n_missing = np.zeros(n_rows, np.int64)
-        self.is_planned = np.zeros(n_rows, bool)
         self.rounded: dict[str, int] = {}
-        self.few: dict[str, tuple[str, float, float]] = {}
+        self.few: dict[str, tuple[str, float, float]] = {}  # field -> its column, and the least and largest number
         # runs in columns, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
     def read(self) -> ObservationFile:
         columns, rows_of = self.columns, self.table.rows
-        shared = self.of_all()
-        parts: list[pa.Table] = []
-        for run, of_run in columns.runs.items():
-            parts += self.of_text(of_run, self.of_run(run, shared))
-        if not columns.runs:
-            check_sizes(shared, columns, self.faults)
-        for text, of_text in columns.texts.items():
-            parts += self.of_text(of_text, shared | {"dataset": self.repeated(text, "dataset")})
-        if not columns.runs and not columns.texts:
-            parts = self.of_text(columns, shared)
-            if columns.has_rbp:  # each row must then have a value
-                silent = ~self.has_value & ~self.faults.rows(self.n_rows)
-                self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {MISSING_RBP}")
+        parts = [part for of, fields in self.texts() for part in self.of_text(of, fields)]
+        if self.few:
+            raise self.too_few()
+        if columns.has_rbp and not columns.texts:  # each row must then have a value
+            silent = ~self.has_value & ~self.faults.rows(self.n_rows)
+            self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {_MISSING_RBP}")
         faulty = self.faults.rows(self.n_rows)
         only_planned = self.is_planned & ~self.has_value & ~faulty
         empty = ~self.has_value & ~only_planned & ~(faulty & columns.has_rbp)
@@ -122,37 +112,36 @@ class _Reader:
             n_empty=int(empty.sum()),
             n_missing=int(self.n_missing[self.has_value].sum()) - n_planned + int(only_planned.sum()),
             rounded=self.rounded,
-            few=self.few,
             steps=(rows_of[0].number, rows_of[-1].number) if self.counts_steps else None,
             n_planned=n_planned,
         )
 
-    def of_all(self) -> dict[str, pa.Array]:
-        """The fields of models, trainings and protocols, whatever the text."""
-        columns = self.columns
-        needed = {"family", "dataset"} - ({"dataset"} if columns.texts else set())
-        needed |= {"ties"} if columns.has_rbp else set()
+    def texts(self) -> Iterator[tuple[Columns, dict[str, pa.Array]]]:
+        """The columns of each text and run, and the fields of models, trainings and protocols that it shares."""
+        columns, given = self.columns, self.config.tokens_per_step
+        needed = {"family"} | ({"dataset"} if not columns.texts else set()) | ({"ties"} if columns.has_rbp else set())
         needed |= set() if columns.runs else {"non_embedding_params"}
-        names = (*_OF_ALL, *varied(columns.named))
-        fields = {name: self.read_field(name, columns, needed=name in needed) for name in names}
-        self.count_tokens(fields, self.read_field("tokens_per_step", columns))
-        if not columns.runs and self.config.tokens_per_step is not None:
-            self.count_tokens(fields, self.repeated(self.config.tokens_per_step, "training_tokens"))
-        return fields
-
-    def of_run(self, name: str, shared: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The same fields for a run that has its own column; they come from the request."""
-        facts = {"model": name} | self.config.wide_runs()[name].facts
-        per_step = facts.pop("tokens_per_step", self.config.tokens_per_step)
-        fields = shared | {field: self.repeated(value, field) for field, value in facts.items()}
-        if self.counts_steps:
-            fields["training_step"] = pa.array([row.number for row in self.table.rows])
-        if "lr" in self.columns.runs[name].named:
-            fields["lr"] = self.read_field("lr", self.columns.runs[name])
-        if per_step is not None:
+        shared = {name: self.field(name, columns, name in needed) for name in (*_OF_ALL, *varied(columns.named))}
+        self.count_tokens(shared, self.field("tokens_per_step", columns))
+        for run, of_run in columns.runs.items():
+            facts = {"model": run} | self.config.wide_runs()[run].facts
+            per_step = facts.pop("tokens_per_step", given)
+            fields = shared | {name: self.repeated(value, name) for name, value in facts.items()}
+            if self.counts_steps:
+                fields["training_step"] = pa.array([row.number for row in self.table.rows])
+            if "lr" in of_run.named:
+                fields["lr"] = self.field("lr", of_run)
             self.count_tokens(fields, self.repeated(per_step, "training_tokens"))
-        check_sizes(fields, self.columns, self.faults)
-        return fields
+            check_sizes(fields, columns, self.faults)
+            yield of_run, fields
+        if columns.runs:
+            return
+        self.count_tokens(shared, self.repeated(given, "training_tokens"))
+        check_sizes(shared, columns, self.faults)
+        for text, of_text in columns.texts.items():
+            yield of_text, shared | {"dataset": self.repeated(text, "dataset")}
+        if not columns.texts:
+            yield columns, shared
 
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
         """Fill in D where it is unknown and steps and tokens per step are known."""
@@ -164,16 +153,15 @@ class _Reader:
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
         """The observations of one text: one for each RBP_k, else one for the other values."""
-        own = ("n_tokens", *_OF_QUANTITIES, *OF_ITEM)
-        fields = fields | {name: self.read_field(name, columns) for name in own}
+        fields = fields | {name: self.field(name, columns) for name in _OF_TEXT}
         for part in ("", "_stderr") if "loss_bits" in columns.named else ():
-            bits = self.read_field(f"loss_bits{part}", columns)
+            bits = self.field(f"loss_bits{part}", columns)
             fields[f"cross_entropy_nats{part}"] = pc.multiply(bits, np.log(2))
         if "perplexity" in columns.named:
-            fields["cross_entropy_nats"] = pc.ln(self.read_field("perplexity", columns))
+            fields["cross_entropy_nats"] = pc.ln(self.field("perplexity", columns))
         check_attempts(fields, columns, self.faults)
         shares = self.shares(columns)
-        fields["n"] = pc.fill_null(self.read_field("n", columns), 1)
+        fields["n"] = pc.fill_null(self.field("n", columns), 1)
         parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for share, k in shares]
         is_planned = _valid(fields["lr"]) & (_valid(fields["training_step"]) | _valid(fields["training_tokens"]))
         is_planned &= not columns.has_rbp
@@ -187,14 +175,12 @@ class _Reader:
     def shares(self, columns: Columns) -> list[tuple[pa.Array, pa.Array]]:
         """Each column of RBP with its k: one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
-            wide = columns.wide.items()
-            of_k = {k: self.checked(name, "rbp", times=columns.times.get(f"rbp_{k}")) for k, name in wide}
-            return [(of, pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, of in of_k.items()]
-        name = columns.named["rbp"]
-        share, k = self.read_field("rbp", columns), self.read_field("k", columns)
+            of_k = [(self.field(name, columns), pa.scalar(k, pa.int64())) for name, k in columns.wide.items()]
+            return [(share, pa.repeat(k, self.n_rows)) for share, k in of_k]
+        share, k = self.field("rbp", columns), self.field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
-        self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{name} {MISSING_RBP}")
-        self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {MISSING_K}")
+        self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{columns.named['rbp']} {_MISSING_RBP}")
+        self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {_MISSING_K}")
         return [(share, k)]
 
     def part(self, fields: dict[str, pa.Array], kept: Mask) -> pa.Table:
@@ -210,56 +196,64 @@ class _Reader:
         """One value in all rows."""
         return pa.repeat(pa.scalar(value, _SCHEMA.field(field).type), self.n_rows)
 
-    def read_field(self, field: str, columns: Columns, needed: bool = False) -> pa.Array:
-        """A field of every row, null where empty; without a column, the value given for all rows."""
-        return self.checked(columns.named.get(field), field, needed, columns.times.get(field))
+    def field(self, field: str, columns: Columns, needed: bool = False) -> pa.Array:
+        """A field of every row, null where empty; refused cells become null and faults.
 
-    def checked(self, name: str | None, field: str, needed: bool = False, times: Decimal | None = None) -> pa.Array:
-        """A field from its column; refused cells become null and faults."""
-        given = getattr(self.config, _GIVEN[field]) if field in _GIVEN else None
+        Without a column it is the value given for all rows.
+        """
+        name, times, numbers = columns.named.get(field), columns.times.get(field), numbers_of(field)
+        given = getattr(self.config, _KEYS[field]) if field in _OF_ALL and field in _KEYS else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
         values, wrong = [], dict[int, CellError]()
         for code, cell in enumerate(cells):
             try:
-                values.append(value_of(cell, field, given, needed, times))
+                values.append(value_of(cell, field, numbers, given, needed, times))
             except CellError as problem:
                 values.append(None)
                 wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
-        is_once = len(wrong) > 1 and all(isinstance(problem, ColumnError) for problem in wrong.values())
-        if is_once and not self.mended(name, field, wrong):  # decimal commas are of the whole file
+        factors = {problem.times for problem in wrong.values()}
+        factor = factors.pop() if len(factors) == 1 else None  # mends the whole column
+        mended = f": {typed(columns={shown_field(field): {'column': name, 'times': factor}})}" if factor else ""
+        is_once = len(wrong) > 1 and all(problem.of_column for problem in wrong.values())
+        if is_once and not mended:  # decimal commas are of the whole file
             raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")
-        self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}{self.mended(name, field, wrong)}", is_once)
+        self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}{mended}", is_once)
         read = pa.array(values, type_of(field)).take(pa.array(codes))
-        rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field, times)]
-        if name is not None and rounded:
-            self.rounded[name] = int(np.isin(codes, rounded).sum())
-        if name is not None and field in _FEW and times is None:
-            self.count_few(name, field, cells, [value for value in values if value is not None])
-        if field in _VALUES:
+        if numbers is not None and numbers.is_rounded and name is not None:
+            exact = [None if code in wrong else numbers.exact(cell, times) for code, cell in enumerate(cells)]
+            rounded = [code for code, of in enumerate(exact) if of is not None and of != of.to_integral_value()]
+            self.rounded |= {name: int(np.isin(codes, rounded).sum())} if rounded else {}
+        rule = RULES.get(field)
+        if name is not None and times is None and rule is not None and rule.least:
+            self.count_few(name, field, rule.least, cells, [value for value in values if value is not None])
+        if field in (*LOSSES, *OF_ITEM[1:]) or field.startswith("rbp"):  # a row needs one of these
             says = _valid(read)
             says[rows] = True
             self.has_value |= says
-            self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
+            self.n_missing += ~says & (field in LOSSES and bool(says.any()))
         return read
 
-    def mended(self, name: str | None, field: str, wrong: Mapping[int, CellError]) -> str:
-        """The factor to type for a column whose faults one factor mends."""
-        times = {getattr(problem, "times", None) for problem in wrong.values()}
-        if None in times:
-            return ""
-        k = next((k for k, column in self.columns.wide.items() if column == name), None)
-        shown = shown_field(field) if k is None else f"rbp_{k}"
-        return f": {typed(columns={shown: {'column': name, 'times': times.pop()}})}"
-
-    def count_few(self, name: str, field: str, cells: Sequence[Any], values: Sequence[float]) -> None:
+    def count_few(self, name: str, field: str, least: int, cells: Sequence[Any], values: Sequence[float]) -> None:
         """Note a column whose numbers, refused ones included, are too small to have no unit."""
         below, most = _MILLIONS if field == "non_embedding_params" else (0, 0)
-        if max(values, default=0) >= max(most, _FEW[field]) or any(map(has_unit, cells)):
+        if max(values, default=0) >= max(most, least) or any(map(has_unit, cells)):
             return
         numbers = [exact for cell in cells if (exact := large_number(cell)) is not None and exact > 0]
-        if numbers and (max(numbers) < _FEW[field] or (min(numbers) < below and max(numbers) < most)):
+        if numbers and (max(numbers) < least or (min(numbers) < below and max(numbers) < most)):
             self.few[field] = (name, float(min(numbers)), float(max(numbers)))
+
+    def too_few(self) -> RbpxError:
+        """The error of numbers so small that nobody knows what they count."""
+        of = [(shown_field(field), *told) for field, told in self.few.items()]
+        most = ", ".join(f"{shown} is {least:,g} to {largest:,g}" for shown, _, least, largest in of)
+        told = {name: each for name, each in (self.config.columns or {}).items() if field_of(name) not in self.few}
+        told |= {shown: {"column": column, "times": "TIMES"} for shown, column, *_ in of}
+        units = ", ".join(f"{RULES[field].units} for {shown_field(field)}" for field in self.few)
+        return RbpxError(
+            f"{self.table.path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, where "
+            f"TIMES is {units}, or 1 for what counts neither"
+        )
 
 
 def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:

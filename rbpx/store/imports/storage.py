@@ -81,26 +81,32 @@ def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
             store.warn(f"imports/{path.name}", str(problem), "import its file again")
 
 
-def files_of(store: Store, source: str, file: str | None = None, others: bool = False) -> list[Path]:
-    """The imports of one source, all of them, those of a file of that name, or those of its `others`.
+def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, str]:
+    """The imports of one source with the names of their files, all of them or those of one name.
 
     Raises:
         RbpxError: one was not written by rbpx.
     """
-    told = ((path, provenance(path)) for path in store.import_files())
-    return [path for path, of in told if of["source"] == source and (file is None or (of["file"] == file) != others)]
+    told = {path: provenance(path) for path in store.import_files()}
+    of_source = {path: str(of["file"]) for path, of in told.items() if of["source"] == source}
+    return {path: name for path, name in of_source.items() if file in (None, name)}
 
 
-def observations_of(store: Store, source: str, file: str | None = None, others: bool = False) -> pa.Table:
-    """The observations of one source, all of them, those of a file of that name, or those of its `others`.
+def observations_of(store: Store, source: str, file: str | None = None) -> tuple[pa.Table, pa.Table]:
+    """The observations of one source that files of a name gave, and those of its others.
 
     Raises:
         RbpxError: a file of imports is corrupt or not written by rbpx, so that its observations are unknown.
     """
-    own = [path for path in files_of(store, source, file, others) if re.fullmatch(OWN_STEM, path.stem)]  # no copies
-    tables = [_NOTHING, *(_read_own(path)[1] for path in own)]
-    columns = with_varied(_NOTHING.schema, (name for table in tables for name in table.column_names))
-    return pa.concat_tables([with_all(table, columns) for table in tables])
+    tables: dict[bool, list[pa.Table]] = {True: [_NOTHING], False: [_NOTHING]}
+    for path, name in files_of(store, source).items():
+        if re.fullmatch(OWN_STEM, path.stem):  # no copies
+            tables[name == file].append(_read_own(path)[1])
+    columns = with_varied(
+        _NOTHING.schema, (name for of in tables.values() for each in of for name in each.column_names)
+    )
+    own, others = (pa.concat_tables([with_all(each, columns) for each in tables[is_of]]) for is_of in (True, False))
+    return own, others
 
 
 def adopt(store: Store, path: Path) -> int:
@@ -114,7 +120,8 @@ def adopt(store: Store, path: Path) -> int:
     read = with_all(whole, with_varied(_NOTHING.schema, whole.column_names))
     read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
     with FileLock(store.root / LOCK):
-        judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
+        stored = observations_of(store, origin["source"])[1]
+        judged = not_stored(read, stored, lambda row: f"row {row + 1}")
         faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
         if faults:
             more = f" (and {len(judged.faults) - 1:,} more)" if len(judged.faults) > 1 else ""
