@@ -61,7 +61,7 @@ _EQUIVALENT = {
         "store/relations: with atomic_write(store.root / f'{place}.parquet', durable=True) as path:",
     ),
     "each combination still has a number of its own": (
-        "store/imports/identity: combined = combined * (len(encoded.dictionary) + 1) - "
+        "store/imports/identity: combined = combined * len(encoded.dictionary) - "
         "encoded.indices.to_numpy(zero_copy_only=False)",
     ),
     "both fit, one of them is packed tighter": (
@@ -83,12 +83,6 @@ _EQUIVALENT = {
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
     "every block ends its thread": (
         "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
-    ),
-    "rows that are off by less than their last digit are right either way": (
-        "store/imports/plausible: rows = np.flatnonzero(off >= np.maximum(_FLOAT32 * p, 2.0 ** (-52)))",
-    ),
-    "floats without a null are never copied": (
-        "store/imports/plausible: p = pc.fill_null(share, 0).to_numpy(zero_copy_only=True)",
     ),
 }
 EQUIVALENT = {line: reason for reason, lines in _EQUIVALENT.items() for line in lines}
