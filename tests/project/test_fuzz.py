@@ -39,7 +39,7 @@ def test_any_table_of_results_comes_back_as_it_was_written_from_each_format(data
         {
             "family": "f",
             "size": size,
-            "S": 7,
+            "S": 70_000,
             "dataset": "d",
             "k": k,
             "n_tokens": n,
