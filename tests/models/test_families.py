@@ -16,7 +16,6 @@ from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
 from tests.support.families import NAMES, read_family
 from tests.support.formulas import FORMULAS
-from tests.support.places import DOCS
 
 
 def build(shape: dict[str, Any]) -> Any:
@@ -156,11 +155,6 @@ def test_a_family_composes_on_the_command_line_with_its_bos_policy(cwd: Path) ->
 def test_help_lists_every_family(cwd: Path) -> None:
     words = here("--help", "all", cwd=cwd, check=0).stdout
     assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", words))
-
-
-def test_the_documentation_names_every_family() -> None:
-    page = (DOCS / "howto" / "my-model.md").read_text(encoding="utf-8")
-    assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", page))
 
 
 def test_an_unknown_bos_policy_is_refused_in_one_line(cwd: Path) -> None:
