@@ -1,6 +1,6 @@
 """Counts how often intervals hold what their points were drawn from: 95 times of 100, where nothing else is said.
 
-A row is one interval of one world; most worlds are those of the tests, which draw a few times. `!` marks what true
+A row is one interval of one world; no test counts: what is counted over draws scatters. `!` marks what true
 intervals of 95 % hold as seldom 1 time of 1,000. Programs of their own count for surfaces, predictions, loss to loss
 and multipliers in size and tokens.
 
@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import coverage_of_answers, coverage_of_laws
 from benchmarks.prediction_coverage import Truth
 from rbpx.config.request import Request
 from rbpx.laws.families.multiplier import Offset
@@ -37,10 +38,9 @@ from rbpx.questions.learning.improvements import improvements
 from rbpx.runs.select.sizes import select
 from rbpx.runs.tokens import tokens_of
 from rbpx.store.sql import connect
-from tests.support import attempts, coverage, crossings, drawn_answers, repeats, windows
+from tests.support import drawn_answers, repeats
 from tests.support.audits import covered_shifts
 from tests.support.draws import fewest, holds, inside
-from tests.support.intervals import of_laws
 from tests.support.surfaces import grid, law, ratios
 from tests.support.synthetic import Truth as OfStore
 from tests.support.synthetic import write_store
@@ -115,12 +115,6 @@ def of_repeats(truth: str, draws: int) -> Held:
     return held
 
 
-def of_stores(draws: int) -> Held:
-    """Laws of RBP_k, worth of k and a prediction, from stores to rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        return sum(map(Counter, of_laws(draws, Path(folder), OfStore(scatter=0.01))), Counter[str]())
-
-
 def of_slices(draws: int) -> Held:
     """The gap between the first and the last tokens of as many texts in one store."""
     S, held = (1_000, 20_000, 400_000, 8_000_000), Counter[str]()
@@ -130,10 +124,6 @@ def of_slices(draws: int) -> Held:
         for seed in range(draws):
             store = write_store(folder, hard, seed, n_tokens=40, dataset=f"text{seed:03d}", late=easy, cut=20)
         with connect(store) as connection:
-            for name in ("tokens", "documents"):  # in memory, or each of many questions would open each file
-                rows = connection.sql(f"FROM {name}").to_arrow_table()
-                connection.unregister(name)
-                connection.from_arrow(rows).create(name)
             for each in pairs_of(connection, select(connection, request), request):
                 gap = each[0].gap
                 held["delta"] += inside(gap.delta.lo, 0.05 if gap.swapped else -0.05, gap.delta.hi)
@@ -161,7 +151,7 @@ def of_improvements(draws: int) -> Held:
 
 def worlds() -> Iterator[tuple[str, Callable[[int], Held]]]:
     """What each row is about, and how it is counted."""
-    of = coverage
+    of = coverage_of_laws
     for n, (name, noise) in product((4, 7), NOISES.items()):
         yield f"law of {n} sizes, noise of {name}", lambda d, n=n, e=noise: of.of_power_law(d, Method.ols, n, *e)
     for method in (Method.weighted, Method.robust):
@@ -213,31 +203,32 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Held]]]:
         yield f"repeated text, {truth}", lambda d, truth=truth: of_repeats(truth, d)
     yield "best run of a budget", of.of_best_run
     yield "best run with serving", of.of_served_run
+    yield "times of hits: exponent of the tail", lambda d: {"c": of.of_tail(d)}
     yield "best of a sweep", lambda d: of.of_sweep(d)[0]
-    yield "gap of two texts, models", lambda d: drawn_answers.of_gaps(d, text=False)
-    yield "gap of two texts, models and texts", lambda d: drawn_answers.of_gaps(d, text=True)
+    yield "gap of two texts, models", lambda d: coverage_of_answers.of_gaps(d, text=False)
+    yield "gap of two texts, models and texts", lambda d: coverage_of_answers.of_gaps(d, text=True)
     yield "gap of slices", of_slices
     for ranks_of in (drawn_answers.power, drawn_answers.curved):
-        yield f"law in k, {ranks_of.__name__}", lambda d, r=ranks_of: drawn_answers.of_laws_in_k(d, r)
-    yield "law in k without documents", lambda d: {"slope": drawn_answers.of_nested_counts(d)}
+        yield f"law in k, {ranks_of.__name__}", lambda d, r=ranks_of: coverage_of_answers.of_laws_in_k(d, r)
+    yield "law in k without documents", lambda d: {"slope": coverage_of_answers.of_nested_counts(d)}
     lengths = (((5,), 0.0, 0.0), ((1, 2, 5, 10), 0.0, 0.03), ((2,), 0.0, 0.1), ((1, 2, 5, 10), 0.08, 0.0))
     for cell in (*lengths, ((1, 2, 5, 10), 0.08, 0.05)):
         yield (
             "outcomes, n {}, correlation {}, scatter {}".format(*cell),
-            lambda d, c=cell: drawn_answers.of_outcomes(d, *c),
+            lambda d, c=cell: coverage_of_answers.of_outcomes(d, *c),
         )
-    yield "outcomes of documents", drawn_answers.of_outcomes_of_documents
-    yield "ranks", drawn_answers.of_rank_distributions
-    yield "units", lambda d: drawn_answers.of_units(d, 100_000)
+    yield "outcomes of documents", coverage_of_answers.of_outcomes_of_documents
+    yield "ranks", coverage_of_answers.of_rank_distributions
+    yield "units", lambda d: coverage_of_answers.of_units(d, 100_000)
     for sd in (0.03, 0.15, 0.4):
         yield f"emergence: crossing, noise {sd}", lambda d, sd=sd: _of_crossings(sd, d)
-    yield "emergence: crossing over documents", lambda d: {"S": sum(crossings.over_documents(d, 300)[0])}
-    yield "emergence: C N S^-alpha", lambda d: {"alpha": sum(windows.joint_intervals(d)[0])}
-    yield "attempts: items and samples", attempts.of_items_and_samples
-    yield "attempts: forecasts", lambda d: {"pass@k": attempts.of_forecasts(d)}
+    yield "emergence: crossing over documents", lambda d: {"S": sum(coverage_of_answers.over_documents(d, 300)[0])}
+    yield "emergence: C N S^-alpha", lambda d: {"alpha": sum(coverage_of_answers.joint_intervals(d)[0])}
+    yield "attempts: items and samples", coverage_of_answers.of_items_and_samples
+    yield "attempts: forecasts", lambda d: {"pass@k": coverage_of_answers.of_forecasts(d)}
     yield "audit", covered_shifts
     yield "improvements", of_improvements
-    yield "stores", of_stores
+    yield "stores", coverage_of_answers.of_stores
 
 
 def _not_doubted(held: Counter[str], draws: int) -> Held:
@@ -250,7 +241,7 @@ def _of_known(held: Counter[str], known: int, draws: int) -> Held:
 
 
 def _of_crossings(sd: float, draws: int) -> Held:
-    found, _ = crossings.over_noise(sd, draws)
+    found, _ = coverage_of_answers.over_noise(sd, draws)
     return {"S": round(sum(found) * draws / len(found))}
 
 
@@ -260,7 +251,8 @@ def main(draws: int, words: list[str]) -> None:
     for name, count in worlds():
         if not words or name.startswith(tuple(words)):
             for interval, n in count(draws).items():
-                print(f"| {name} | {interval} | {n / draws:.3f}{' !' * (n < fewest(draws))} |", flush=True)
+                mark = " !" if n < fewest(draws) else ""
+                print(f"| {name} | {interval} | {n / draws:.3f}{mark} |", flush=True)
 
 
 if __name__ == "__main__":

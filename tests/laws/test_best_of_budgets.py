@@ -1,22 +1,17 @@
 """What draws of a surface say of a budget, of serving, and how often that holds the truth."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from rbpx.laws.surface.decision import best_run, best_run_with_serving
 from rbpx.laws.surface.runs import Runs
-from tests.support.coverage import (
+from tests.support.drawn_laws import (
     BUDGET,
     both_forms,
     least_to_reach,
     least_within,
-    of_best_run,
-    of_served_run,
     true_loss,
 )
-from tests.support.draws import fewest
 from tests.support.surfaces import grid, law, straight, true_optimum
 
 
@@ -29,14 +24,6 @@ def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_la
     assert served.S.value == pytest.approx(size, rel=0.005)
     assert served.D.value == pytest.approx(tokens, rel=0.01)
     assert served.y.value == pytest.approx(y, rel=1e-4)
-
-
-@pytest.mark.parametrize("of_run", [of_best_run, of_served_run])
-def test_what_is_said_of_a_budget_holds_the_truth(of_run: Callable[[int], dict[str, int]]) -> None:
-    """Intervals of 95 % hold it less often in 1 of 1,000 sets of so many draws, by the binomial."""
-    n_draws = 8
-    held = of_run(n_draws)
-    assert min(held.values()) >= fewest(n_draws, n_counts=len(held)), held
 
 
 def test_of_runs_without_scatter_the_best_is_that_of_the_law() -> None:

@@ -10,14 +10,12 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.power.law import fit_power_law
-from tests.support.coverage import (
+from tests.support.drawn_laws import (
     OF_DOCUMENTS,
     X_OF_DOCUMENTS,
     documents_that_move,
     law_of_documents,
-    of_few_documents,
 )
-from tests.support.draws import fewest
 
 
 def test_the_interval_of_documents_that_differ_by_their_slope_is_that_of_a_t_test() -> None:
@@ -46,13 +44,6 @@ def test_documents_and_models_each_take_their_own_t() -> None:
     assert fit.alpha.lo is not None
     assert fit.alpha.hi is not None
     assert (fit.alpha.hi - fit.alpha.lo) / 2 == pytest.approx(half)
-
-
-@pytest.mark.parametrize(("n_documents", "scatter"), [(3, 0.0), (5, 0.02)])
-def test_intervals_over_few_documents_hold_the_truth_95_times_of_100(n_documents: int, scatter: float) -> None:
-    held = of_few_documents(300, n_documents, scatter)
-    assert fewest(300, n_counts=3) <= min(held.values()), held
-    assert max(held.values()) <= 0.99 * 300, held
 
 
 def test_many_documents_have_the_normal_interval() -> None:

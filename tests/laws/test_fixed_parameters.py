@@ -16,17 +16,13 @@ from rbpx.laws.priors import FixedValues, ImpossiblePrior, Prior
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.runs import Runs
-from tests.support.coverage import (
+from tests.support.drawn_laws import (
     GIVEN,
     GIVEN_S,
     GIVEN_SURFACE,
     given_law,
     given_surface,
-    of_given_offset,
-    of_prior_of_an_offset,
-    p_of_given_surface,
 )
-from tests.support.draws import fewest, most
 
 NAMES = ("C", "alpha", "E")
 
@@ -138,22 +134,6 @@ def test_a_constant_that_cannot_be_is_refused_by_its_own_bounds(pins: dict[str, 
 # ------------------------------------------------------------------------------------------------- how often it holds
 
 
-def test_intervals_hold_at_their_rate_where_what_is_given_is_true_and_not_where_it_is_wrong() -> None:
-    """Bounds of the binomial, which true intervals and tests pass 999 times of 1,000."""
-    n_draws = 40
-    right, wrong = of_given_offset(n_draws, 1.7), of_given_offset(n_draws, 1.6)
-    assert right["alpha"] >= fewest(n_draws)
-    assert right["doubted"] <= most(n_draws)
-    assert wrong["alpha"] < 0.1 * n_draws
-    assert wrong["doubted"] > 0.9 * n_draws
-
-
-def test_predictions_hold_where_the_truth_is_of_the_prior() -> None:
-    held, narrower = of_prior_of_an_offset(30)
-    assert held >= fewest(30)
-    assert narrower < 0.9
-
-
 @pytest.mark.parametrize("values", [{"E": 1.7}, {"alpha": 0.34, "E": 1.7}, {"C": 400.0, "E": 1.7}], ids=str)
 def test_an_exact_law_with_its_constants_given_is_continued(values: dict[str, float]) -> None:
     y = GIVEN["E"] + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"]
@@ -199,12 +179,6 @@ def test_kaplans_constants_may_be_given_in_their_own_unit() -> None:
     )
     assert fit.constants["D_c"].value == pytest.approx(5e12, rel=1e-5)
     assert fit.constants["alpha_N"].value == pytest.approx(0.08, rel=1e-6)
-
-
-def test_a_surface_doubts_a_true_value_seldom_and_one_far_off_mostly() -> None:
-    """A true value at most as often as it is doubted in 999 of 1,000 sets of so many draws, by the binomial."""
-    assert np.sum(p_of_given_surface(6, 1.69) < 0.05) <= most(6)
-    assert np.sum(p_of_given_surface(3, 1.2) < 0.05) >= 2
 
 
 def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:

@@ -9,7 +9,7 @@ from rbpx.laws.surface.averaged import most_influential as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_averaged as predict_over_surface
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.runs import Runs
-from tests.support.coverage import both_forms
+from tests.support.drawn_laws import both_forms
 
 S = np.geomspace(1e6, 1e9, 7).tolist()
 Y = [4.0 * size**-0.1 * (1 + 0.001 * (-1) ** at) for at, size in enumerate(S)]

@@ -8,8 +8,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from rbpx.laws.counts.times import History, fit_tails, local_slope, times_of, turnbull
-from tests.support.coverage import X_OF_TIMES, cells_of_times, of_tail
-from tests.support.draws import fewest
+from tests.support.drawn_laws import X_OF_TIMES, cells_of_times
 
 
 def test_times_are_those_of_a_loop_over_tokens() -> None:
@@ -78,11 +77,6 @@ def test_a_tail_is_as_likely_as_a_search_by_scipy(with_never: bool) -> None:
 def test_a_tail_without_a_time_in_it_has_no_exponent() -> None:
     found = fit_tails(X_OF_TIMES, np.array([[0.0] * (len(X_OF_TIMES) - 1) + [5.0]]), True)
     assert np.isnan(found.c_B[0])
-
-
-def test_intervals_of_a_tail_over_resampled_documents_hold_the_truth() -> None:
-    """Those of 95 % do as often in 999 of 1,000 sets of 40 draws, by the binomial."""
-    assert of_tail(40) >= fewest(40)
 
 
 @pytest.mark.parametrize(("q", "ratio"), [(0.7, 1.94), (0.5, 1.44)])

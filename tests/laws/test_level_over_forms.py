@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from benchmarks.prediction_coverage import Truth
 from rbpx.laws.prediction.prediction import SEARCHED, find_crossings
-from tests.support.coverage import of_size_at_a_level
-from tests.support.draws import fewest
 from tests.support.predictions import predict_batch
 
 S = np.geomspace(1e6, 1e9, 7)
@@ -63,8 +60,3 @@ def test_values_without_a_law_reach_nothing() -> None:
     assert find_crossings(S[:2], Y[:2], [1.0]) is None
     assert find_crossings(S, [*Y[:6], 0.0], [1.0]) is None
     assert find_crossings(S, -Y, [1.0]) is None
-
-
-def test_the_interval_holds_the_size_of_a_new_model() -> None:
-    """Intervals of 95 % do as often in 999 of 1,000 sets of 30 draws, by the binomial."""
-    assert of_size_at_a_level(30, Truth(0.12, 5, 0.3, 0.01)) >= fewest(30)

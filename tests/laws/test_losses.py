@@ -14,8 +14,6 @@ from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_fami
 from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
 from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.verdict import Backtest
-from tests.support.coverage import of_calibration
-from tests.support.draws import fewest
 from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, covariance, drawn, losses, success
 
 Floats = NDArray[np.float64]
@@ -61,11 +59,6 @@ def test_backtests_hold_out_the_models_of_the_smallest_x() -> None:
         "g": pytest.approx(x[1::2]),
     }
     assert hold_out_family(x, y, ["f"] * 6) == {}
-
-
-def test_intervals_of_predictions_hold() -> None:
-    """Those of 95 % do as often in 999 of 1,000 sets of 40 draws, by the binomial."""
-    assert of_calibration(40, covariance(0.01, 0.006, 0.5), np.geomspace(1e6, 1e9, 10)) >= fewest(40)
 
 
 def test_losses_that_do_not_rise_together_have_no_trend() -> None:

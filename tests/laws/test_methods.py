@@ -14,8 +14,6 @@ from rbpx.laws.power.law import PowerLaw, fit_power_law, reproduce
 from rbpx.laws.power.uncertainty import r2_interval
 from rbpx.laws.prediction.verdict import SupportedForm, compare_forms
 from rbpx.status import Status
-from tests.support.coverage import of_power_law
-from tests.support.draws import fewest
 
 S = np.array([3_000, 8_000, 25_000, 80_000, 200_000, 1_000_000, 3_000_000], dtype=float)
 X = np.log(S) - np.log(S).mean()
@@ -178,25 +176,6 @@ def test_refits_to_resamples_equal_one_fit_each(method: Method) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ intervals
-
-
-@pytest.mark.parametrize(
-    ("method", "n_draws", "n", "noise", "E"),
-    [
-        (Method.ols, 100, 4, (0.02, 0.01, 0.01), 0.0),
-        (Method.ols, 100, 7, (0.0, 0.02, 0.01), 0.0),
-        (Method.weighted, 40, 7, (0.02, 0.01, 0.01), 0.0),
-        (Method.robust, 40, 7, (0.02, 0.01, 0.01), 0.0),
-        (Method.offset, 20, 7, (0.01, 0.005, 0.01), 0.8),
-    ],
-    ids=str,
-)
-def test_the_intervals_of_a_law_hold_the_truth(
-    method: Method, n_draws: int, n: int, noise: tuple[float, float, float], E: float
-) -> None:
-    """Intervals of 95 % do as often in 999 of 1,000 sets of so many draws, by the binomial."""
-    held = of_power_law(n_draws, method, n, *noise, E=E)
-    assert min(held.values()) >= fewest(n_draws, n_counts=len(held)), held
 
 
 def test_a_prediction_is_less_certain_the_farther_it_reaches() -> None:

@@ -13,7 +13,6 @@ from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.verdict import judge
 from rbpx.laws.prediction.warnings import departure_from_forms, n_largest_off, n_unexpected_tokens
 from rbpx.status import Status
-from tests.support.draws import fewest, most
 
 X = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
 LINE = np.column_stack([np.ones(7), X - X.mean()])
@@ -42,15 +41,6 @@ def test_p_is_the_share_of_draws_about_the_law_that_depart_as_much(parameters: i
         assert found is not None
         for kind in Departure:
             assert found.p[kind] == pytest.approx(np.mean(null[kind] >= own[kind]), abs=0.04)
-
-
-@pytest.mark.parametrize("n", [4, 7])
-def test_of_true_laws_one_in_twenty_is_doubted_at_any_number_of_sizes(n: int) -> None:
-    """A true law in at most, and at least, as many draws as 998 of 1,000 sets of 300, by the binomial."""
-    rng = np.random.default_rng(n)
-    tests = [misfit(X[:n], rng.normal(size=n), LINE[:n]) for _ in range(300)]
-    doubted = sum(bool(test.found) for test in tests if test is not None)
-    assert fewest(300, 0.05) <= doubted <= most(300)
 
 
 def test_neither_the_law_nor_the_scale_of_its_scatter_matters() -> None:

@@ -16,19 +16,15 @@ from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.loss import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
-from tests.support.draws import fewest
 from tests.support.surfaces import (
     CONSTANTS,
     DESIGNS,
     TRUE,
     draw,
     grid,
-    held,
-    held_on_line,
     law,
     ratios,
     runs_of,
-    straight,
     surface_of,
 )
 
@@ -244,15 +240,3 @@ def test_whatever_the_points_intervals_reach_their_numbers(form: str, objective:
             assert each.lo is None or each.lo <= each.value
             assert each.hi is None or each.hi >= each.value
             assert each.value is None or each.value >= 0
-
-
-@pytest.mark.parametrize("design", ["grid", "checkpoints"])
-def test_intervals_hold_the_truth_at_their_rate(design: str) -> None:
-    """As often as numbers that .91 of intervals hold do in 999 of 1,000 sets of 10 draws, by the binomial."""
-    rows = [held(draw((seed, 3), *DESIGNS[design])) for seed in range(10)]
-    hits = {name: sum(row[name] for row in rows) for name in rows[0]}
-    assert min(hits.values()) >= fewest(10, 0.91, len(hits)), hits
-
-
-def test_near_a_line_new_runs_are_held_though_constants_are_not_known() -> None:
-    assert sum(held_on_line(draw((seed, 5), straight(16, 0.05), 0.01)) for seed in range(20)) >= fewest(20)

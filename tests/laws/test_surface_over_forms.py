@@ -14,8 +14,7 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
 from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.runs import Runs
-from tests.support.coverage import both_forms
-from tests.support.draws import fewest, inside
+from tests.support.drawn_laws import both_forms
 from tests.support.surfaces import draw, grid
 
 Floats = NDArray[np.float64]
@@ -146,16 +145,6 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
     for test, same in zip(first.held_out, again[0].held_out, strict=True):
         assert same.predicted.value == pytest.approx(test.predicted.value, rel=1e-9)
         assert same.measured == pytest.approx(1.5 * test.measured)
-
-
-def test_intervals_of_a_new_run_hold_it_where_the_form_is_right() -> None:
-    """Those of 95 % do as often in 999 of 1,000 sets of 12 draws, by the binomial."""
-    held = 0
-    for seed in range(12):
-        drawn = draw((seed, 9), grid(5, 4), 0.006)
-        (answer,) = predict_averaged(both_forms(drawn.runs), [drawn.new], [])
-        held += inside(answer.y.lo, drawn.new_y, answer.y.hi)
-    assert held >= fewest(12)
 
 
 def test_intervals_are_widened_by_what_backtests_missed_and_never_narrowed() -> None:

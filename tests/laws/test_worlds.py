@@ -5,19 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.draws import most
-from tests.support.judged import ROWS, TESTS, ladders
+from tests.support.judged import TESTS, ladders
 from tests.support.predictions import predict_batch
-from tests.support.worlds import FAILING, LEVEL, TRUE
+from tests.support.worlds import FAILING, TRUE
 
 POWER = TRUE[0]
 WORLDS = {world.name: world for world in FAILING}
-
-
-def test_a_row_of_a_power_law_is_doubted_once_in_twenty() -> None:
-    """A true test of 5 % doubts as seldom in 999 of 1,000 sets of 24 ladders, by the binomial."""
-    for row in ROWS:
-        assert sum(each.is_doubted(row) for each in ladders(POWER, 5, 0.01, 24)) <= most(24, LEVEL, len(ROWS))
 
 
 def test_an_undertrained_end_is_said_where_tokens_are_known() -> None:

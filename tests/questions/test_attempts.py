@@ -21,7 +21,7 @@ from rbpx.questions.attempts.tails import Likelihood, fit_tail
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import ask, imported, refused
-from tests.support.attempts import counted, of_forecasts, of_items_and_samples
+from tests.support.attempts import counted
 from tests.support.composed import here
 from tests.support.quizzes import N_ITEMS, quiz
 from tests.support.stores import runs_by_size
@@ -299,15 +299,6 @@ def test_a_store_without_items_is_told_where_they_come_from(tmp_path: Path) -> N
 
 
 # ------------------------------------------------------------------------------------------------------------ coverage
-
-
-def test_intervals_over_items_and_samples_hold_the_truth() -> None:
-    for hits in of_items_and_samples(30).values():
-        assert 23 <= hits <= 30
-
-
-def test_intervals_of_forecasts_hold_what_a_hundred_times_the_samples_give() -> None:
-    assert 23 <= of_forecasts(30) <= 30
 
 
 def test_sampling_hits_as_often_as_probabilities_say() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rbpx.display.section import Section
 from rbpx.questions import render
 from tests.support.asking import Asked, ask, imported, refused
-from tests.support.coverage import BUDGET, least_to_reach
+from tests.support.drawn_laws import BUDGET, least_to_reach
 from tests.support.surfaces import grid, law, straight, true_optimum
 
 SERVED = 1e13

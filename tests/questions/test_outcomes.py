@@ -13,12 +13,10 @@ from scipy.stats import betabinom, norm
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.status import Status
-from tests.support import drawn_answers
 from tests.support.drawn_answers import ALPHA_OUTCOMES as ALPHA
 from tests.support.drawn_answers import C_OUTCOMES as C
 from tests.support.drawn_answers import SIZES as S
 from tests.support.drawn_answers import cells, drawn_outcomes, shares
-from tests.support.draws import fewest
 from tests.support.places import PUBLISHED
 
 # ----------------------------------------------------------------------------------------------------- the estimate
@@ -113,22 +111,6 @@ def test_the_published_windows_of_gpt2_tell_what_the_science_says() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------- the intervals
-
-
-@pytest.mark.parametrize(
-    ("lengths", "r", "scatter"),
-    [((5,), 0.0, 0.0), ((1, 2, 5, 10), 0.0, 0.03), ((1, 2, 5, 10), 0.08, 0.05)],
-    ids=["sequences", "scatter", "fitted r and scatter"],
-)
-def test_the_intervals_hold_the_truth(lengths: tuple[int, ...], r: float, scatter: float) -> None:
-    held = drawn_answers.of_outcomes(40, lengths, r, scatter)
-    assert min(held.values()) >= fewest(40, n_counts=3), held
-
-
-def test_an_interval_over_documents_holds_the_truth_where_one_of_tokens_does_not() -> None:
-    held = drawn_answers.of_outcomes_of_documents(40)
-    assert held["documents"] >= fewest(40)
-    assert held["tokens"] < 0.75 * 40
 
 
 # ----------------------------------------------------------------------------------------------------- what cannot be

@@ -19,8 +19,6 @@ from rbpx.store.store import Store
 from tests.same_answers.answers import STORES
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.commands import here
-from tests.support.drawn_answers import of_rank_distributions
-from tests.support.draws import fewest
 from tests.support.stores import Measured, columns_of
 from tests.support.synthetic import Truth, V, write_store
 
@@ -264,13 +262,6 @@ def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(terms_
         line = linregress(ln_S, np.log([row[column] for row in terms]))
         assert laws[law]["alpha"] == pytest.approx(-line.slope, rel=1e-8)
         assert laws[law]["r2"] == pytest.approx(line.rvalue**2, rel=1e-8)
-
-
-def test_intervals_over_documents_hold_the_truth() -> None:
-    """Ranks of a known power law with a cut-off and of a known lognormal, draws of 40 documents each."""
-    held = of_rank_distributions(10)
-    assert len(held) == 6
-    assert min(held.values()) >= fewest(10, n_counts=6), held
 
 
 def test_checkpoints_of_too_few_sizes_are_one_line_beside_groups_with_laws(tmp_path: Path, cwd: Path) -> None:

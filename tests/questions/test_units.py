@@ -12,8 +12,6 @@ from rbpx.data.windows import cut_windows, token_bytes
 from rbpx.store.store import Store
 from tests.support.asking import ask, imported, refused
 from tests.support.checkpoints import ARCHITECTURES, build_tokenizer
-from tests.support.drawn_answers import of_units
-from tests.support.draws import fewest
 from tests.support.stores import Measured, columns_of, manifests, rank_by_hand, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
@@ -106,13 +104,6 @@ def test_one_document_has_no_interval(tmp_path: Path) -> None:
     (row,) = ask(tmp_path / "store", "units", resamples=50).rows
     assert row["rank_50"] >= 1
     assert {value for name, value in row.items() if name.endswith(("_lo", "_hi"))} == {None}
-
-
-def test_the_intervals_hold_the_truth() -> None:
-    """Documents whose lengths, bytes and ranks vary together."""
-    held = of_units(30, 20_000)
-    assert len(held) == 7
-    assert min(held.values()) >= fewest(30, n_counts=7), held
 
 
 @pytest.mark.parametrize("verb", ["units", "learning"])
