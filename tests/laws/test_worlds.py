@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.judged import TESTS, ladders
 from tests.support.predictions import predict_batch
-from tests.support.worlds import FAILING, TRUE
+from tests.support.worlds import ALPHA, FAILING, TRUE, Floats, World
 
 POWER = TRUE[0]
 WORLDS = {world.name: world for world in FAILING}
@@ -36,3 +36,15 @@ def test_an_interval_holds_a_new_model_where_the_points_cannot_tell_what_departs
     ends = predict_batch(S[0, :-1], y[:, :-1], float(S[0, -1]))
     held = (ends[:, 1] <= y[:, -1]) & (y[:, -1] <= ends[:, 2])
     assert held.mean() >= 0.9 - 2 * math.sqrt(0.9 * 0.1 / draws)  # two standard deviations of a count
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.5])
+def test_a_bend_in_the_midst_of_nine_sizes_leaves_no_law_that_passes_and_the_answer_over_forms_holds_a_new_model(
+    ratio: float,
+) -> None:
+    def bent(x_N: Floats, _: np.random.Generator) -> Floats:
+        return np.asarray(-ALPHA * (x_N + (ratio - 1) * np.maximum(x_N - np.median(x_N[:-1]), 0)))
+
+    found = ladders(World("bent", bent), 9, 0.003, 6)
+    assert all(each.is_doubted("law") for each in found)
+    assert all(each.is_inside for each in found)
