@@ -10,7 +10,7 @@ from rbpx.laws.power.offset import EQUATIONS
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
-from rbpx.store.relations import COLUMNS
+from rbpx.store.schema import COLUMNS
 from tests.support.raised import RAISED
 
 

@@ -3,8 +3,7 @@
 -- returns: doc_id, rank (the least of $edges that is not below it; infinity), n_tokens, sum_logprob (nats), by document and rank
 WITH counted AS (
     SELECT doc_id, histogram(rank_under(greater, ties, $ties)::DOUBLE, $edges) AS hits, sum(logprob::DOUBLE) AS sum_logprob
-    FROM true_tokens
-    WHERE run_id = $run_id
+    FROM true_tokens_of([$run_id])
     GROUP BY doc_id
     ORDER BY doc_id
 )

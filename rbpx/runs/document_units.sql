@@ -4,6 +4,5 @@
 SELECT
     doc_id, coalesce(source_id, doc_id::VARCHAR) AS source_id, n_scored,
     coalesce(regexp_replace(source_id, ':[0-9]+$', ''), doc_id::VARCHAR) AS "text"
-FROM documents
-WHERE run_id = $run_id
+FROM documents_of([$run_id])
 ORDER BY doc_id

@@ -6,9 +6,8 @@
 --          training_tokens, training_flops, training_step, unique_tokens, variant, weight, active_params, total_params, schedule,
 --          schedule_tokens, lr, warmup_tokens, decay_tokens, lr_decay, final_lr, n_samples, n_correct, item (attempts at it), and vary_NAME where there are such
 SELECT * EXCLUDE (cross_entropy_nats_stderr, bits_per_byte_stderr, accuracy_stderr)
-FROM observations
-WHERE source <> 'measured'
-    AND coalesce(ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END), true) -- null where there is no RBP
+FROM imported
+WHERE coalesce(ties = coalesce($ties, CASE WHEN protocol = 'official' THEN 'optimistic' ELSE 'pessimistic' END), true) -- null where there is no RBP
     AND ($sources IS NULL OR list_contains($sources, source))
     AND ($families IS NULL OR list_contains($families, family))
     AND ($sizes IS NULL OR list_contains($sizes, size))

@@ -14,9 +14,8 @@ WITH scored AS (
         d.n_bytes_scored, d.category, d.domain, sum(t.logprob::DOUBLE) AS loglikelihood, max(t.greater) = 0 AS is_greedy,
         max(t.greater) = 0 AND max(t.ties) > 0 AS hangs_on_tie,
         list(rank_under(t.greater, t.ties, $ties)::DOUBLE ORDER BY t.position) AS ranks
-    FROM documents AS d
-    JOIN tokens AS t USING (run_id, doc_id)
-    WHERE d.run_id = $run_id
+    FROM documents_of([$run_id]) AS d
+    JOIN tokens_of([$run_id]) AS t USING (doc_id)
     GROUP BY ALL
 ),
 compared AS (

@@ -4,5 +4,5 @@
 SELECT
     (doc_id::BIGINT << 41) | (position::BIGINT << 21) | token_id::BIGINT AS key, greatest(-logprob, 0)::FLOAT AS nats,
     rank_under(greater, ties, $ties)::FLOAT AS rank
-FROM true_tokens
-WHERE run_id = $run_id AND isfinite(logprob)
+FROM true_tokens_of([$run_id])
+WHERE isfinite(logprob)

@@ -3,8 +3,10 @@
 import re
 from typing import TYPE_CHECKING, Final
 
+import duckdb
+
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.store.relations import COLUMNS
+from rbpx.store.schema import COLUMNS
 
 if TYPE_CHECKING:
     from rbpx.store.sql import SqlLimits
@@ -38,10 +40,11 @@ def beyond(problem: Exception, limits: "SqlLimits") -> RbpxError | None:
 
 def unread(problem: Exception) -> MeasureError | None:
     """The error to raise where a file of the store cannot be read; None otherwise."""
-    read = re.search(r"reading the stream registered as '(\w+?)(?:_files)?' failed: (.*)", one_line(problem))
-    if read is None:
+    said = one_line(problem)
+    read = re.search(r"/(?:runs/[^/]+/(\w+)|(vocab|best|imports)/[^/]+)\.parquet\b", said)
+    if read is None or isinstance(problem, duckdb.PermissionException):
         return None
-    return MeasureError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file and what to do")
+    return MeasureError(f"{read[1] or read[2]} cannot be read: {said}; rbpx store verify names the file and what to do")
 
 
 def untold(problem: Exception) -> RbpxError | None:

@@ -10,7 +10,7 @@ import duckdb
 from rbpx.errors import RbpxError
 from rbpx.files.output import output_file, write_csv, write_json, write_parquet
 from rbpx.spelling import typed
-from rbpx.store.relations import RELATIONS
+from rbpx.store.schema import COLUMNS
 from rbpx.store.sql import SqlLimits, connect, user_rows
 from rbpx.store.store import Store
 
@@ -44,8 +44,8 @@ def export(
         return
     kind = _kind(output, suffix)
     if re.fullmatch(r"[^\s()]+", what):
-        if what not in RELATIONS:
-            raise RbpxError(f"{what} is not a relation; known: {', '.join(RELATIONS)}; or give a query in quotes")
+        if what not in COLUMNS:
+            raise RbpxError(f"{what} is not a relation; known: {', '.join(COLUMNS)}; or give a query in quotes")
         what, limits = f"SELECT * FROM {what}", replace(limits, timeout_s=None)
     with connect(opened, limits=limits) as connection, user_rows(connection, what, limits) as rows:
         if kind == ".parquet" and output is not None:
@@ -57,7 +57,7 @@ def export(
 def _export_all(store: Store, output: str, limits: SqlLimits) -> None:
     with connect(store, limits=limits) as connection, output_file(output) as path:
         with duckdb.connect(str(path), config={"storage_compatibility_version": "v1.0.0"}) as copy:
-            for name in RELATIONS:
+            for name in COLUMNS:
                 copy.register("rows_of_relation", connection.sql(f"FROM {name}").to_arrow_reader())
                 copy.execute(f"CREATE TABLE {name} AS FROM rows_of_relation")
                 copy.unregister("rows_of_relation")

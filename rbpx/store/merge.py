@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.store.imports.storage import adopt
-from rbpx.store.records import MANIFESTS, RECORDS, Record, contradiction, is_name, read_record
-from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, Store
+from rbpx.store.records import BESIDE, MANIFESTS, NO_ROWS, RECORDS, Record, contradiction, is_name, read_record
+from rbpx.store.store import MANIFEST, Store
 from rbpx.store.verify import imported_runs, read_own, run_fault, runs_of
 
 REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first

@@ -1,68 +1,59 @@
-"""Makes the relations of a store: tables of JSON records, Arrow datasets of Parquet files, and what derives from them.
+"""Makes the relations of a store: tables of its JSON records, views of its Parquet files, and what derives from them.
 
-A command makes them in memory from the files that can be read (`relations_of`). Each file of a dataset has its run, so
-that a query about some runs opens no other file. The store's `rbpx.duckdb` has views of the same columns over globs
-(`write_views`), never out of date and open to any client; there a malformed file has no row.
+A view names the columns of its files and takes `run_id` from their paths. So it is made without opening any file, and a
+query about some runs opens theirs alone. A command makes views in memory over the files of the runs that can be read
+(`relations_of`); the store's `rbpx.duckdb` has the same views over globs (`write_views`), never out of date and open to
+any client; there a malformed record has no row.
 """
 
 import json
-import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet as pq
-from pyarrow import fs
 
+from rbpx.errors import MeasureError
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
-from rbpx.store.records import MANIFESTS, NAMED_BY, NEEDED, RECORDS, RUN_TABLES, Record, contradiction
-from rbpx.store.store import BESIDE, NO_ROWS, Store
+from rbpx.store.parquet import asked_fault, end_fault
+from rbpx.store.records import BESIDE, MANIFESTS, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Record, contradiction
+from rbpx.store.schema import ALONE, BY_FILE, BY_RECORD
+
+if TYPE_CHECKING:
+    from rbpx.store.store import Store
 
 INDEX: Final = "rbpx.duckdb"
 _STORAGE: Final = "v1.0.0"  # DuckDB 1.x clients open it too
-BY_FILE: Final = {"tokens": schema.ITEMS_TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.ITEMS_DOCUMENTS}
-_ALONE: Final = {  # Parquet files outside the runs
-    "vocab": schema.VOCAB,
-    "imported": schema.OBSERVATIONS,
-    "best": schema.BEST,
-}
-BY_RECORD: Final = {
-    "runs": schema.RUNS,
-    "fits": schema.FITS,
-    "rank_fits": schema.RANK_FITS,
-    "failures": schema.FAILURES,
-    "forecasts": schema.FORECASTS,
-}
 _RANK: Final = "coalesce(f.greater, 0) + f.ties + 1 AS rank"  # under the rule pessimistic
+_STEM, _FOLDER = "parse_filename(f.filename, true)", "parse_path(f.filename)[-2]"
+_KEYS: Final = {  # the column that names a file, and where the name stands; a copy has another name and no rows
+    **dict.fromkeys(BY_FILE, ("run_id", _FOLDER)),
+    **dict.fromkeys(BESIDE, ("run_id", _STEM)),
+    "vocab": ("tokenizer_hash", _STEM),
+}
+_READ_BY: Final = {  # what queries call the files that they read
+    "tokens": {"tokens", "tokens_of", "true_tokens", "true_tokens_of"},
+    "rank_counts": {"rank_counts", "rank_counts_of", "observations", "rbp_at"},
+    "documents": {"documents", "documents_of"},
+    "vocab": {"vocab"},
+    "best": {"best"},
+}
+_SPECIAL: Final = r"[*?\[{]"  # what means more than itself in a glob
 Read = dict[Path, tuple[Record, str]]
 """The records of a kind, each with its text, by file."""
 
-RELATIONS: Final = (*BY_RECORD, *BY_FILE, "vocab", "observations", *BESIDE)
-_TYPES: Final = {
-    "string": "VARCHAR",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "double": "DOUBLE",
-    "bool": "BOOLEAN",
-    "timestamp[us]": "TIMESTAMP",
-}
 UNLINKED: Final = "no cell names it, so no answer has it"
 LINK: Final = "run the line that measured it again, which finds it"
-_TEXTS: Final = schema.columns_of("filename, record")
 OWN_STEM: Final = (
     "(.+-)?[0-9a-f]{16}"  # name of a vocabulary or an import; a copy has another name and must not count twice
-)
-_VERIFIED: Final = pyarrow.dataset.ParquetFileFormat(
-    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 
 
@@ -81,7 +72,7 @@ def _sql_files() -> tuple[Path, ...]:
 # ---------------------------------------------------------------------------------------------------------- in memory
 
 
-def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool = True) -> None:
+def relations_of(connection: duckdb.DuckDBPyConnection, store: "Store", with_fits: bool = True) -> None:
     """Make the relations of a store in a connection; logs each run, record and file that cannot be read.
 
     Only users' queries read `fits`, `rank_fits` and `failures` (`with_fits`).
@@ -89,72 +80,56 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits:
     Raises:
         RbpxError: a run has a newer format than this version reads.
     """
-    run_ids = _records(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
-    for name, columns in BY_FILE.items():
-        paths = [str(store.part(run_id, name)) for run_id in run_ids]
-        connection.register(f"{name}_files", dataset_of(paths, columns, run_ids))
-        connection.execute(f"CREATE VIEW {name} AS SELECT {_shown(columns)} FROM {name}_files AS f")
-    for name, columns in _ALONE.items():
-        paths = [str(path) for path in _beside(store, name) if _is_whole(store, path)]
-        stems = [Path(path).stem for path in paths] if name in BESIDE else None
-        connection.register(name, dataset_of(paths, _with_varied(name, columns, paths), stems))
-    connection.execute(read_sql("relations"))
+    facts = records_of(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
+    known: list[tuple[str, str | None, str, str | None]] = [
+        (name, run_id, f"{store.root}/runs/{run_id}/{name}.parquet", of_run["files"][f"{name}.parquet"])
+        for name in BY_FILE
+        for run_id, of_run in facts.items()
+    ]
+    for name in ALONE:
+        whole = [path for path in _beside(store, name) if _is_whole(store, path)]
+        known += [(name, path.stem if name in BESIDE else None, str(path), None) for path in whole]
+    connection.execute(
+        "CREATE TEMP TABLE own_files AS SELECT unnest($1::VARCHAR[]) AS relation, unnest($2::VARCHAR[]) AS run_id, "
+        "unnest($3::VARCHAR[]) AS path, unnest($4::VARCHAR[]) AS sha256",
+        [[row[column] for row in known] for column in range(4)],
+    )
+    paths = {name: [path for relation, _, path, _ in known if relation == name] for name in (*BY_FILE, *ALONE)}
+    for statement in _of_files(store, _columns(paths["imported"]), {name: list_of(of) for name, of in paths.items()}):
+        connection.execute(statement)
 
 
-def with_rank(columns: pa.Schema) -> pa.Schema:
-    """Columns of a file as its relation shows them: `rank` follows `greater` and `ties`."""
-    if "greater" not in columns.names:
-        return columns
-    return columns.insert(columns.get_field_index("ties") + 1, pa.field("rank", pa.int32()))
-
-
-COLUMNS: Final = {name: with_rank(BY_FILE.get(name, getattr(schema, name.upper()))) for name in RELATIONS}
-"""Of each relation; those of observations without what runs vary."""
-
-
-def _shown(columns: pa.Schema) -> str:
-    """SQL for these columns of the table `f`, each named with it, as `ties` is a parameter of macros too."""
-    return ", ".join(_RANK if name == "rank" else f"f.{name}" for name in with_rank(columns).names)
-
-
-@contextmanager
-def records_alone(store: Store, *names: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the relations of records only."""
-    with duckdb.connect(":memory:") as connection:
-        _records(connection, store, names)
-        yield connection
-
-
-def _records(connection: duckdb.DuckDBPyConnection, store: Store, names: Iterable[str]) -> list[str]:
-    """Make tables of records; returns the readable runs, for `runs`.
+def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Iterable[str]) -> dict[str, Record]:
+    """Make tables of records; returns the manifests of readable runs by their run_id, for `runs`.
 
     Records are listed before runs, as a process writes a run before the cell that names it.
     """
-    wanted, run_ids = dict.fromkeys(names), list[str]()
+    wanted, facts = dict.fromkeys(names), dict[str, Record]()
     kinds = dict.fromkeys("cells" if name == "runs" else name for name in wanted)
     read = {kind: _read(store, kind, {path: path.stem for path in store.record_files(kind)}) for kind in kinds}
     if "runs" in wanted:
         there = store.run_ids()
         read[MANIFESTS] = _read(store, MANIFESTS, {store.manifest_file(run_id): run_id for run_id in there})
         facts = {record["run_id"]: record for record, _ in read[MANIFESTS].values() if _has_tables(store, record)}
-        read["cells"], run_ids = _linked(store, read["cells"], facts, {*there}), [*facts]
+        read["cells"] = _linked(store, read["cells"], facts, {*there})
     for kind, of_kind in read.items():
-        texts = [[str(path) for path in of_kind], [text for _, text in of_kind.values()]]
-        connection.register("texts", pa.table(texts, _TEXTS))
-        connection.execute(f"CREATE TEMP TABLE parsed_{kind} AS SELECT filename, record::JSON AS record FROM texts")
+        connection.execute(
+            f"CREATE TEMP TABLE parsed_{kind} AS SELECT unnest($1::VARCHAR[]) AS filename, "
+            "unnest($2::VARCHAR[])::JSON AS record",
+            [[str(path) for path in of_kind], [text for _, text in of_kind.values()]],
+        )
     for name in wanted:
         connection.execute(f"CREATE TABLE {name} AS {_rows_of(name)}")
     for kind in read:
         connection.execute(f"DROP TABLE parsed_{kind}")
-    connection.unregister("texts")
-    return run_ids
+    return facts
 
 
-def _read(store: Store, kind: str, names: Mapping[Path, str]) -> Read:
+def _read(store: "Store", kind: str, names: Mapping[Path, str]) -> Read:
     return {path: read for path, name in names.items() if (read := store.read(kind, name, path))}
 
 
-def _linked(store: Store, cells: Read, facts: Mapping[str, Record], there: Container[str]) -> Read:
+def _linked(store: "Store", cells: Read, facts: Mapping[str, Record], there: Container[str]) -> Read:
     """The cells of readable runs; logs each of a missing run or that contradicts its run, and runs without a cell."""
     linked: Read = {}
     for path, (cell, text) in cells.items():
@@ -172,60 +147,89 @@ def _linked(store: Store, cells: Read, facts: Mapping[str, Record], there: Conta
     return linked
 
 
-def _has_tables(store: Store, facts: Record) -> bool:
-    faults = [fault for table in RUN_TABLES if (fault := _parquet_fault(store.part(facts["run_id"], table)))]
-    if faults:
-        store.warn_run(facts["run_id"], faults[0])
-    return not faults
-
-
-def _is_whole(store: Store, path: Path) -> bool:
-    fault = _parquet_fault(path)
-    if path.parent.name in ("vocab", "imports") and not re.fullmatch(OWN_STEM, path.stem):
-        fault = "it is a copy under another name"
+def _has_tables(store: "Store", facts: Record) -> bool:
+    folder = f"{store.root}/runs/{facts['run_id']}"
+    fault = next((fault for table in RUN_TABLES if (fault := end_fault(f"{folder}/{table}.parquet"))), None)
     if fault:
-        store.warn(f"{path.parent.name}/{path.name}", fault, "remove it, and make it again")
+        store.warn_run(facts["run_id"], fault)
     return fault is None
 
 
-def _parquet_fault(path: Path) -> str | None:
-    """The fault that the ends of a Parquet file show; a truncated one would fail every query."""
-    if not path.is_file():
-        return f"{path.name} is {'no file' if path.exists() else 'missing'}"
-    with suppress(OSError), path.open("rb") as file:
-        file.seek(-4, os.SEEK_END)
-        if file.read() == b"PAR1":
-            return None
-    return f"{path.name} is no whole Parquet file"
+def _is_whole(store: "Store", path: Path) -> bool:
+    fault, kind = end_fault(str(path)), path.parent.name
+    if kind in ("vocab", "imports") and not re.fullmatch(OWN_STEM, path.stem):
+        fault = "it is a copy under another name"
+    elif kind == "imports" and fault is None:
+        fault = asked_fault(path, None)
+    if fault:
+        store.warn(f"{kind}/{path.name}", fault, "remove it, and make it again")
+    return fault is None
 
 
-def _beside(store: Store, name: str) -> list[Path]:
+def _beside(store: "Store", name: str) -> list[Path]:
     if name in BESIDE:
         return [path for path in store.files(name) if store.has_run(path.stem)]
     return store.files("vocab") if name == "vocab" else store.import_files()
 
 
-def dataset_of(paths: Sequence[str], columns: pa.Schema, run_ids: Sequence[str] | None) -> Any:
-    """Parquet files as one Arrow dataset with these columns, each of one run where runs are given."""
-    if not paths:
-        return columns.empty_table()
-    if run_ids is None:
-        return pyarrow.dataset.dataset(list(paths), schema=columns, format=_VERIFIED)
-    system, of_run = fs.LocalFileSystem(), pyarrow.dataset.field("run_id")
-    parts = [
-        _VERIFIED.make_fragment(path, system, of_run == run_id) for path, run_id in zip(paths, run_ids, strict=True)
-    ]
-    return pyarrow.dataset.FileSystemDataset(parts, columns, _VERIFIED, system)
+def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
+    """The columns of the files of each relation; those of `imported` with what runs vary in any of its files."""
+    names = (name for path in imports for name in pq.read_schema(path).names)
+    return {**BY_FILE, **ALONE, "imported": schema.with_varied(schema.OBSERVATIONS, names)}
 
 
-def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Schema:
-    """The columns of `imported`, with what runs vary in any of its files; those of other relations unchanged."""
-    if name != "imported":
-        return columns
-    return schema.with_varied(columns, (each for path in paths for each in pq.read_schema(path).names))
+def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Sequence[str] | None = None) -> None:
+    """Read the files that a query reads, of some runs or of all, and compare them with what was written.
+
+    Raises:
+        MeasureError: one has changed.
+    """
+    words = {*re.findall(r"\w+", query.lower())}
+    relations = [name for name, names in _READ_BY.items() if words & names]
+    for name, path, sha256 in connection.execute(
+        "SELECT relation, path, sha256 FROM own_files WHERE list_contains($1, relation) "
+        "AND ($2 IS NULL OR run_id IS NULL OR list_contains($2, run_id))",
+        [relations, run_ids],
+    ).fetchall():
+        fault = asked_fault(Path(path), sha256)
+        if fault:
+            raise MeasureError(f"{name} cannot be read: {fault}; rbpx store verify names the file and what to do")
 
 
 # --------------------------------------------------------------------------------------------------- SQL of both kinds
+
+
+def scan(columns: pa.Schema, places: str) -> str:
+    """SQL that reads Parquet files with these columns, null where a file lacks one; nothing is opened before."""
+    types = {column.name: schema.sql_type(column.type) for column in columns}
+    if places == "[]":
+        nothing = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in {**types, "filename": "VARCHAR"}.items())
+        return f"(SELECT {nothing} WHERE false)"
+    of_file = (f"{_text(n)}: {{name: {_text(n)}, type: '{kind}', default_value: NULL}}" for n, kind in types.items())
+    options = f"schema = MAP {{{', '.join(of_file)}}}, filename = true, hive_partitioning = false"
+    return f"read_parquet({places}, {options})"
+
+
+def _rows(name: str, columns: pa.Schema, places: str) -> str:
+    """SQL for the rows of a relation of Parquet files; `f` names their columns, as `ties` is a parameter of macros."""
+    key, own = _KEYS.get(name, ("", ""))
+    shown = {column: f'f."{column}"' for column in schema.with_rank(columns).names}
+    shown |= {"rank": _RANK} if "rank" in shown else {}
+    shown |= {key: f"{own} AS {key}"} if key else {}
+    is_own = f"f.{key} = {own}" if key else f"regexp_full_match({_STEM}, '{OWN_STEM}')"
+    return f"SELECT {', '.join(shown.values())} FROM {scan(columns, places)} AS f WHERE {is_own}"
+
+
+def _of_files(store: "Store", columns: Mapping[str, pa.Schema], places: Mapping[str, str]) -> list[str]:
+    """SQL for the relations of Parquet files, for macros that read those of some runs by their paths, and the rest."""
+    views = [f"CREATE VIEW {name} AS {_rows(name, of, places[name])}" for name, of in columns.items()]
+    runs = f"{_text(pattern(f'{store.root}/runs/'))} || regexp_replace(run, '{_SPECIAL}', '[\\0]', 'g')"
+    macros = [
+        f"CREATE MACRO {name}_of(run_ids) AS TABLE {_rows(name, of, f'[{runs} || {_text(file)} FOR run IN run_ids]')}"
+        for name, of, file in ((name, of, f"/{name}.parquet") for name, of in BY_FILE.items())
+    ]
+    return [*views, *macros, read_sql("relations")]
+
 
 # The seal of `records.sealed`, where a record has one.
 _UNCHANGED: Final = """CASE
@@ -241,7 +245,10 @@ def _parse(source: str, kind: str) -> str:
     if kind == "manifests":
         needs.append("record->>'run_id' = parse_path(filename)[-2]")
         numbers = [schema.RUNS.field(key) for key in schema.KNOWN if schema.RUNS.field(key).type != pa.string()]
-        needs += [f"TRY_CAST(record->>'{n.name}' AS {_type(n)}) >= {int(n.name in schema.FROM_1)}" for n in numbers]
+        needs += [
+            f"TRY_CAST(record->>'{n.name}' AS {schema.sql_type(n.type)}) >= {int(n.name in schema.FROM_1)}"
+            for n in numbers
+        ]
     elif kind == "forecasts":
         needs.append("json_array_length(record->'predictions') > 0")
     return (
@@ -265,7 +272,7 @@ def _rows_of(name: str) -> str:
         parts = {f"json_merge_patch(record, prediction, {own})": [*columns]}
     shown, rows = dict[str, str](), list[str]()
     for number, (part, of_part) in enumerate(parts.items()):
-        typed = {column.name: _type(column) for column in of_part if column.name not in schema.ANY_JSON}
+        typed = {column.name: schema.sql_type(column.type) for column in of_part if column.name not in schema.ANY_JSON}
         rows.append(f"json_transform({part}, '{json.dumps(typed)}') AS row{number}")
         for column in of_part:
             any_json = f"coalesce(prediction->'{column.name}', record->'{column.name}')::VARCHAR"  # with nulls in it
@@ -275,42 +282,45 @@ def _rows_of(name: str) -> str:
     return f"SELECT {selected} FROM {source}, LATERAL (SELECT {', '.join(rows)}) WHERE row0 IS NOT NULL"
 
 
-def _type(column: pa.Field) -> str | list[str]:
-    if pa.types.is_list(column.type):
-        return ["VARCHAR"]
-    return _TYPES[str(column.type)]
+def pattern(path: str) -> str:
+    """A path as a glob that matches it alone."""
+    return re.sub(_SPECIAL, r"[\g<0>]", path)
 
 
-def _pattern(path: str) -> str:
-    return re.sub(r"[*?\[{]", r"[\g<0>]", path)
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
-def _list(texts: Iterable[str]) -> str:
-    return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"
+def list_of(paths: Iterable[str]) -> str:
+    """SQL for these paths, each of one file."""
+    return f"[{', '.join(_text(pattern(path)) for path in paths)}]"
 
 
 # ---------------------------------------------------------------------------------------------------- for other clients
 
 
-def write_views(store: Store) -> None:
+def write_views(store: "Store") -> None:
     """Write `rbpx.duckdb`, views over the files of the store, where it is absent or belongs to another path.
 
-    It is skipped where the store is read-only, the disk is full, DuckDB cannot open the path, or a Parquet file is
-    truncated, which commands report. rbpx itself never reads the views.
+    It is skipped where the store is read-only, the disk is full, or DuckDB cannot open the path. rbpx itself never
+    reads the views.
     """
     path = store.root / INDEX
     if not store.root.is_dir():
         return
-    statements = _views(store)
+    paths = [str(path) for path in store.import_files() if end_fault(str(path)) is None]
+    columns = _columns(paths)
+    statements = _views(store, columns)
     state = digest(statements)
     if _state(path) == state:
         return
     statements.append(f"CREATE VIEW rbpx_state AS SELECT '{state}' AS state")
     with suppress(OSError, duckdb.Error):
-        _write_empty(store)
+        for name, of in columns.items():  # a glob without a file is an error
+            with atomic_write(store.root / _place(name, NO_ROWS), durable=False) as empty:
+                pq.write_table(of.empty_table(), empty)
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
-            place = _list([str(temporary)])[1:-1]
-            connection.execute(f"ATTACH {place} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
+            connection.execute(f"ATTACH {_text(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             for statement in [*statements, "USE memory; DETACH built"]:
                 connection.execute(statement)
 
@@ -323,39 +333,20 @@ def _state(path: Path) -> str | None:
     return None
 
 
-def _views(store: Store) -> list[str]:
-    root = _pattern(str(store.root))
-    globs = {kind: f"{root}/{kind}/[!.]*.json" for kind in RECORDS} | {"manifests": f"{root}/runs/[!.]*/manifest.json"}
+def _views(store: "Store", columns: Mapping[str, pa.Schema]) -> list[str]:
+    root = pattern(str(store.root))
+    globs = {kind: f"{root}/{kind}/[!.]*.json" for kind in RECORDS} | {MANIFESTS: f"{root}/runs/[!.]*/manifest.json"}
     statements = [
-        f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({_list([glob])})', kind)}) WHERE record IS NOT NULL"
+        f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({_text(glob)})', kind)}) WHERE record IS NOT NULL"
         for kind, glob in globs.items()
     ]
     statements += [f"CREATE VIEW {name} AS {_rows_of(name)}" for name in BY_RECORD]
-    for name, columns in {**BY_FILE, **_ALONE}.items():
-        glob = f"{root}/runs/[!.]*/{name}.parquet" if name in BY_FILE else f"{root}/{_folder(name)}/[!.]*.parquet"
-        paths = [str(path) for path in store.import_files()] if name == "imported" else []
-        columns = _with_varied(name, columns, [path for path in paths if _parquet_fault(Path(path)) is None])
-        own = f"regexp_full_match(parse_filename(f.filename, true), '{OWN_STEM}')"
-        if name in BY_FILE:  # without copies of a run
-            own = "f.run_id = parse_path(f.filename)[-2]"
-        elif name in BESIDE:
-            own = "f.run_id = parse_filename(f.filename, true)"
-        statements.append(
-            f"CREATE VIEW {name} AS SELECT {_shown(columns)} "
-            f"FROM read_parquet({_list([glob])}, union_by_name = true, hive_partitioning = false, filename = true) "
-            f"AS f WHERE {own}"
-        )
-    return [*statements, read_sql("relations")]
+    places = {name: _text(f"{root}/{_place(name, '[!.]*')}") for name in columns}
+    return [*statements, *_of_files(store, columns, places)]
 
 
-def _write_empty(store: Store) -> None:
-    paths = [str(path) for path in store.import_files() if _parquet_fault(path) is None]
-    for name, columns in {**BY_FILE, **_ALONE}.items():
-        rows = _with_varied(name, columns, paths).empty_table()
-        place = f"runs/{NO_ROWS}/{name}" if name in BY_FILE else f"{_folder(name)}/{NO_ROWS}"
-        with atomic_write(store.root / f"{place}.parquet", durable=False) as path:
-            pq.write_table(rows, path)
-
-
-def _folder(name: str) -> str:
-    return "imports" if name == "imported" else name
+def _place(name: str, stem: str) -> str:
+    """Where the files of a relation lie in a store."""
+    if name in BY_FILE:
+        return f"runs/{stem}/{name}.parquet"
+    return f"{'imports' if name == 'imported' else name}/{stem}.parquet"

@@ -3,6 +3,7 @@
 
 -- The scored tokens of texts, of targets and of right choices: what laws are about. `tokens` has those of wrong choices too.
 CREATE OR REPLACE VIEW true_tokens AS FROM tokens WHERE correct IS NOT FALSE;
+CREATE OR REPLACE MACRO true_tokens_of(run_ids) AS TABLE FROM tokens_of(run_ids) WHERE correct IS NOT FALSE;
 
 -- Tokens of another engine may lack a count: where `greater` is null, `ties` are the others with its logit or a greater one;
 -- where both are, it told no rank. A rank that cannot be known is an error, never a miss.

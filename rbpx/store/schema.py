@@ -182,3 +182,38 @@ LAYOUT: Final[dict[str, Any]] = {
     },
     "documents": {},
 }
+
+# ----------------------------------------------------------------------------------------------------------- relations
+
+BY_RECORD: Final = {"runs": RUNS, "fits": FITS, "rank_fits": RANK_FITS, "failures": FAILURES, "forecasts": FORECASTS}
+BY_FILE: Final = {"tokens": ITEMS_TOKENS, "rank_counts": RANK_COUNTS, "documents": ITEMS_DOCUMENTS}  # of each run
+ALONE: Final = {"vocab": VOCAB, "imported": OBSERVATIONS, "best": BEST}  # Parquet files outside the runs
+
+
+def with_rank(columns: pa.Schema) -> pa.Schema:
+    """Columns of a file as its relation shows them: `rank` follows `greater` and `ties`."""
+    if "greater" not in columns.names:
+        return columns
+    return columns.insert(columns.get_field_index("ties") + 1, pa.field("rank", pa.int32()))
+
+
+COLUMNS: Final = {
+    name: with_rank(columns)
+    for name, columns in {**BY_RECORD, **BY_FILE, "vocab": VOCAB, "observations": OBSERVATIONS, "best": BEST}.items()
+}
+"""Of each relation; those of observations without what runs vary."""
+
+_SQL_TYPES: Final = {
+    "string": "VARCHAR",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "timestamp[us]": "TIMESTAMP",
+}
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """The type of a column in SQL."""
+    return f"{sql_type(kind.value_type)}[]" if pa.types.is_list(kind) else _SQL_TYPES[str(kind)]

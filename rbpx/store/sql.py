@@ -1,5 +1,6 @@
 """Runs SQL over a store: the queries of rbpx from .sql files, and users' queries, within limits."""
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.leftovers import held, remove_left
 from rbpx.files.output import Rows
 from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
-from rbpx.store.relations import read_sql, relations_of
+from rbpx.store.relations import check_read, pattern, read_sql, relations_of
 from rbpx.store.store import Store
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
 def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> None:
     """Deny statements all files outside of the store, extensions and settings."""
     if root is not None:
-        connection.execute("SET allowed_directories = $1", [[f"{root}/"]])
+        connection.execute("SET allowed_directories = $1", [[f"{root}/", f"{pattern(str(root))}/"]])
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
@@ -129,8 +130,11 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     Raises:
         MeasureError: a file of the store cannot be read.
     """
+    query = read_sql(name)
+    named = [parameters[key] for key in ("run_id", "smaller_run_id") if key in parameters]
+    check_read(connection, re.sub("--.*", "", query), named or parameters.get("run_ids"))
     try:
-        return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+        return connection.sql(query, params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
         raise unread(problem) or untold(problem) or problem from None
 
@@ -242,6 +246,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
             except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
                 raise unread(problem) or beyond(problem, limits) or wrong_query(problem, query) from None
 
+        get(lambda: check_read(connection, query))
         select = get(lambda: select_of(connection, query))
         reader = get(lambda: connection.sql(select).to_arrow_reader(_ROWS))
         first = get(lambda: next(reader, None))

@@ -39,14 +39,12 @@ from rbpx.files.entries import (
 )
 from rbpx.spelling import typed
 from rbpx.store.messages import warn_damage
-from rbpx.store.records import MANIFESTS, RUN_TABLES, is_name, read_record, sealed
+from rbpx.store.records import BESIDE, MANIFESTS, NO_ROWS, RUN_TABLES, is_name, read_record, sealed
 from rbpx.store.records import Record as Record
 from rbpx.store.schema import FORMAT, LAYOUT
 
 _LOGGER = logging.getLogger(__name__)
 MANIFEST: Final = "manifest.json"  # of a run
-BESIDE: Final = ("best",)  # sidecars of a run, measured on request, named after it
-NO_ROWS: Final = "_columns"  # an empty Parquet file, since a glob without files is an error
 RUNNING: Final = "running"  # heartbeats, and parts of runs in progress
 # Questions write hundreds of these at once; synchronising each would take longer than the fits.
 _COMPUTED: Final = ("fits", "rank_fits")
@@ -92,9 +90,12 @@ class Store:
 
     def runs(self) -> list[Record]:
         """The rows of the relation `runs`: one for each request, with its model, text, protocol and results."""
-        from rbpx.store.relations import records_alone
+        import duckdb
 
-        with records_alone(self, "runs") as connection:
+        from rbpx.store.relations import records_of
+
+        with duckdb.connect(":memory:") as connection:
+            records_of(connection, self, ["runs"])
             rows: list[Record] = connection.sql("FROM runs").to_arrow_table().to_pylist()
         return rows
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.store.merge import FILES, REFERRED, Merged
-from rbpx.store.records import RECORDS
-from rbpx.store.store import MANIFEST, NO_ROWS, Store
+from rbpx.store.records import NO_ROWS, RECORDS
+from rbpx.store.store import MANIFEST, Store
 from rbpx.store.verify import run_fault
 
 if TYPE_CHECKING:

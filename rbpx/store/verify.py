@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import reason
-from rbpx.files.digest import digest_of_rows, sha256_of
-from rbpx.store.records import MANIFESTS, RECORDS, Record, contradiction, read_record
-from rbpx.store.relations import BY_FILE, LINK, UNLINKED, dataset_of, read_sql
-from rbpx.store.schema import columns_fault
-from rbpx.store.store import BESIDE, MANIFEST, Store
+from rbpx.files.digest import digest_of_rows
+from rbpx.store.parquet import UNREADABLE, changed
+from rbpx.store.parquet import read_whole as read_whole
+from rbpx.store.records import BESIDE, MANIFESTS, RECORDS, Record, contradiction, read_record
+from rbpx.store.relations import LINK, UNLINKED, list_of, read_sql, scan
+from rbpx.store.schema import BY_FILE, columns_fault
+from rbpx.store.store import MANIFEST, Store
 
-_UNREADABLE: Final = (OSError, ValueError, LookupError, pa.ArrowException, duckdb.Error)
 # What the tables of a run must add up to.
 _COUNTED: Final = (
     *("vocab_size", "n_tokens", "n_documents", "n_skipped", "n_bytes", "n_bytes_scored", "cross_entropy_nats"),
@@ -104,7 +105,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
     for kind, path in files:
         try:
             read_own(kind, path)
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             of = kind.removesuffix("s") if kind in ("imports", "samples") else kind
             remedy = f"remove {kind}/{path.name}, and make it again"
             faults.append(Fault(of, path.stem, reason(problem), remedy))
@@ -145,7 +146,7 @@ def imported_runs(store: Store) -> set[str]:
     for path in store.import_files():
         try:
             found.update(pq.read_table(path, columns=["run_id"])["run_id"].unique().to_pylist())
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             store.warn(f"imports/{path.name}", reason(problem), "remove it, and import it again")
     return found
 
@@ -181,12 +182,13 @@ def run_fault(run_id: str, folder: Path) -> str | None:
             path = folder / name
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 return f"{name} is no regular file"
-            if sha256_of(path) != sha256:
-                return f"{name} has changed since it was written (its sha256 is not the manifest's)"
+            differs = changed(path, sha256)
+            if differs is not None:
+                return differs
         return _tables_fault(run_id, folder, facts)
     except FileNotFoundError as problem:
         return f"{Path(problem.filename).name} is missing"
-    except _UNREADABLE as problem:
+    except UNREADABLE as problem:
         return f"it cannot be read ({reason(problem)})"
 
 
@@ -198,7 +200,7 @@ def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
             strange = columns_fault(table, pq.read_schema(path), columns)
             if strange is not None:
                 return f"{path.name} {strange}"
-            connection.register(table, dataset_of([str(path)], columns, None))
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS FROM {scan(columns, list_of([str(path)]))}")
         asked: dict[str, Any] = {name: facts.get(name) for name in _COUNTED} | {"run_id": run_id}
         (found,) = connection.execute(read_sql("run_fault"), asked).fetchall()
     fault: str | None = found[0]
@@ -209,14 +211,6 @@ def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
 def _database() -> duckdb.DuckDBPyConnection:
     """One for all runs, as opening one takes longer than the query."""
     return duckdb.connect(":memory:")
-
-
-def read_whole(path: Path) -> pa.Table:
-    """Read a whole Parquet file and verify the checksums of its pages."""
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no regular file")
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read()
 
 
 def read_own(kind: str, path: Path) -> pa.Table:

@@ -14,7 +14,8 @@ import pytest
 from rbpx.errors import RbpxError
 from rbpx.files.leftovers import held
 from rbpx.store.export import export
-from rbpx.store.relations import RELATIONS, write_views
+from rbpx.store.relations import write_views
+from rbpx.store.schema import COLUMNS
 from tests.support.commands import here
 from tests.support.stores import columns_of, run_folders, snapshot
 from tests.support.synthetic import Truth, write_store
@@ -38,11 +39,11 @@ def asked_of_duckdb(store: Path, query: str) -> list[dict[str, Any]]:
 
 
 def test_every_relation_can_be_exported_as_parquet(store: Path, tmp_path: Path) -> None:
-    for relation in RELATIONS:
+    for relation in COLUMNS:
         export(str(store), relation, str(tmp_path / f"{relation}.parquet"))
         counted = asked_of_duckdb(store, f"SELECT count(*) AS n FROM {relation}")
         assert pq.read_table(tmp_path / f"{relation}.parquet").num_rows == counted[0]["n"], relation
-    assert len(list(tmp_path.iterdir())) == len(RELATIONS)
+    assert len(list(tmp_path.iterdir())) == len(COLUMNS)
 
 
 def test_the_suffix_of_the_output_decides_and_all_formats_say_the_same(store: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rbpx.config.folders import folder
 from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
-from rbpx.store.relations import COLUMNS
+from rbpx.store.schema import COLUMNS
 from tests.support.composed import requests_of
 from tests.support.places import DOCS, PROJECT
 from tests.support.shown import write_own_folder

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.runs.documents import document_ranks
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import ask_user, connect
@@ -161,11 +163,47 @@ def test_a_flipped_bit_in_a_page_is_an_error_that_names_the_relation_and_verify(
                 ask_user(connection, "SELECT sum(logprob) FROM tokens")
             flip(path, at)
         flip(path, end - 1)
+        whole = run_of(own_store, "l")
+        assert document_ranks(connection, whole, Ties.mid).num_rows, "no damaged run hinders another"
+        with pytest.raises(MeasureError, match=r"^tokens cannot be read: tokens\.parquet has changed since it was "):
+            document_ranks(connection, run_id, Ties.mid)
     answer = here("sql", "FROM tokens", "--store", own_store, cwd=cwd, check=1)
     (line,) = answer.stderr.splitlines()
     assert line.startswith("rbpx: tokens cannot be read: ")
     (fault,) = faults(own_store)
     assert (fault.kind, fault.name) == ("run", run_id)
+
+
+def test_a_flipped_bit_beside_the_runs_is_no_other_text_and_no_other_number(own_store: Path, tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n")
+    import_file(Store(own_store), table, ImportConfig(source="them", ties=Ties.mid, family=None))
+    places = {kind: sorted((own_store / kind).glob("[!_]*"))[0] for kind in ("vocab", "imports")}
+    for path in places.values():
+        flip(path, pq.read_metadata(path).row_group(0).column(1).data_page_offset + 12)
+    counts, (line,) = counted(own_store, "observations WHERE source = 'them'", "runs")
+    assert counts == [0, 4], "an unreadable import hinders no verb"
+    assert line.startswith(f"imports/{places['imports'].name} in store={own_store} is left out: ")
+    with connect(Store(own_store)) as connection, pytest.raises(MeasureError, match=r"^vocab cannot be read: "):
+        ask_user(connection, "SELECT count(*) FROM vocab")
+
+
+def test_a_pipe_where_a_file_is_due_holds_nothing_up(own_store: Path, cwd: Path) -> None:
+    run_id, key = run_of(own_store, "m"), "0123456789abcdef"
+    (own_store / "runs" / run_id / "documents.parquet").unlink()
+    folders = ("cells", "fits", "rank_fits", "failures", "forecasts", "running")
+    places = [own_store / folder / f"{key}.json" for folder in folders]
+    places += [own_store / folder / f"{key}.parquet" for folder in ("vocab", "imports", "best", "samples")]
+    for path in (*places, own_store / "runs" / run_id / "documents.parquet", own_store / "rbpx.duckdb"):
+        path.parent.mkdir(exist_ok=True)
+        os.mkfifo(path)
+    lines = ("status", "sql FROM@runs", "fit k=1 resamples=20", "store verify", "store gc", f"store merge {own_store}")
+    for words in (line.split() for line in lines):
+        target = own_store.parent / "other" if "merge" in words else own_store
+        asked = [word.replace("@", " ") for word in words]
+        answer = here(*asked, "--store", target, cwd=cwd, check=int(words[-1] in ("verify", str(own_store))))
+        assert "Traceback" not in answer.stderr
+        assert "store" in words or answer.stderr.count(" is left out: ") >= 5, words
 
 
 def test_bytes_that_an_error_quotes_are_a_fault_of_the_file_and_no_error_of_decoding(own_store: Path) -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.errors import MeasureError
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.points.sizes import weigh
@@ -47,7 +48,9 @@ def test_a_question_about_one_run_opens_no_file_of_another(tmp_path: Path) -> No
                 (store.run_folder(run_id) / f"{table}.parquet").unlink()
         assert sum(document_ranks(connection, first, Ties.mid)["n_tokens"].to_pylist()) == 40 * 60
         assert ask(connection, "document_bytes", run_id=first).num_rows == 40
-        assert document_ranks(connection, "no such run", Ties.mid).num_rows == 0
+        for gone in ("no such run", "*", others[0]):  # a name is no pattern of others
+            with pytest.raises(MeasureError, match=r"^tokens cannot be read: .*tokens\.parquet"):
+                document_ranks(connection, gone, Ties.mid)
 
 
 def test_rows_of_all_runs_still_say_whose_they_are(tmp_path: Path) -> None:

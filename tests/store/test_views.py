@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.store.messages import collected_messages
-from rbpx.store.relations import INDEX, RELATIONS, write_views
+from rbpx.store.relations import INDEX, write_views
+from rbpx.store.schema import COLUMNS
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.composed import here
@@ -51,7 +52,7 @@ def test_views_have_the_rows_that_commands_see(name: str, tmp_path: Path) -> Non
     store = Store(shutil.copytree(FROZEN / name, tmp_path / "store"))
     write_views(store)
     with duckdb.connect(str(store.root / INDEX), read_only=True) as client, connect(store) as connection:
-        for relation in (*RELATIONS, *DERIVED):
+        for relation in (*COLUMNS, *DERIVED):
             for query in (f"SELECT column_name, column_type FROM (DESCRIBE FROM {relation})", f"FROM {relation}"):
                 rows = [sorted(map(repr, each.execute(query).fetchall())) for each in (client, connection)]
                 assert rows[0] == rows[1], f"{relation} of {name}"
@@ -90,7 +91,7 @@ def test_views_that_were_harmed_are_made_again(harm: str, store: Store) -> None:
 def test_an_empty_store_has_all_relations_without_rows(tmp_path: Path, cwd: Path) -> None:
     Store(tmp_path / "store").prepare()
     here("status", "--store", tmp_path / "store", cwd=cwd)
-    counts = " + ".join(f"(SELECT count(*) FROM {relation})" for relation in (*RELATIONS, *DERIVED))
+    counts = " + ".join(f"(SELECT count(*) FROM {relation})" for relation in (*COLUMNS, *DERIVED))
     assert seen(Store(tmp_path / "store"), f"SELECT {counts}") == [(0,)]
 
 
@@ -157,6 +158,9 @@ def test_a_torn_table_is_passed_over_by_commands_and_named_by_views(table: str, 
     assert f"rbpx store rm {run_id}, then run" in line
     with pytest.raises(duckdb.Error, match=f"{run_id}/{table}.parquet"):
         seen(store, f"SELECT count(*) FROM {table}")
+    whole = run_of(store.root, "l")
+    assert seen(store, f"SELECT count(*) > 0 FROM {table} WHERE run_id = '{whole}'") == [(True,)]
+    assert seen(store, f"SELECT count(*) > 0 FROM {table}_of(['{whole}'])") == [(True,)]
     assert seen(store, "SELECT count(DISTINCT run_id) FROM vocab JOIN runs USING (tokenizer_hash)") == [(4,)]
 
 

@@ -24,12 +24,12 @@ VERB = Verb(
 def perform(asked: Asked) -> None:
     """Writes a relation, or the answer to a query, to a file or to stdout."""
     from rbpx.store.export import export
-    from rbpx.store.relations import RELATIONS
+    from rbpx.store.schema import COLUMNS
     from rbpx.store.sql import SqlLimits
 
     request, words = asked.request, asked.words
     if len(words) != 1:
-        raise RbpxError(f"export takes one relation, or one query, got {len(words)}; relations: {', '.join(RELATIONS)}")
+        raise RbpxError(f"export takes one relation, or one query, got {len(words)}; relations: {', '.join(COLUMNS)}")
     suffix = None if request.format is Format.table else f".{request.format.value}"
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
     export(request.store, words[0], request.output, suffix, limits)

@@ -103,7 +103,7 @@ def _forget_failures(store: "Store", name: str) -> bool:
 
 
 def _collect_garbage(store: "Store") -> int:
-    from rbpx.store.store import BESIDE
+    from rbpx.store.records import BESIDE
     from rbpx.store.verify import imported_runs
 
     whole = set(store.run_ids()) | imported_runs(store)

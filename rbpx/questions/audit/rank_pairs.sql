@@ -6,8 +6,8 @@
 --          sum_logprob_again (nats), largest_logprob_move (nats, absolute)
 WITH stored AS (
     SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob, TRUE AS is_there
-    FROM tokens
-    WHERE run_id = $run_id AND list_contains($doc_ids, doc_id)
+    FROM tokens_of([$run_id])
+    WHERE list_contains($doc_ids, doc_id)
 ),
 again AS (
     SELECT doc_id, position, token_id, greater, ties, logprob::DOUBLE AS logprob, TRUE AS is_there

@@ -2,6 +2,5 @@
 -- $run_id VARCHAR.
 -- returns: doc_id, source_id
 SELECT doc_id, source_id
-FROM documents
-WHERE run_id = $run_id
+FROM documents_of([$run_id])
 ORDER BY doc_id

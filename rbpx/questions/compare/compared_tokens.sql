@@ -11,8 +11,7 @@ WITH known AS (
 SELECT
     t.doc_id, t.position, t.token_id, v.text, rank_under(t.greater, t.ties, $ties)::DOUBLE AS rank,
     -t.logprob::DOUBLE AS nats, t.first_byte::BIGINT AS first_byte, t.n_bytes::BIGINT AS n_bytes, k.tokenizer_hash
-FROM true_tokens AS t
+FROM true_tokens_of([$run_id]) AS t
 CROSS JOIN known AS k
 LEFT JOIN vocab AS v ON v.token_id = t.token_id AND v.tokenizer_hash = k.tokenizer_hash
-WHERE t.run_id = $run_id
 ORDER BY t.doc_id, t.position

@@ -4,8 +4,7 @@
 --          of the scored tokens, by the frequency of their ids, most frequent first), n_tokens (of the document),
 --          category, domain (of the item; NULL in texts), greater, ties, logprob (nats), rank
 WITH scored AS (
-    FROM true_tokens
-    WHERE run_id = $run_id
+    FROM true_tokens_of([$run_id])
 ),
 types AS (
     SELECT token_id, count(*) AS frequency
@@ -29,5 +28,5 @@ SELECT
     s.greater, s.ties, s.logprob, rank_under(s.greater, s.ties, $ties)::DOUBLE AS rank
 FROM scored AS s
 JOIN placed AS p USING (token_id)
-JOIN documents AS d USING (run_id, doc_id)
+JOIN documents_of([$run_id]) AS d USING (doc_id)
 LEFT JOIN words AS w USING (token_id)

@@ -8,14 +8,13 @@ WITH smaller AS (
         doc_id, position, -logprob::DOUBLE AS neg_logprob, rank_under(greater, ties, $ties)::DOUBLE AS rank,
         lag(-logprob::DOUBLE) OVER (PARTITION BY doc_id ORDER BY position) AS neg_logprob_before,
         count(*) OVER (PARTITION BY token_id) / count(*) OVER () AS frequency
-    FROM true_tokens
-    WHERE run_id = $smaller_run_id
+    FROM true_tokens_of([$smaller_run_id])
 )
 SELECT
     t.doc_id, rank_under(t.greater, t.ties, $ties) AS rank, ln(t.position) AS ln_position,
     ln(s.frequency) AS ln_frequency, s.neg_logprob AS smaller_neg_logprob, ln(s.rank) AS smaller_ln_rank,
     s.neg_logprob_before AS smaller_neg_logprob_before
-FROM true_tokens AS t
+FROM true_tokens_of([$run_id]) AS t
 JOIN smaller AS s USING (doc_id, position)
-WHERE t.run_id = $run_id AND s.neg_logprob_before IS NOT NULL
+WHERE s.neg_logprob_before IS NOT NULL
 ORDER BY t.doc_id, t.position

@@ -3,6 +3,6 @@
 -- $run_id VARCHAR.
 -- returns: doc_id, n_bytes_scored (bytes, UTF-8)
 SELECT doc_id, n_bytes_scored
-FROM documents
-WHERE run_id = $run_id AND correct IS NOT FALSE
+FROM documents_of([$run_id])
+WHERE correct IS NOT FALSE
 ORDER BY doc_id
