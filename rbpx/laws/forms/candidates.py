@@ -6,16 +6,14 @@
     bend     y = C S^-alpha with another exponent above one of three sizes, or with an exponent that changes slowly
              towards the largest sizes (from 5 sizes on)
 
-Each form is fitted with every scatter of the models (`rbpx.laws.forms.scatters`). With E, bend and scatter fixed, two
+Each is fitted with every scatter of the models (`rbpx.laws.forms.scatters`). With E, bend and scatter fixed, two
 parameters are left, and ln y of a new model has Student's t with n - 2 degrees of freedom (with three sizes one more,
-of a prior on the scatter). The weight is prior
-SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y. The last
-exponent would be 1/2 for a uniform prior on alpha, and 0 for one on the slope of ln y. Grid, prior weights and that
-exponent were chosen by coverage and width (docs/explanation/uncertainty.md).
+of a prior on the scatter). The weight is prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the
+scatter and J the derivatives of ln y. Grid, prior weights and the exponent .25 were chosen by coverage and width
+(docs/explanation/uncertainty.md).
 
-Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends.
-
-Models of one size are averaged to one point, and their variance about it is added to that of a new model.
+Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends. Models of one size
+are averaged to one point, and their variance about it is added to that of a new model.
 
 Shapes: B series, N sizes, T others, R scatters, F forms (with their E or bend), H held numbers.
 """
@@ -133,8 +131,8 @@ def form_grid(
 ) -> FormGrid:
     """Returns the components at three or more increasing sizes.
 
-    `given` are values of the fixed parameters (`given_constants`), the same parameters in each set; `departs` are prior
-    weights of the departures of the scatter.
+    `given` are values of the fixed parameters, the same parameters in each set; `departs` are prior weights of
+    departures.
     """
     x_N = np.array(ln_S)
     bends = np.quantile(x_N, _BENDS).tolist() if len(x_N) >= _MIN_SIZES_TO_BEND else []
@@ -190,9 +188,8 @@ def _forms(given: dict[str, float], bends: Sequence[float], slowly: float, seeks
 def means_of_sizes(S_N: Floats, ln_y_BN: Floats) -> tuple[Floats, Floats, Floats]:
     """Averages the models of each size.
 
-    Returns:
-        The sizes, [N'], the means of ln y, [B, N'], and the excess of the variance of a new model over that of a mean,
-        [B]: (1 - mean of 1 / models) times the variance within sizes.
+    Returns the sizes, [N'], the means of ln y, [B, N'], and the excess of the variance of a new model over that of a
+    mean, [B]: (1 - mean of 1 / models) times the variance within sizes.
     """
     S_G, of_N, n_G = np.unique(S_N, return_inverse=True, return_counts=True)
     if len(S_G) == len(S_N):
@@ -337,8 +334,7 @@ def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
 def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Floats) -> tuple[Floats, ...]:
     """Gauss-Newton in ln y from the weighted line through ln(y - E), without steps that gain nothing.
 
-    Returns:
-        The parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
+    Returns parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
     """
 
     def at(theta: Floats) -> tuple[Floats, ...]:

@@ -1,16 +1,12 @@
 """Averages forms in several axes, linearised about their optima, with a smooth misfit.
 
-Along one axis a grid over the nonlinear parameters is small (`rbpx.laws.forms.candidates`). In size and tokens each
-form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its constants.
-A form may bend (one more column: the exponent of an axis changes at one place or with another axis) or drift (more
-columns: each exponent changes steadily along its own axis and the others). Misfit is a Gaussian process in the
-logarithms of the axes, plus scatter, part of which the checkpoints of a run share. Form, bend or drift, length and size
-of the misfit, the shared part and the scale are averaged with weights prior * evidence^.85. The evidence is tempered
-because small misfit common to all forms would otherwise separate them with too much confidence (P. Gruenwald and T. van
-Ommen, Bayesian Analysis 12, 2017). The scatter has a prior, as a few runs do not determine it. Points far from the best
-form get a larger scatter.
-
-The constants were chosen on simulated data (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
+Each form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
+constants. A form may bend (one more column: the exponent of an axis changes at one place or with another axis) or drift
+(each exponent changes steadily along its own axis and the others). Misfit is a Gaussian process in the logarithms of
+the axes, plus scatter, part of which the checkpoints of a run share. Form, bend or drift, length and size of the
+misfit, the shared part and the scale are averaged with weights prior * evidence^.85: small misfit common to all forms
+would otherwise separate them too confidently (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). Points far
+from the best form get a larger scatter. The constants were chosen on simulated data (docs/explanation/surfaces.md).
 
 Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components, R runs of
 n points each.
@@ -91,15 +87,10 @@ class FormMixture:
 def average_linearised(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> FormMixture:
-    """Averages forms.
+    """Averages forms that are linearised at the same points, at least one.
 
-    Args:
-        forms: linearised at the same points, at least one.
-        x_NA: logarithms of the axes at the points.
-        x_TA: the same at the targets; None for targets that are functions of the constants alone (with slopes of 0),
-            without misfit and scatter.
-        ln_y_N: measured values.
-        run_N: run of each point.
+    `x_NA` and `x_TA` are logarithms of the axes at points and targets; without the latter, targets are functions of the
+    constants alone, without misfit and scatter. `run_N` is the run of each point.
     """
     names, parts = [], []
     shape_TA = forms[0].slope_TA.shape
@@ -154,11 +145,10 @@ def draw_linearised(
 def without_each(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Floats:
-    """Returns the move of the mean of ln y at each target without run r, [R, T], for runs 0 to R - 1.
+    """Returns the move of the mean of ln y at each target without run r, [R, T].
 
-    Forms stay linearised at the optimum of all runs, with their scatter. With K the inverse covariance of the points,
-    the error of a run predicted by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being
-    their weights on the points.
+    Forms stay linearised, with their scatter. With K the inverse covariance of the points, the error of a run predicted
+    by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
     for kind, way, left_N in _components(forms, x_NA, x_TA, ln_y_N, run_N):
@@ -246,8 +236,8 @@ def _shares(ln_weight_G: Floats) -> Floats:
 def _changing(form: LinearisedForm, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
     """Prior weight and columns of a form: unchanged, with each bend, and drifting.
 
-    Where the exponent of axis a grows by the share d with each unit of the logarithm of axis b, ln y changes by d times
-    its slope in a times both logarithms, about their means.
+    Where the exponent of axis a grows by d with ln b, ln y changes by d times its slope in a times both logarithms,
+    about their means.
     """
     (N, A), x = x_NA.shape, np.vstack([x_NA, x_TA])
     slope, away = np.vstack([form.slope_NA, form.slope_TA]), x - x_NA.mean(axis=0)

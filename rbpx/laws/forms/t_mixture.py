@@ -25,9 +25,9 @@ class TMixture:
     """Mixtures whose components have the same degrees of freedom.
 
     Attributes:
-        centre: of each component, shape [..., G].
-        scale: of each component, 0 for a point, shape [..., G].
-        weight: of each component, shape [..., G]; with sum 1 over the last axis.
+        centre: of each component, [..., G].
+        scale: of each component, 0 for a point.
+        weight: with sum 1 over the last axis.
     """
 
     centre: Floats

@@ -1,13 +1,11 @@
 """Predicts a new run at (S, D) by model averaging over surface forms, or by a law in one axis for a collinear design.
 
-A few runs do not determine the form, which matters in extrapolation. `rbpx.laws.forms.linearised` averages the forms,
-since a grid as along one axis (`rbpx.laws.forms.candidates`) is too large for two. Backtests, which predict the runs of
-the largest budgets from smaller ones, widen the intervals (`rbpx.laws.prediction.calibration`).
+Forms are averaged by `rbpx.laws.forms.linearised`; backtests, which predict the runs of the largest budgets from
+smaller ones, widen the intervals (`rbpx.laws.prediction.calibration`).
 
-Where size and tokens vary together, D = c S^m, no form is determined, but the surface along that line is a law in S.
-Near the line that law predicts; elsewhere there is no prediction. Designs with one or two sizes have a law in D at each
-of them, and vice versa. The line of one budget (S D alike) is no law in S, as y has its minimum there: forms are
-averaged as elsewhere, within three times its compute, whose effect no run shows.
+Where size and tokens vary together, D = c S^m, no form is determined, but near that line a law in S predicts; elsewhere
+there is no prediction. Designs with one or two sizes have a law in D at each, and vice versa. The line of one budget is
+no law in S, as y has its minimum there: forms are averaged, within three times its compute.
 
 Shapes: N points, T targets.
 """
@@ -58,15 +56,15 @@ class AveragedPrediction:
     """Predicted value of a new run.
 
     Attributes:
-        y: the median with its 95 % interval; None where no form could be fitted, or off the line of collinear runs.
+        y: median; None where no form could be fitted, or off the line of collinear runs.
         weights: of the forms, with sum 1; empty where a law in one axis predicts.
         within: prediction of each form.
-        widened: factor by which backtests widened the interval, in ln y.
+        widened: factor of backtests, in ln y.
         mixture: widened distribution of ln y.
         axis: "S" or "D" of a law in one axis.
-        away: factor by which the point is off the line of collinear runs, or off the compute of their only budget.
-        beyond: factor by which the point lies outside the runs in S or in D, or above them in compute.
-        reasons: statuses of the prediction itself: beyond, intervals_missed.
+        away: factor off the line of collinear runs, or off the compute of their only budget.
+        beyond: factor outside the runs in S or D, or above them in compute.
+        reasons: of the prediction itself: beyond, intervals_missed.
     """
 
     y: Estimate
@@ -143,10 +141,9 @@ def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
 def backtest_budgets(
     runs: Runs, forms: Sequence[str], pins: Priors = NO_PRIORS, **options: Any
 ) -> tuple[BudgetTest, ...]:
-    """Predicts the runs of each larger budget from smaller ones, by model averaging.
+    """Predicts the runs of each larger budget, by factors of 3 in C from the largest, from smaller ones.
 
-    Budgets are factors of 3 in C = 6 S D, counted down from the largest. `options` are objective and delta of
-    `fit_surface`.
+    `options` are objective and delta of `fit_surface`.
     """
     tests = []
     for gap, fitted_N, held_N in _cuts(runs):
@@ -181,14 +178,13 @@ def predict_averaged(
     U: float | None = None,
     p: float = 1 - LEVEL,
 ) -> list[AveragedPrediction]:
-    """Predicts a new run at each point (S, D) by model averaging.
+    """Predicts a new run at each point (S, D) by model averaging, for the same documents.
 
-    At least one form is fitted to the runs, without replicates of the documents, so predictions are for the same
-    documents. Backtests with the gap nearest to that of a point widen its interval. U are the unique tokens, None if
-    all are unique; intervals have level 1 - p.
+    At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
+    intervals, of level 1 - p. U are the unique tokens (None: all).
 
-    The status is beyond where the point is more than 10 times outside the runs in S or D, or takes more than 30 times
-    the compute; intervals_missed where fewer than four fifths of the backtests hold, widened alike.
+    The status is beyond more than 10 times outside the runs in S or D, or 30 times above their compute;
+    intervals_missed where fewer than four fifths of the backtests hold, widened alike.
     """
     runs, missed = fits[0].runs, list[Status]()
     if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
@@ -255,7 +251,7 @@ def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
 def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Influence | None]:
     """Returns, for each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
-    Each form stays linearised at its optimum of all runs. None where runs are collinear, or no form was fitted.
+    Each form stays linearised at its optimum. None where runs are collinear, or no form was fitted.
     """
     S, D = np.array(points, np.float64).T
     design = fits[0].design
@@ -277,9 +273,9 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
 
 
 def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Returns n joint draws of ln y of the surface at some points, [n, T], and of the scatter of a run about it, [n].
+    """Returns n joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
 
-    At least one of the fits, which are of the same runs, has a surface.
+    At least one of the fits, of the same runs, has a surface.
     """
     return draw_linearised(*_linearised_forms(fits, there), n, seed)
 

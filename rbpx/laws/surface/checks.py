@@ -73,9 +73,8 @@ def held_out(
 ) -> tuple[HeldOut, ...]:
     """Predicts the largest runs of each axis by a form that is fitted to the others, on the same documents.
 
-    There are none where the others cannot be fitted. Along an axis with fewer than three remaining values any curve
-    fits, so nothing beyond these is predicted. At most 100 replicates are used; `options` are objective and delta of
-    `fit_surface`.
+    None are predicted where the others cannot be fitted, or have fewer than three values of the axis, as then any curve
+    fits. `options` are objective and delta of `fit_surface`.
     """
     rows, fits = list[HeldOut](), dict[bytes, SurfaceParameters | None]()
     for axis in AXES:
@@ -121,8 +120,7 @@ def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Est
 def bends_of(fit: Surface) -> list[Status]:
     """Returns bends where the residuals of a surface curve along S, D or C, by their 95 % intervals.
 
-    Checkpoints of a run scatter together. The three tests are not corrected for each other, as the constants have
-    fitted most of a bend: of true surfaces 1 to 6 % bend.
+    Checkpoints of a run scatter together. The three tests are not corrected: of true surfaces 1 to 6 % bend.
     """
     if fit.surface is None:
         return []

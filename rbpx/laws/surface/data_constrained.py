@@ -77,7 +77,7 @@ class DataConstrained(Chinchilla):
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """Returns the best B and E for a grid of exponents, R_D, R_N and U_N at the mean of ln U, the best first.
 
-        U_N determines A / B, so y is linear in B and E. Without repeated tokens the form is chinchilla's.
+        U_N determines A / B. Without repeated tokens the form is chinchilla's.
         """
         if not _repeats(x):
             inner_BP = super().starts(x, ln_y_N)

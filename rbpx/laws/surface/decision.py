@@ -1,12 +1,11 @@
 """The best run of a budget, the loss at other sizes, and the best run with serving, from draws of a surface.
 
-The draws include forms, curvature and misfit (`rbpx.laws.surface.averaged.draw_averaged`). Serving T tokens costs 2 S
-FLOPs each. The best run then minimises 6 S D + 2 S T at the loss of the best training run of a budget, or minimises the
-loss where 6 S D + 2 S T is the budget. The search runs along R = D / S, where sizes and costs are smooth; along S the
-tokens fall to 0 where serving takes the whole budget, and a size that never reaches the loss needs infinitely many.
+The draws include forms, curvature and misfit. Serving T tokens costs 2 S FLOPs each, so the best run minimises 6 S D +
+2 S T at the loss of the best training run of a budget, or the loss where that sum is the budget. The search runs along
+R = D / S, where sizes and costs are smooth.
 
 Source:
-    arXiv 2401.00448 (N. Sardana, J. Portes, S. Doubov, J. Frankle), eq. 3, for training and serving together.
+    arXiv 2401.00448, eq. 3, for training and serving together.
 
 Shapes: K draws, G places along a budget or a loss, M amounts of compute.
 """
@@ -45,11 +44,11 @@ class BestRun:
 
     Attributes:
         C: FLOPs of training, of training and serving for a common budget, or of the training run whose loss is reached.
-        y: predicted value of a new run of this size; None where its loss is prescribed.
+        y: of a new run of this size; None where its loss is prescribed.
         half: relative increase of y with half the size and twice the tokens.
         fivefold: the same with a fifth of the size and five times the tokens.
-        saved: share of all FLOPs saved, compared with serving the best training run.
-        beyond: extrapolation factor of its training FLOPs; 1 within those of the runs.
+        saved: share of all FLOPs saved, beside serving the best training run.
+        beyond: extrapolation factor of its training FLOPs.
         ratio_beyond: extrapolation factor of D / S.
     """
 
@@ -69,9 +68,9 @@ def best_run(
 ) -> BestRun:
     """Finds the best run that costs a budget for training and serving T tokens, 6 S D + 2 S T = C.
 
-    At least one of the fits has a surface. Backtests in compute (`budgets`) widen the interval of y. There are no
-    numbers where the best size is not within a factor of 100 of those of the runs, or where size and tokens vary
-    together; runs of one budget have a best size of that one, for training alone.
+    At least one of the fits has a surface. `budgets` widen the interval of y. There are no numbers where the best size
+    is not within a factor of 100 of those of the runs, or size and tokens vary together; runs of one budget have a best
+    size of that one, for training alone.
     """
     runs = fits[0].runs
     if not fits[0].finds_best(C) or (T and fits[0].only_budget):
@@ -103,7 +102,7 @@ def best_run(
 def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> BestRun | None:
     """Finds the run that serves T tokens at the loss of the best training run of C FLOPs, at the lowest total cost.
 
-    Returns None where the budget has no best run. `fits` are those of `best_run`.
+    None where the budget has no best run.
     """
     training = best_run(fits, C, seed=seed)
     if training.S.value is None or fits[0].only_budget:
@@ -139,7 +138,7 @@ def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
 def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Finds the minimum of each draw by the parabola through its lowest point and both neighbours.
 
-    Returns place and value, [K], and whether the minimum is inside: not at an end, nor next to an infinite value.
+    Returns place and value, [K], and whether it is inside: not at an end, nor next to an infinite value.
     """
     at_K, each_K = y_KG.argmin(axis=1), np.arange(len(y_KG))
     inner_K = (at_K > 0) & (at_K < len(x_G) - 1)

@@ -23,13 +23,12 @@ class Design:
     """Position of the points in ln S and ln D.
 
     Attributes:
-        n_S: number of different sizes.
-        n_D: number of different token counts.
+        n_S: different sizes.
+        n_D: different token counts.
         sd_D: residual standard deviation of ln D on ln S; 0 where D is a power of S.
         sd_S: the same of ln S on ln D.
-        along: the axis in which the points vary more, "S" or "D"; the line is that of the other axis on it.
-        condition: condition number of the derivatives of ln y by the constants (A and B at the mean of ln S and ln D),
-            each scaled to length 1; None if unknown or singular.
+        along: the axis in which the points vary more, "S" or "D"; the line is that of the other on it.
+        condition: of the derivatives of ln y by the constants, each scaled to length 1; None if unknown or singular.
     """
 
     n_S: int

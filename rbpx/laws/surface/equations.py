@@ -131,10 +131,7 @@ class Chinchilla:
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
-        """The exponent of a term that is 0, and both constants of an axis with a single value, and then E.
-
-        The term of such an axis is a constant, which the points cannot separate from E.
-        """
+        """The exponent of a term that is 0, and both constants of an axis with a single value, and then E."""
         terms = (("A", "alpha", theta_P[0], x.s_N), ("B", "beta", theta_P[1], x.d_N))
         alone = [name for *names, _, at_N in terms if np.ptp(at_N) == 0 for name in names]
         without_E = (*alone, "E") if alone else ()
@@ -149,8 +146,7 @@ _LEAST: Final = 1e-3  # of alpha_D; y is then the greater of two power laws to .
 class Kaplan:
     """Two power laws, in size and in data, with a smooth transition and no irreducible loss.
 
-    theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: ln y at the
-    reference for infinite data and for an infinite model, and their slopes.
+    theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D.
     """
 
     y_ref: float

@@ -1,7 +1,5 @@
 """Fits a surface y(S, D) to runs: constants with intervals over runs, objective, information criteria and status.
 
-The fit of the points searches from many starts, that of each replicate from the fit.
-
 Shapes: N points, B bootstrap replicates of the runs, P numbers of theta.
 """
 
@@ -44,15 +42,15 @@ class Surface:
     """A fitted surface.
 
     Attributes:
-        constants: by the names of the source, each with a 95 % interval over runs; None where it has no value.
-        objective: sum of losses over the points; None without a fit.
+        constants: by the names of the source, with 95 % intervals over runs; None where one has no value.
+        objective: sum of losses over the points.
         aic: 2 P - 2 ln L (`ln_likelihood`), comparable between forms with the same points and objective.
         bic: P ln N - 2 ln L.
         at_bound: constants at their bounds.
         unidentified: constants on which no point depends.
         reasons: all statuses that hold.
         n_left_out: replicates that could not be fitted.
-        ways: surfaces at the values of a prior, and the prior density of each; without priors the fitted one alone.
+        ways: surfaces at the values of a prior, with their prior densities; without priors the fitted one alone.
     """
 
     form: str
@@ -144,23 +142,16 @@ def fit_surface(
     given: Mapping[str, float] = NOTHING,
     collinear: bool = True,
 ) -> Surface:
-    """Fits a form to the points of runs.
+    """Fits a form of `FORMS` to the points of runs.
 
-    Args:
-        runs: the points.
-        form: a name in `FORMS`.
-        objective: the loss to minimise.
-        delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
-        n_replicates: bootstrap replicates of whole runs; with `y_BN` also of the documents.
-        seed: of the replicates.
-        given: fixed parameters.
-        collinear: whether to fit a collinear design, which determines no form; that of one budget is always fitted.
+    `delta` is where Huber's loss becomes linear, in ln y or, for `huber`, in the unit of y. Replicates are of whole
+    runs and, with `y_BN`, of the documents. Without `collinear` a collinear design, which determines no form, has no
+    fit, except that of one budget.
 
-    Returns:
-        The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
-        points than constants), no_trend (all y are equal) or not_converged. With numbers: collinear_design
-        (`Design`), at_bound, barely_determined (a constant has no value, or the interval of an exponent, R_D or R_N is
-        unbounded, or wider than the constant).
+    Without numbers the status is not_positive (a y is not positive and finite), too_few_sizes (no more points than
+    constants), no_trend (all y are equal) or not_converged. With numbers: collinear_design (`Design`), at_bound,
+    barely_determined (a constant has no value, or the interval of an exponent, R_D or R_N is unbounded, or wider than
+    the constant).
 
     Raises:
         ValueError: delta is not positive.
@@ -258,8 +249,7 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
 def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Floats:
     """Theta of each replicate of the runs, [B, P]; NaN where one could not be fitted.
 
-    The best of several minima may differ between replicates, so each is searched from all minima that are nearly its
-    best.
+    Each is searched from all minima that are nearly the best.
     """
     theta_BP = np.full((n_replicates, end_WP.shape[1]), np.nan)
     if n_replicates == 0 or runs.n_groups < 2:

@@ -1,10 +1,8 @@
 """Fits surfaces with fixed parameters or priors, and tests these values against the runs.
 
-A prior is replaced by several values (`rbpx.laws.priors`). The surface is fitted with each of them fixed, weighted by
-prior times likelihood, in which a run counts as one point; the replicates for intervals are taken from each in
-proportion. A value is tested by the increase of the objective that it causes, compared with 199 draws in which it is
-true. The draws give the residuals of each run a random sign (wild bootstrap; C. Wu, Annals of Statistics 14 (1986)
-1261).
+The surface is fitted with each value of a prior (`rbpx.laws.priors`) fixed, weighted by prior times likelihood, in
+which a run counts as one point. A value is tested by the increase of the objective, compared with 199 draws in which it
+is true, whose residuals have a random sign for each run (wild bootstrap; C. Wu, Annals of Statistics 14 (1986) 1261).
 """
 
 import math
@@ -38,8 +36,7 @@ def fit_surface_with_priors(
 ) -> Surface:
     """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
 
-    `options` are objective, delta and seed of `fit_surface`. There are no numbers where there are none without fixed
-    parameters.
+    `options` are objective, delta and seed of `fit_surface`.
 
     Raises:
         ImpossiblePrior: a value is impossible.

@@ -1,7 +1,6 @@
 """The loss that a surface minimises, its minimum in many searches at once, and its likelihood.
 
-The loss depends on ln y_fit - ln y, or on y_fit - y, and is summed over points. Searches take Newton steps where the
-sum is well curved, and steps of reweighted least squares where it has kinks, as absolute values have.
+Searches take Newton steps where the sum is well curved, and steps of reweighted least squares where it has kinks.
 
 Shapes: B searches, N points, P parameters.
 """
@@ -34,12 +33,12 @@ REPLICATE: Final = StoppingRule(step=1e-9, gain=1e-7, idle=1e-7, most_idle=10, m
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The loss of a surface at points, for many searches at once; it does not depend on y_ref of the form.
+    """The loss of a surface at points, for many searches at once.
 
     Attributes:
-        delta: where Huber's loss becomes linear, in units of y_ref or of ln y; positive.
+        delta: where Huber's loss becomes linear, in units of y_ref or of ln y.
         ln_y_BN: ln(y / y_ref), [B, N] or [1, N].
-        weight_BN: weights of the points, [B, N] or [1, N].
+        weight_BN: of the points, [B, N] or [1, N].
         fixed_P: mask of the fixed numbers of theta.
     """
 
@@ -100,8 +99,7 @@ def loss(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns the loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
 
-    The parabola, that of reweighted least squares, touches the loss and lies above it. delta is in the unit of the
-    residual.
+    The parabola touches the loss and lies above it.
     """
     if objective is Objective.log_huber:
         value_BN, first_BN, second_BN, above_BN = _huber(ln_fit_BN - ln_y_BN, delta)
@@ -128,8 +126,7 @@ def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
 def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> float | None:
     """Returns the maximum log-likelihood of n points with density exp(-loss / scale) / Z(scale); None for an exact fit.
 
-    Least squares has a normal density. Huber's is normal in the middle with Laplace tails, and nearly Laplace where
-    delta is far below the residuals.
+    Least squares has a normal density, Huber's a normal one with Laplace tails.
     """
     if total <= 0:
         return None

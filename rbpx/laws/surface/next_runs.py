@@ -1,9 +1,8 @@
 """Chooses runs to train next, by how much each narrows a target under model averaging.
 
-A target is ln y at a point or at the best size of a budget, or ln S of that size. Joint draws of targets and ln y of
-all candidates (`rbpx.laws.surface.averaged.draw_averaged`) have a covariance V that includes the disagreement of the
-forms. A run at m shows ln y with the scatter s of a run. Its best linear use lowers the variance of target t by V_tm^2
-/ (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
+A target is ln y at a point or at the best size of a budget, or ln S of that size. Joint draws of targets and candidates
+have a covariance V that includes the disagreement of the forms. A run at m, with the scatter s of a run, lowers the
+variance of target t by V_tm^2 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
 
 Shapes: K draws, M candidates, T targets, P of both.
 """
@@ -41,8 +40,9 @@ class RunPlan:
 
     Attributes:
         name: "per_flop", each run narrowing most per FLOP, or "budget", the best use of all FLOPs.
-        runs: a record of each: S, D, C; `sd_before` and `sd_after` it, standard deviations of the target after all
-            earlier runs; `narrowed`, their relative decrease; `per_flop`, the decrease of the variance over C.
+        runs: of each S, D, C; `sd_before` and `sd_after`, of the target after all earlier runs; `narrowed`, their
+            relative
+            decrease; `per_flop`, the decrease of the variance over C.
         sd: of the target after all runs.
         next_narrows: relative decrease by one more run; None where no FLOPs are left for one.
     """
@@ -86,8 +86,8 @@ def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
     """Returns S and D, [M], of runs that could be trained for at most `flops` each.
 
-    They have up to four times the largest S and D of the runs, or as far as `flops` suffice, at least their least
-    compute, and D / S at most four times beyond theirs.
+    They have up to four times the largest S and D of the runs, or as far as `flops` suffice, and D / S at most four
+    times beyond theirs.
     """
     C_N, ratio_N = runs.along(Axis.C), runs.D_N / runs.S_N
     times = _BEYOND if math.isinf(flops) else max(_BEYOND, math.sqrt(flops / float(C_N.max())))
@@ -104,9 +104,8 @@ def next_runs(
 ) -> list[RunPlan]:
     """Chooses at most n runs, which cost at most `flops` together, that narrow the targets.
 
-    Returns:
-        The plan per FLOP and, for finite `flops`, the best of: that plan, one run of all FLOPs, two of at most half
-        each, and so on. Empty where there is no candidate.
+    Returns the plan per FLOP and, for finite `flops`, the best of: that plan, one run of all FLOPs, two of at most half
+    each, and so on.
     """
     S_M, D_M = candidates(fits[0].runs, flops)
     at = Runs.of(np.append(targets.S, S_M), np.append(targets.D, D_M), np.ones(len(targets.S) + len(S_M)))

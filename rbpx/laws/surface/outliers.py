@@ -1,21 +1,17 @@
 """Finds runs that the others contradict: diverged, untuned, or with a wrong entry in their table.
 
-A run is tested by its deleted studentised residual: its distance from the law of the others, over the standard
-deviation of a new run. Several outliers mask each other and attract the law. So suspects are removed first, the
-farthest from the robust law and those with the worst least-squares residuals; the law is fitted without them, and they
-return one by one, the nearest first. From the first one that is too far, all that remain outside are suspects. The
-level is divided among runs and steps (Sidak). As the law may misfit, a run is named only if the prediction by the other
-runs under model averaging excludes it at the same level.
+A run is tested by its deleted studentised residual, its distance from the law of the others over the standard deviation
+of a new run. As several outliers mask each other, suspects are removed first, the farthest from the robust law and
+those with the worst least-squares residuals; they return one by one, the nearest first, until one is too far. The level
+is divided among runs and steps (Sidak), and a run is named only if model averaging over the others excludes it too.
 
-The largest runs, with schedules that were cut short or extended, may err together, and the law follows them. Their
-common shift is one more constant of the law, tested by its t, for the two, three, ... runs of most compute, up to a
-third of all, and for those of the largest size. The most significant set counts if the prediction by the others under
-model averaging also excludes its mean.
+The largest runs may err together, as where schedules were cut short. Their common shift is one more constant of the
+law, tested by its t, for the two, three, ... runs of most compute, up to a third of all, and for those of the largest
+size; model averaging must exclude its mean as well.
 
 Sources:
-    A. Hadi and J. Simonoff, Procedures for the Identification of Multiple Outliers in Linear Models, Journal of the
-    American Statistical Association 88 (1993) 1264, for the way back.
-    Z. Sidak, Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, ibid. 62 (1967) 626.
+    A. Hadi and J. Simonoff, Journal of the American Statistical Association 88 (1993) 1264, for the way back.
+    Z. Sidak, ibid. 62 (1967) 626.
 
 Shapes: N points, G runs (several checkpoints count by their mean), P numbers of theta.
 """
@@ -56,7 +52,7 @@ class Outlier:
         run: its number in `Runs.group_N`.
         share: y over its predicted median, minus 1; the median over checkpoints.
         in_sd: distance in standard deviations of a new run.
-        p: probability that a clean set of as many runs has one this far out.
+        p: probability that a clean set of runs has one this far out.
     """
 
     run: int
@@ -73,7 +69,7 @@ class CommonShift:
         runs: their numbers in `Runs.group_N`.
         share: geometric mean of y over its predicted median, minus 1.
         in_sd: distance in standard deviations of the predicted mean.
-        p: probability that a clean set of as many runs has a set this far off.
+        p: probability that a clean set of runs has a set this far off.
     """
 
     runs: tuple[int, ...]

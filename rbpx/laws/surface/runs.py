@@ -54,11 +54,10 @@ class Runs:
 
     Attributes:
         S_N: sizes, any positive number of parameters.
-        D_N: training tokens.
         U_N: unique tokens; None if unknown.
-        group_N: run of each point, from 0 to n_groups - 1; the checkpoints of a run are resampled together.
-        y_BN: y under bootstrap replicates, of the same documents for every point; None if unknown.
-        weight_N: weights of the points; None if all are equal.
+        group_N: run of each point, from 0; its checkpoints are resampled together.
+        y_BN: y under bootstrap replicates, of the same documents for every point.
+        weight_N: None if all are equal.
     """
 
     S_N: Floats
@@ -82,8 +81,7 @@ class Runs:
     ) -> "Runs":
         """Checks and collects N points; a y that is not positive and finite becomes a status of the fit.
 
-        `U` may be one number, and NaN stands for D. Without `groups`, ids of the runs, each point is a run.
-        `y_replicates` has the shape [B, N].
+        `U` may be one number, and NaN stands for D. Without `groups` each point is a run.
 
         Raises:
             ValueError: shapes disagree, or an S, a D or a U is not positive and finite.

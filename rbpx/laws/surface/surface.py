@@ -23,9 +23,9 @@ class SurfaceParameters:
     """The constants of a surface, and those of each replicate of the runs.
 
     Attributes:
-        theta_BP: constants of the replicates; NaN where one could not be fitted.
-        n_runs: number of resampled runs.
-        n_free: number of fitted constants.
+        theta_BP: of the replicates; NaN where one could not be fitted.
+        n_runs: resampled runs.
+        n_free: fitted constants.
         residual_N: ln y_fit - ln y.
         fixed_P: mask of the fixed numbers of theta.
     """
@@ -56,8 +56,8 @@ class SurfaceParameters:
     def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
         """Returns a number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
 
-        There is no interval where more than 5 % of the replicates lack the number, or no degree of freedom is left.
-        `of_run` is the standard deviation of a new run about the surface; the interval has level 1 - p.
+        None where more than 5 % of the replicates lack the number, or no degree of freedom is left. `of_run` is the
+        standard deviation of a new run about the surface.
         """
         if not math.isfinite(value):
             return Estimate()
@@ -80,10 +80,7 @@ class SurfaceParameters:
     def predict(
         self, S: float, D: float, U: float | None = None, new_run: bool = False, p: float = 1 - LEVEL
     ) -> Estimate:
-        """Predicts y at another point, with the interval of the surface or, with `new_run`, of one new run.
-
-        U are the unique tokens, None if all are unique; the interval has level 1 - p.
-        """
+        """Predicts y at another point, with the interval of the surface or, with `new_run`, of one new run."""
         (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
         return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0, p).exp()
 
@@ -118,15 +115,9 @@ def optima(
 ) -> list[Optimum]:
     """Returns the optimum of each budget, with 95 % intervals over runs, by a search along the budget.
 
-    Args:
-        surface: the fit.
-        budgets: training FLOPs.
-        flops_per_token: of a size; in small models, where the head counts, 6 times all parameters.
-        U: available unique tokens, for `data_constrained`; further tokens are repeated. None for no limit.
-
-    Returns:
-        S, D and y of each, None where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of
-        the sizes of the runs; without ends where that holds for more than 5 % of the replicates.
+    `flops_per_token` is 6 times all parameters where the head counts. Tokens beyond U are repeated. S, D and y are None
+    where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of the sizes of the runs;
+    without ends where that holds for more than 5 % of the replicates.
 
     Raises:
         ValueError: a budget is not positive and finite.
@@ -169,9 +160,9 @@ def _optimum(
 
 
 def split(surface: SurfaceParameters) -> tuple[Estimate, Estimate]:
-    """Returns the exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum for C = 6 S D.
+    """Returns the exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum (arXiv 2203.15556, eq. 4).
 
-    a = beta / (alpha + beta); arXiv 2203.15556, eq. 4.
+    a = beta / (alpha + beta).
     """
     a = surface.of_constants(lambda of: of["beta"] / (of["alpha"] + of["beta"]))
     b = surface.of_constants(lambda of: of["alpha"] / (of["alpha"] + of["beta"]))
