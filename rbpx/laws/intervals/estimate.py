@@ -1,7 +1,7 @@
 """Estimates with 95 % intervals: quantiles, sums of independent sources of noise, and the cluster bootstrap.
 
-The bootstrap draws whole documents with replacement; laws that are linear in ln y need only the mean and covariance of
-ln y over the replicates (`Replicates`). docs/explanation/uncertainty.md says which recipe is used where, and why.
+Laws that are linear in ln y need only mean and covariance of ln y over the replicates (`Replicates`).
+docs/explanation/uncertainty.md says which recipe is used where.
 
 Shapes: D documents, B bootstrap replicates, N sizes, P parameters fitted to each replicate, K combinations of ln y.
 """
@@ -85,12 +85,11 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 def of_share(n_hits: float, n: float) -> Estimate:
     """Returns the share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
-    It holds at least its level for any share: on average over shares 98.4 % at n = 10, 96.5 % at 100. Wilson's and
-    Jeffreys' hold 95 % on average, but near shares of 0 and 1 only 83.8 % and 87.7 % (n = 500, exact). Where hits
-    cluster in groups, n is the number of groups and n_hits need not be whole.
+    It holds at least its level for any share; Wilson's and Jeffreys' near 0 and 1 only 83.8 % and 87.7 % (n = 500,
+    exact). Where hits cluster in groups, n is the number of groups and n_hits need not be whole.
 
     Source:
-        C. J. Clopper and E. S. Pearson, The Use of Confidence or Fiducial Limits, Biometrika 26, 1934.
+        C. J. Clopper and E. S. Pearson, Biometrika 26, 1934.
     """
     if n < 1:
         return Estimate()
@@ -106,9 +105,8 @@ _FEW: Final = 5  # documents with hits, or with misses
 def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
     """Returns the interval of a share of tokens, from that of replicates or influences, within [0, 1].
 
-    Where few documents have all hits or all misses, replicates vary too little: where the effective number of such
-    documents is below 5 and below half of that of all, the interval is Clopper and Pearson's (`of_share`) with the
-    effective number of all.
+    Where the effective number of documents that have the hits, or the misses, is below 5 and below half of that of all,
+    replicates vary too little, and the interval is Clopper and Pearson's (`of_share`) with the effective number of all.
     """
     if found.ends is None:
         return found
@@ -126,9 +124,6 @@ def student_t(dof: float, p: float = 1 - LEVEL) -> float:
 
 def effective_number(tokens_D: ArrayLike) -> float:
     """Returns the effective sample size 1 / sum w^2 of documents whose shares of the tokens are w.
-
-    Intervals over documents use it: for 20 documents whose ln length has a standard deviation of 1.5, intervals with
-    the plain number hold the truth 83 times of 100, with this one 95 (docs/explanation/uncertainty.md).
 
     Source:
         L. Kish, Survey Sampling, 1965 (the effective size of a weighted sample).
@@ -166,18 +161,9 @@ def half_width(
 ) -> float:
     """Returns half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
-    Each variance has its own Student's t: that of the models has the dof of the sizes' scatter, that over documents D -
-    1. The sum holds its level or a little more. `own` is a lower bound of the scatter, so that sizes close to the law
-    by luck do not narrow the interval.
-
-    Args:
-        shared: variance over documents that the scatter of the sizes does not show.
-        scatter: standard deviation estimated from the sizes.
-        dof: its degrees of freedom; needed where `scatter` is above 0.
-        own: the part of `scatter` due to the documents, a standard deviation.
-        unit: variance of the number if the sizes scattered by 1.
-        n_effective: D, by `effective_number`; None where they are not counted.
-        p: 1 minus the level.
+    `scatter` is a standard deviation estimated from the sizes, `own` its part due to the documents, a lower bound;
+    `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that the
+    scatter does not show. Each variance has its own Student's t, of `dof` and of D - 1.
 
     Source:
         S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
@@ -212,9 +198,8 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
 def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
     """Returns an estimate with an interval over documents from the influence of each document, without replicates.
 
-    The bootstrap's limit for a smooth function of sums over documents (delta method): variance n / (n - 1) times the
-    sum of squared influences, which sum to 0; Student's t of n - 1, n the `effective_number`. One document has no
-    interval.
+    The delta method: variance n / (n - 1) times the sum of squared influences, which sum to 0; Student's t of n - 1, n
+    the `effective_number`. One document has no interval.
     """
     if n_effective <= 1:
         return Estimate(value)
@@ -242,16 +227,15 @@ MOST_LEFT_OUT: Final = 0.05  # of the replicates: with more of them unusable the
 
 
 class Recipe(StrEnum):
-    """How replicates of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
+    """How replicates of a number become an interval; `normal` is the default.
 
     t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times; D is their `effective_number`.
-    Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 % and 97.5 % for many documents;
-    for a few the least and the greatest replicate, which may be too near.
+    Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution, for a few documents the least and the
+    greatest replicate, which may be too near.
 
     `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value; the estimate is the
     centre. `uncentred` is value +- t sd, for replicates shifted by linearisation and not by bias. `percentile` is from
-    q(2.5 %) to q(97.5 %), each the value of a replicate, for ranks or ratios. `expanded` is the same, interpolated
-    between replicates, for differences.
+    q(2.5 %) to q(97.5 %), for ranks or ratios; `expanded` the same, interpolated between replicates, for differences.
     """
 
     normal = "normal"
@@ -263,8 +247,7 @@ class Recipe(StrEnum):
 def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
     """Returns how often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
 
-    Documents are drawn with replacement by numpy's PCG64. With counts c of shape [D, n_columns], any sum over tokens
-    under all replicates is `weights @ c`; one table for all sizes of a family keeps the replicates paired.
+    With counts c of shape [D, n_columns], any sum over tokens under all replicates is `weights @ c`.
 
     Raises:
         ValueError: if either number is below 1.
@@ -280,16 +263,9 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
 def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
     """Returns a number with its 95 % interval over documents, from the number of each replicate.
 
-    Args:
-        value: of all documents.
-        replicate_B: of each replicate, [B]; those that are not finite are left out.
-        n_effective: `effective_number` of the sample; None where documents are not counted, or the replicates
-            are draws that spread as much as the number does.
-        recipe: how the replicates become an interval.
-
-    Returns:
-        The estimate, which for `normal` is value - bias; without an interval, and uncorrected, for one document or
-        fewer than 20 usable replicates; all None if it is not finite.
+    Replicates that are not finite are left out. `n_effective` is None where documents are not counted, or the
+    replicates are draws that spread as much as the number does. For `normal` the estimate is value - bias; without an
+    interval, and uncorrected, for one document or fewer than 20 usable replicates; all None if it is not finite.
 
     Source:
         `expanded`: T. C. Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
@@ -335,7 +311,7 @@ class Replicates:
     Attributes:
         y_BN: all values.
         ln_y_BN: logarithms of the replicates whose values are all positive and finite, spread about their mean by
-            sqrt(D / (D - 1)), since replicates of D documents spread too little.
+            sqrt(D / (D - 1)).
         mean_N: of these.
         covariance_NN: of these, with divisor B - 1.
         n_effective: D; None where they are not counted.

@@ -1,10 +1,10 @@
 """Tests a law against its own points: curvature, and repeated trainings of a size.
 
-A wrong form has curved residuals, which is tested for the line of ln y on ln S. Trainings of one size differ by pure
-error; what they have in common beyond the law, with each family's constant and exponent removed, is lack of fit.
+Trainings of one size differ by pure error; what they have in common beyond the law, with each family's constant and
+exponent removed, is lack of fit.
 
-Shapes: N sizes, F families, M points of all families, B bootstrap replicates of the documents, P and Q columns,
-G sizes.
+Shapes: N sizes, F families, M points of all families, B bootstrap replicates of the documents, P and Q columns, G
+sizes.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class FamilyPoints:
         ln_S_ref: mean of ln S over all points.
         family_M: 0 .. F-1.
         size_M: index of the size; equal where S is.
-        change_BM: change of ln y under bootstrap replicates of the same documents for all families; None where unknown.
+        change_BM: change of ln y under bootstrap replicates of the same documents for all families.
     """
 
     x_M: Floats
@@ -76,10 +76,9 @@ def stack_families(
     y_replicates_F: Sequence[ArrayLike | None] | None = None,
     n_effective: float | None = None,
 ) -> FamilyPoints:
-    """Concatenates families.
+    """Concatenates families; replicates, [B, N_f] each of the same documents, are used where all have them.
 
-    Replicates are used where all families have them, [B, N_f] each, of the same documents; rows with a value that is
-    not positive and finite are left out.
+    Rows with a value that is not positive and finite are left out.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
     y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
@@ -98,7 +97,7 @@ def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
     """Returns one coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
 
     var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J,
-    which has full rank; Student's t of N - P. No interval without degrees of freedom.
+    which has full rank; Student's t of N - P.
     """
     L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
     theta_P = L_PN @ y_N
@@ -108,14 +107,10 @@ def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
 
 
 def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
-    """Returns the coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
+    """Returns the coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), with its 95 % interval over models.
 
-    A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
-    q (n ln 10)^2 in ln y away from the line through the points near S_ref.
-
-    Returns:
-        q per (ln S)^2 with its 95 % interval over models (Student's t of N - 3); 0 where the points lie on a line to
-        within rounding. Without ends for fewer than 4 sizes, all None for fewer than 3.
+    A power law has q = 0; an offset, or a law that flattens, has q > 0. Student's t of N - 3; 0 where the points lie on
+    a line to within rounding, without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
@@ -125,15 +120,13 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
 
 
 def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
-    """Returns the coefficient q of y = a + b x + q x^2 where points of a group scatter together.
+    """Returns the coefficient q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
 
-    Returns:
-        q with its 95 % interval, from the variance G / (G - 3) sum_g (sum_i l_i r_i)^2 over the G groups, with r the
-        residuals and l the row of the pseudoinverse, and Student's t of G - 3; without ends for fewer than 4 groups,
-        all None for fewer than 3 different x.
+    The variance is G / (G - 3) sum_g (sum_i l_i r_i)^2 over the G groups, with r the residuals and l the row of the
+    pseudoinverse; Student's t of G - 3. Without ends for fewer than 4 groups, all None for fewer than 3 different x.
 
     Source:
-        Liang and Zeger (1986), Biometrika 73, 13: errors that are independent between groups alone.
+        Liang and Zeger (1986), Biometrika 73, 13.
     """
     if len(set(x_N.tolist())) < 3:
         return Estimate()

@@ -1,22 +1,20 @@
 """Tests a law against its own points for a bend, an outlying size (at the end or elsewhere), or growing scatter.
 
-Each departure from a law is a covariance R of the scatter. Let J be the derivatives of ln y by the law's parameters
-near the best fit, W an orthonormal basis of their complement, and w = W ln y. The likelihood of a departure over that
-of equal, independent scatter is
+Each departure is a covariance R of the scatter. Let J be the derivatives of ln y by the law's parameters near the best
+fit, W an orthonormal basis of their complement, and w = W ln y. The likelihood of a departure over that of equal,
+independent scatter, with the law and the scale integrated out, is
 
     |W R W'|^(-1/2) (w' (W R W')^(-1) w / w'w)^(-(N-P)/2)
 
-with the law and the scale integrated out. The statistic of a kind of departure is the mean of its likelihoods. Under
-the law w has a uniform direction, so the null distribution is simulated: p is how often a statistic is as large, and
-the least p, each divided by the share of its kind in the level, is below `cut` in one draw of twenty. So in 95 % of
-true laws nothing is found, at any number of sizes.
+The statistic of a kind of departure is the mean of its likelihoods. Under the law w has a uniform direction, so the
+null distribution is simulated: p is how often a statistic is as large, and the least p, each divided by the share of
+its kind in the level, is below `cut` in one draw of twenty.
 
 Shapes: N sizes, P parameters, Q = N - P degrees of freedom, A departures, K their kinds, B draws.
 
 Source:
-    M. L. King, Testing for Autocorrelation in Linear Regression Models: a Survey, 1987, section 3: tests of a
-    covariance that are invariant to the law and to the scale. P. H. Westfall and S. S. Young, Resampling-Based Multiple
-    Testing, 1993, section 2.3: the simulated least p.
+    M. L. King, Testing for Autocorrelation in Linear Regression Models: a Survey, 1987, section 3. P. H. Westfall and
+    S. S. Young, Resampling-Based Multiple Testing, 1993, section 2.3: the simulated least p.
 """
 
 from collections import Counter
@@ -47,7 +45,7 @@ class Covariance:
     """The covariance of the scatter under one departure.
 
     Attributes:
-        prior: weight of the departure; those of `departures` sum to 1.
+        prior: of the departure; those of `departures` sum to 1.
         along_N: the direction v in which a model or a curve departs, where R = I + v v'; None elsewhere.
         other_NN: R elsewhere.
         grows: sd of the scatter at the largest size over that at the smallest.
@@ -110,7 +108,7 @@ class Misfit:
     """The result of a test.
 
     Attributes:
-        p: of each kind, the probability of a likelihood at least as large under the law with equal scatter.
+        p: of each kind, the probability of a likelihood at least as large under the law.
         cut: bound of p divided by the share of its kind.
         direction_N: unit vector of the residuals.
         length: of the residuals.
@@ -136,16 +134,10 @@ _DIGITS: Final = 3  # of sizes and derivatives: laws equal to them share their d
 
 
 def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -> Misfit | None:
-    """Tests a law against its own points.
+    """Tests a law against its own points; `level` is the share of true laws in which anything is found.
 
-    Args:
-        x_N: ln S, increasing, all different.
-        ln_y_N: ln y, or anything linear in the parameters near the best law.
-        J_NP: its derivatives by the parameters of the law.
-        level: share of true laws in which anything is found.
-
-    Returns:
-        The test; None with fewer than 2 degrees of freedom, or where the points lie on the law to within rounding.
+    `ln_y_N` may be anything linear in the parameters near the best law, `J_NP` are its derivatives by them. None with
+    fewer than 2 degrees of freedom, or where the points lie on the law to within rounding.
     """
     y_N, seen = np.asarray(ln_y_N, np.float64), _likelihoods(tuple(x_N.tolist()), tuple(map(tuple, J_NP.T.tolist())))
     w_Q = seen.basis_QN @ y_N

@@ -1,8 +1,7 @@
 """Fits power laws with fixed parameters or priors, and tests these values against the points.
 
-A prior is replaced by several values (`rbpx.laws.priors`). The law is fitted with each of them fixed, weighted by prior
-* SSE^(-dof / 2), and its estimates are quantiles of the mixture. A fixed value is tested by the sums of squares with
-and without it, all other parameters being free.
+The law is fitted with each value of a prior (`rbpx.laws.priors`) fixed, weighted by prior * SSE^(-dof / 2); estimates
+are quantiles of the mixture. A fixed value is tested by the sums of squares with and without it.
 """
 
 import math
@@ -36,11 +35,8 @@ def fit_law_with_priors(
 ) -> PowerLaw:
     """Fits a power law with fixed parameters or priors; the other arguments are those of `law.fit_power_law`.
 
-    Returns:
-        The law; where there is none without fixed parameters, that one with its status.
-
     Raises:
-        ImpossiblePrior: a value is impossible: E is not below every y, or C is not positive.
+        ImpossiblePrior: E is not below every y, or C is not positive.
     """
     free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.regression is None:
@@ -82,8 +78,7 @@ def value_combinations(
 ) -> list[FixedValues]:
     """Returns the combinations of values that fixed parameters and priors allow.
 
-    `free_estimates` are the estimates of the parameters without them; `bounds` are those of other parameters than C and
-    E, which lies below every y.
+    `bounds` are those of other parameters than C and E, which lies below every y.
 
     Raises:
         ImpossiblePrior: as in `fit_law_with_priors`.
@@ -99,7 +94,7 @@ def f_test_p(free: float, given: float, dof: int) -> float | None:
 
 
 def mixture_estimate(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
-    """Averages an estimate over several values of a parameter, by weights that sum to 1, with its 95 % interval.
+    """Averages an estimate over values of a parameter, by weights that sum to 1, with its 95 % interval.
 
     `step` is the distance between the values, where the estimate is that parameter itself.
     """

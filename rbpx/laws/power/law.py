@@ -58,7 +58,7 @@ class LawFit:
 
     Attributes:
         backtest_error: (predicted - measured) / measured at the largest size, predicted from the others.
-        status: why there are no numbers, or the warning of a judge; None before the law is judged.
+        status: why there are no numbers, or the warning of a judge; None before that.
         S: sizes, or the values of another variable.
     """
 
@@ -96,20 +96,20 @@ class Curvature:
 class PowerLaw(LawFit):
     """A fitted power law y = C S^-alpha, or y = E + C S^-alpha; unknown numbers are None.
 
-    The 95 % intervals include document sampling and the scatter of the models; the standard error of alpha includes the
-    scatter alone (n - p degrees of freedom). r2, aic and bic belong to the regression of ln y; aic and bic are
-    comparable between `ols`, `weighted` and `offset`. The common error of models of one size counts once.
+    The 95 % intervals include document sampling and the scatter of the models; the standard error of alpha the scatter
+    alone (n - p degrees of freedom). r2, aic and bic are of ln y, aic and bic comparable between `ols`, `weighted` and
+    `offset`. The common error of models of one size counts once.
 
     Attributes:
         sign: of y; None where y has both signs.
-        n_replicates: bootstrap replicates of the documents; None without any.
+        n_replicates: bootstrap replicates of the documents.
         n_replicates_left_out: replicates with a value that has no logarithm.
         interval: errors that the intervals include: "documents and models", "models", or in a law in k "documents" or
             "nested counts".
-        limited_by: what to collect more of, "models" or "text"; None without replicates.
+        limited_by: what to collect more of, "models" or "text".
         pinned: fixed parameters and priors.
-        given: values of the fixed parameters in `regression`; for a prior, the most likely value.
-        reasons: every status that holds, in the order of `Status`; None before the law is judged.
+        given: their values in `regression`; of a prior the most likely one.
+        reasons: every status that holds, in the order of `Status`.
     """
 
     method: Method
@@ -204,7 +204,7 @@ class PowerLaw(LawFit):
     def predict(self, S: Sequence[float] | NDArray[Any], level: float = LEVEL) -> Predictions: ...
 
     def predict(self, S: float | Sequence[float] | NDArray[Any], level: float = LEVEL) -> Prediction | Predictions:
-        """Predicts y at another size, or at several, with the interval of a single model of that size.
+        """Predicts y at one or several sizes, with the interval of a single model of that size.
 
         Where the law is judged, so is the prediction: it has the reasons of the law, and beyond.
 
@@ -284,25 +284,18 @@ def fit_power_law(
     """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method.
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref being the geometric mean of the sizes, where both
-    parameters are uncorrelated; `EQUATIONS` has the methods. E and the ends of its interval lie above no y.
+    parameters are uncorrelated; `EQUATIONS` has the methods. E and the ends of its interval lie above no y. Sizes may
+    repeat.
 
-    Args:
-        S: non-embedding parameters, shape [N], positive; sizes may repeat.
-        y: -ln RBP_k, cross-entropy in nats or another quantity without zeros, shape [N].
-        y_replicates: y under B bootstrap replicates of the same documents for every size, shape [B, N], or `Replicates`
-            of |y|. Rows with a value that is not finite or has another sign are left out; fewer than 20 rows give no
-            interval.
-        method: how ln y is regressed on ln S.
-        backtests: whether to predict the largest size from the others and to find the interval of R2.
-        signed: whether y may be negative at every size; the law then describes |y|.
-        given: fixed parameters (`PINNABLE`), with `ols` and `offset`; E must lie below every y.
-        weight_N: weights of the runs, with `ols` and without fixed parameters: a run scatters by 1 / sqrt(weight) times
-            the scatter of weight 1.
+    `y_replicates` are y under B bootstrap replicates of the same documents for every size, [B, N], or `Replicates` of
+    |y|; rows with a value that is not finite or has another sign are left out, fewer than 20 give no interval. `signed`
+    is for y that may be negative at every size; the law then describes |y|. Fixed parameters are for `ols` and
+    `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much as one of weight 1, for `ols` without
+    fixed parameters.
 
-    Returns:
-        The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
-        positive and finite, no_trend if all y are equal (alpha is 0), not_known if `weighted` has no replicates,
-        not_converged, sign_change if a signed y has both signs or is 0, at_bound where E is 0.
+    The status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not positive and
+    finite, no_trend if all y are equal (alpha is 0), not_known if `weighted` has no replicates, not_converged,
+    sign_change if a signed y has both signs or is 0, at_bound where E is 0.
 
     Raises:
         ValueError: shapes disagree, or sizes are not positive.

@@ -1,10 +1,9 @@
 """Fits ln y = ln(E + C S^-alpha) on ln S, with E = 0 or not, to points and to all their replicates at once.
 
-With theta = (ln C_ref, alpha, E), fixed parameters leave theta = origin + free phi, and phi is fitted.
-
-With an offset the best ln C is a mean of ln y - ln(exp(-alpha x) + q), q = E / C, so two parameters are left to search.
-In alpha and q the sum of squares is a narrow, bent valley. Points determine the slope -m of ln y at x = 0,
-m = alpha / (1 + q), and its curvature m^2 q: in m and q the valley is straight, and Newton's method needs few steps.
+With theta = (ln C_ref, alpha, E), fixed parameters leave theta = origin + free phi, and phi is fitted. With an offset
+the best ln C is a mean of ln y - ln(exp(-alpha x) + q), q = E / C. In alpha and q the sum of squares is a narrow, bent
+valley; in the slope -m of ln y at x = 0, m = alpha / (1 + q), and q it is straight, and Newton's method needs few
+steps.
 
 Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B sets of points, such as
 bootstrap replicates of the documents.
@@ -52,12 +51,12 @@ class Regression:
     """One fitted regression.
 
     Attributes:
-        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 at its bound).
-        jacobian_NP: derivatives of ln y at theta; a parameter at its bound has a column of zeros.
-        weight_N: weight of each squared residual.
+        theta_P: ln_C_ref, alpha and, for `offset`, E (0 at its bound).
+        jacobian_NP: derivatives of ln y at theta; zeros for a parameter at its bound.
+        weight_N: of each squared residual.
         residual_N: ln y, measured minus fitted.
-        scale: of Huber's loss, in ln y; None for the other methods.
-        at_bound: whether E is at its bound, 0.
+        scale: of Huber's loss, in ln y.
+        at_bound: whether E is 0.
         weighs_variances: whether the weights are one over the variances of the points.
         free_PF: directions in which theta is free; None where every parameter is.
     """
@@ -151,7 +150,7 @@ def regression_of(
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
     """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`, at x = ln(S / S_ref).
 
-    Weights are for lines alone, and are one over the variance of each ln y.
+    Weights, one over the variance of each ln y, are for lines alone.
     """
     if weight_N is not None:
         weighted = regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None], weight_N)[0], weight_N)
@@ -299,8 +298,7 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
     """Fits the law with an offset at each of G fixed exponents.
 
-    Returns:
-        Parameters [G, P], NaN where the search did not converge, and the sum of squares [G].
+    Returns parameters [G, P], NaN where the search did not converge, and the sum of squares [G].
     """
     # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. Smaller exponents start at E = 0, those
     # of the other sign at a vanishing power law.
@@ -334,12 +332,9 @@ def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) ->
 
 
 def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
-    """Fits a law with an offset E >= 0 to each set of points.
+    """Fits a law with an offset E >= 0 to each set of points: [B, P], NaN where the search did not converge.
 
     x is ln(S / S_ref), with S_ref in the middle of the sizes; `holds_alpha` keeps the exponents of the starts.
-
-    Returns:
-        Parameters, [B, P]; NaN where the search did not converge.
     """
     mean_B = ln_y_BN.mean(axis=1)
     most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)

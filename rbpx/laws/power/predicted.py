@@ -18,13 +18,13 @@ class Prediction:
     """Predicted value of a new model of size S, by one law or by model averaging.
 
     Attributes:
-        y: value of the law; the median under model averaging.
+        y: the median under model averaging.
         lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
         beyond: extrapolation factor.
-        weights: of the averaged forms; they sum to 1.
+        weights: of the averaged forms, with sum 1.
         correlated: weight of scatter that is correlated between neighbouring sizes.
-        within: prediction of each fitted form.
-        widened: factor by which backtests widened the interval, in ln |y|.
+        within: prediction of each form.
+        widened: factor of backtests, in ln |y|.
         reasons: every status that holds; None before the prediction is judged.
         remarks: statuses that explain a wide interval and are no warning.
         D: tokens of the new model, where size and tokens predict it.

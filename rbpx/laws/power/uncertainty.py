@@ -1,13 +1,10 @@
 """Uncertainty of a fitted law, from its residuals and from bootstrap replicates of the documents.
 
-Document sampling (text) is estimated from the replicates. The variation of models is the scatter of the sizes about the
-law, minus the part that the documents explain. The two stay separate, so that a law can say which to collect more of.
+Document sampling is estimated from the replicates, the variation of models from the scatter of the sizes about the law,
+minus the part that the documents explain; the two stay separate, so that a law can say which to collect more of.
 
-Residuals of models of one size share an effect of that size: e = u(size) + v, with variances tau^2 and omega^2. A
-family that repeats the sizes of another therefore does not narrow an interval by what it repeats.
-
-A p value is the level at which the interval just reaches 0, as an interval over documents and models does not belong to
-one distribution.
+Residuals of models of one size share an effect: e = u(size) + v, with variances tau^2 and omega^2. A p value is the
+level at which the interval just reaches 0, as an interval over documents and models belongs to no one distribution.
 
 Shapes: N sizes, M points of several families, P parameters, B bootstrap replicates of the documents, G steps along a
 valley, T tests.
@@ -55,7 +52,7 @@ class SharedError:
         dof: its degrees of freedom, by Satterthwaite.
         explained: standard deviation within it that the documents explain.
         shared: variance over documents that residuals do not show.
-        unit: variance of the combination if the points scattered independently with variance 1.
+        unit: variance if the points scattered independently with variance 1.
         n_effective: effective sample size of the documents.
     """
 
@@ -82,13 +79,12 @@ def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, 
 
     With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the variance
     omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of that mean. Where all families have the
-    same sizes, this is the mean square of the size means about their law (N - P degrees of freedom of one family), and
-    the interval is exact for any correlation between families. Otherwise Satterthwaite's degrees of freedom are taken
-    at the estimated variances. If no two families share a size, the residuals count as independent.
+    same sizes the interval is exact (N - P degrees of freedom of one family), otherwise Satterthwaite's are taken at
+    the estimated variances. If no two families share a size, the residuals count as independent.
 
     Source:
         F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110; S. R. Searle, G. Casella, C. E. McCulloch, Variance
-        Components (1992), section 5.3 (quadratic forms and their means).
+        Components (1992), section 5.3.
     """
     L_PM = np.linalg.pinv(jacobian_MP)
     rest_MM, same_MM, influence_M = np.eye(len(residual_M)) - jacobian_MP @ L_PM, points.same_size_MM, L_PM[at]
@@ -128,13 +124,12 @@ class Uncertainty:
     Attributes:
         text_PP: covariance over documents; zeros without replicates.
         bias_P: mean over replicates minus the fit.
-        spread_PP: covariance of the parameters for points with variance 1 in ln y (in a weighted fit, times their own
-            variance).
+        spread_PP: covariance for points with variance 1 in ln y (in a weighted fit, times their own variance).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
         text_scatter: standard deviation within it that the documents explain.
-        dof: degrees of freedom of the scatter; not an integer where sizes repeat.
+        dof: of the scatter; not an integer where sizes repeat.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
-        n_effective: effective sample size of the documents; unknown in fits of earlier versions.
+        n_effective: effective sample size of the documents.
     """
 
     text_PP: Floats
@@ -156,9 +151,8 @@ class Uncertainty:
     ) -> tuple[float, float]:
         """Returns the interval at level 1 - p over documents and models of a function of the parameters.
 
-        The interval is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an
-        entropy is biased once in the data and about as much again in each replicate. `new_model` adds the scatter of
-        one model.
+        It is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an entropy is
+        biased once in the data and about as much again in each replicate. `new_model` adds the scatter of one model.
         """
         return extended_to(
             value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model, p))
@@ -203,9 +197,7 @@ def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | No
 
     The residual variance contains the scatter of the models and the noise of the documents: the mean over replicates of
     the squares that the change of ln y leaves about its own fit, by degree of freedom. Replicates whose fit does not
-    converge are left out. Weighted points are assumed to scatter in proportion to their own variances. The common error
-    of models of one size (x is ln S) counts once, and the scatter is that of independent points for which alpha would
-    be as uncertain.
+    converge are left out. Weighted points scatter in proportion to their own variances.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof
@@ -252,8 +244,7 @@ def r2_interval(r2: float, n: int) -> tuple[float, float]:
     """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
 
     Source:
-        M. L. Smithson, Correct Confidence Intervals for Various Regression Effect Sizes, Educational and Psychological
-        Measurement 61 (2001) 605.
+        M. L. Smithson, Educational and Psychological Measurement 61 (2001) 605.
     """
     dof = n - 2
     F = dof * r2 / (1 - r2)
@@ -352,7 +343,7 @@ def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Es
 def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
     """Returns the two-sided p value of a function of fitted parameters being 0, given its value and gradient.
 
-    At level 1 - p, `Uncertainty.interval` ends at 0. Values below 1e-100 are 0.
+    Values below 1e-100 are 0.
     """
     distance = abs(value - float(gradient_P @ about.bias_P))
 
@@ -369,11 +360,10 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 def holm(p_T: Sequence[float]) -> list[float]:
     """Adjusts p values of several tests, so that any false rejection has a probability of at most 0.05.
 
-    The smallest is multiplied by T, the next by T - 1 and so on, without decreasing; at most 1. Tests may depend on
-    each other.
+    Tests may depend on each other.
 
     Source:
-        Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+        Holm (1979), Scandinavian Journal of Statistics 6.
     """
     order = np.argsort(p_T, kind="stable")
     factors_T = len(p_T) - np.arange(len(p_T))

@@ -1,8 +1,7 @@
-"""Widens the intervals of predictions by the errors of backtests, for any number of axes.
+"""Widens the intervals of predictions by the errors of backtests, for any number of axes; never narrows them.
 
-Intervals are widened where those of backtests were too narrow, and never narrowed. Backtests are few and dependent, so
-their squared errors are averaged with those of calibrated intervals (weight `_TRUST`); backtests from a small part of
-the points count less. The constants were chosen on simulated data (benchmarks/surface_predictions.py).
+Backtests are few and dependent, so their squared errors are averaged with those of calibrated intervals (weight
+`_TRUST`); those from a small part of the points count less. The constants were chosen on simulated data.
 """
 
 import math

@@ -24,14 +24,9 @@ def most_influential(
     now: Sequence[float],
     given: Sequence[FixedValues] = (),
 ) -> list[Influence | None]:
-    """Returns the largest move of the averaged prediction at each target when one run is left out.
+    """Returns the largest move of the averaged prediction `now` at each target when one run is left out.
 
-    Args:
-        S: sizes, at least three different ones.
-        y: values, all of one sign.
-        targets: sizes to predict.
-        now: predictions from all runs.
-        given: fixed parameters, as in `average_forms`.
+    There are three different sizes or more; y has one sign.
     """
     most: list[Influence | None] = [None] * len(targets)
     for at in range(len(S)):

@@ -47,8 +47,8 @@ def fit_judged(
 ) -> tuple[PowerLaw, tuple[Backtest, ...]]:
     """Fits a law, predicts each larger size from smaller ones, and adds every status that holds.
 
-    Sizes increase; replicates are of y times its sign, and tokens those of the training, None where unknown. The other
-    arguments are those of `fit_power_law`; without `tests` it is fitted alone.
+    Sizes increase; replicates are of y times its sign. The other arguments are those of `fit_power_law`; without
+    `tests` it is fitted alone.
     """
     if pins:
         fit = fit_law_with_priors(S, y, replicates, method, pins, signed=signed)
@@ -83,20 +83,11 @@ def predict_judged(
     p: float = 1 - LEVEL,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[list[Prediction], tuple[Backtest, ...]] | None:
-    """Predicts y at each target, and each measured size from smaller ones.
+    """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` has no prediction.
 
-    None where `average_forms` has no prediction.
-    The intervals of both are widened by the same factor, so that the backtests say what the predictions hold:
-    intervals_missed where fewer than four fifths of them do.
-
-    Args:
-        S: sizes, increasing.
-        y: values of one sign.
-        targets: sizes to predict.
-        of_law: statuses of the power law through these points.
-        given: fixed parameters, as in `average_forms`.
-        p: one minus the level of the intervals.
-        tokens: of the training of each; where they vary apart from size, size and tokens predict.
+    Intervals of both are widened alike, so that the backtests say what the predictions hold: intervals_missed where
+    fewer than four fifths of them do. Sizes increase, y has one sign; `of_law` are statuses of the power law through
+    these points. Where `tokens` vary apart from size, size and tokens predict.
     """
     of_law = tuple(of_law)
     if tokens is not None and not given and vary_apart(S, tokens):
@@ -166,11 +157,7 @@ def _wider(of: Prediction, by: float) -> Prediction:
 
 @dataclass(frozen=True)
 class Odds:
-    """Values between two bounds as odds, (far - y) / (y - near), which fall towards the bound that y approaches.
-
-    Attributes:
-        near: the bound that y leaves with size.
-        far: the bound that it approaches.
+    """Values between two bounds as odds, (far - y) / (y - near), which fall towards `far`, the bound that y approaches.
     """
 
     near: float

@@ -1,11 +1,8 @@
 """Predicts a law at other sizes by model averaging, finds sizes that reach a level, and scores forecasts.
 
-A few sizes do not determine the form of a law, which matters most in extrapolation. So each form of
-`rbpx.laws.forms.candidates` is fitted, with independent and correlated scatter of the models, and the predictions are
-averaged by how well the forms fit (Bayesian model averaging).
-
-A new model of the size that reaches a level is as likely below as above it; the interval has the sizes whose 95 %
-prediction interval contains the level. Predictions and scores use ln y, where intervals are nearly symmetric.
+Each form of `rbpx.laws.forms.candidates` is fitted, with independent and correlated scatter of the models, and counts
+by how well it fits. A new model of the size that reaches a level is as likely below as above it; the interval has the
+sizes whose 95 % prediction interval contains the level. All is in ln y, where intervals are nearly symmetric.
 
 Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """
@@ -39,10 +36,9 @@ class Score:
 
     Attributes:
         error: (predicted - measured) / measured.
-        in_sd: (ln measured - ln predicted) over the standard deviation, the width of the interval / (2 * 1.96).
+        in_sd: (ln measured - ln predicted) over the width of the interval / (2 * 1.96).
         is_inside: whether the interval contains the measured value.
-        interval_score: width in ln y, plus 2 / 0.05 times the distance of the measured value from the interval; lower
-            is better.
+        interval_score: width in ln y, plus 2 / 0.05 times the distance of the measured value from the interval.
     """
 
     error: float
@@ -55,7 +51,7 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
     """Scores a forecast y with a 95 % interval; None where a value is 0, not finite or of another sign.
 
     Source:
-        T. Gneiting, A. E. Raftery, Strictly Proper Scoring Rules, Prediction, and Estimation, JASA 102, 2007, eq. 43.
+        T. Gneiting, A. E. Raftery, JASA 102, 2007, eq. 43.
     """
     values = (y, lo, hi, measured)
     signs = {math.copysign(1.0, value) for value in values if value != 0 and math.isfinite(value)}
@@ -74,10 +70,7 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 
 
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
-    """Returns the share of intervals that contained the measured value, with its interval.
-
-    Quantities of one model err together, so there are only as many independent forecasts as models.
-    """
+    """Returns the share of intervals that contained the measured value, with its interval; each model counts once."""
     if not inside:
         return Estimate()
     n = len(set(models))
@@ -111,19 +104,11 @@ def average_forms(
     each_form: bool = True,
     p: float = 1 - LEVEL,
 ) -> list[Prediction] | None:
-    """Predicts y at each target by model averaging over the forms of a law.
+    """Predicts y of a new model on the same documents at each target, by model averaging over the forms of a law.
 
-    Args:
-        S: sizes, shape [N], positive; sizes may repeat.
-        y: values, shape [N]; if all are negative, |y| has the law.
-        targets: sizes to predict.
-        given: values of fixed parameters, from `rbpx.laws.power.fixed_parameters.value_combinations`.
-        each_form: whether to return the weight and the prediction of each form.
-        p: one minus the level of the intervals.
-
-    Returns:
-        A prediction for each target, for a new model on the same documents; None below 3 different sizes, or where a y
-        is 0, not finite or of another sign.
+    Sizes may repeat; if all y are negative, |y| has the law. `given` are from
+    `rbpx.laws.power.fixed_parameters.value_combinations`. None below 3 different sizes, or where a y is 0, not finite
+    or of another sign.
     """
     fits = fit_all_forms(S, y, given)
     if fits is None:

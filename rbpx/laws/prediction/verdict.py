@@ -1,12 +1,11 @@
 """Decides which statuses hold for a law or a prediction, from tests and backtests, and whether it needs an offset.
 
-docs/explanation/uncertainty.md lists when each status holds. `judge` returns all of them in the order of `Status`; `ok`
-means that none holds. Of true laws one in twenty has any of no_trend, bends, intervals_missed, one_run and
-uneven_scatter, for any number of sizes.
+docs/explanation/uncertainty.md lists when each status holds; `ok` means that none does. Of true laws one in twenty has
+any of no_trend, bends, intervals_missed, one_run and uneven_scatter, for any number of sizes.
 
-A backtest fits a law to the smallest sizes and predicts each larger one; models of one size are fitted or predicted
-together. The interval of E decides between y = C S^(-alpha) and y = E + C S^(-alpha): without 0 it supports the offset,
-with small offsets alone the power law, otherwise neither.
+A backtest fits a law to the smallest sizes and predicts each larger one; models of one size stay together. The interval
+of E decides between y = C S^(-alpha) and y = E + C S^(-alpha): without 0 it supports the offset, with small offsets
+alone the power law, otherwise neither.
 
 Shapes: N models, in increasing order of size; G different sizes.
 """
@@ -56,9 +55,9 @@ class FormVerdict:
     """Evidence for an irreducible part.
 
     Attributes:
-        E: the best offset, in the unit of y; None where it could not be fitted.
+        E: the best offset; None where it could not be fitted.
         E_lo: lower end of its 95 % interval; None where it is open.
-        aic_power_less_offset: AIC of the power law minus that of the offset; positive for the offset.
+        aic_power_less_offset: positive for the offset.
     """
 
     form: SupportedForm
@@ -115,10 +114,7 @@ class Backtest:
 def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
     """Predicts each larger size from the smallest ones, from 3 different sizes on.
 
-    Args:
-        fit_smallest: fits the m smallest models.
-        S: sizes, increasing.
-        y: values with their signs; those that are 0 or not finite are left out.
+    `fit_smallest` fits the m smallest models; y that are 0 or not finite are left out.
     """
     fits = {m: fit_smallest(m) for m in _whole_sizes(S)}
     return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
@@ -171,7 +167,7 @@ def judge(
 ) -> tuple[Status, ...]:
     """Returns every status that holds for a fitted law, including its own, in the order of `Status`.
 
-    Backtests are of the same law by the same method, replicates are of |y|, and tokens are those of the training.
+    Backtests are of the same law by the same method, replicates of |y|.
     """
     if fit.alpha.value is None or fit.status is Status.no_trend:  # no numbers, or all y are equal
         return in_order([fit.status])
@@ -221,8 +217,8 @@ _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or pre
 def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple[Status, ...]:
     """Returns every status of a prediction by one form: its `reasons`, and what its own backtests say.
 
-    `held` says of each backtest whether its interval held. Nothing widens the intervals of a single form, so
-    intervals_missed holds where fewer than four fifths of them do, and barely_determined where there are none.
+    `held` says of each whether its interval held: intervals_missed where fewer than four fifths did, barely_determined
+    where there are none.
     """
     told = [each for each in held if each is not None]
     if not told:
