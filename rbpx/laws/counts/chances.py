@@ -2,11 +2,9 @@
 
 eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that P(hit | pass) =
 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as label weights the risk of any loss is unbiased;
-the model that is best under its own weights (the fixed point) is the maximum likelihood of the outcomes. Predictions
-are judged by AUC, log loss and calibration, with intervals over documents from their influence.
+the model that is best under its own weights (the fixed point) is the maximum likelihood of the outcomes.
 
-Source: Wei et al., A Universal Unbiased Method for Classification from Aggregate Observations (arXiv 2306.11343); the
-likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316); the AUC of clustered data:
+Source: Wei et al., arXiv 2306.11343; the likelihood: Zhang et al., arXiv 2004.06316; the AUC of clustered data:
 Obuchowski, Biometrics 53 (1997), 567.
 
 Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block; T tokens, D documents.
@@ -70,7 +68,7 @@ def ln_hit_chance(z: ArrayLike) -> Floats:
 def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
     """Returns P(hit | outcome of its sequence) of each token, [Q, N].
 
-    eta_QN is P(hit) before the outcome is known, in (0, 1), with tokens independent given their features.
+    eta_QN is P(hit) before the outcome is known, in (0, 1).
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):  # chances of exactly 0 or 1
@@ -82,7 +80,7 @@ def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
 def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
     """Estimates the mean loss of the tokens from outcomes: mean of sum_y P(y | outcome) loss(y).
 
-    Its expectation is the mean loss under true labels if eta is the true chance, whatever the loss.
+    Its expectation is the mean loss under true labels if eta is the true chance.
 
     Source:
         arXiv 2306.11343, the risk over groups, for the aggregate function "all".
@@ -94,9 +92,8 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
 def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
     """Finds the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
-    The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps use Fisher's information of the
-    outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i. The likelihood is concave for N = 1
-    (logistic regression on the labels) only; the search starts at equal chances, or `start_F`. One feature is constant.
+    Steps use Fisher's information of the outcomes. The likelihood is concave for N = 1 only; the search starts at equal
+    chances, or `start_F`. One feature is constant.
     """
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)

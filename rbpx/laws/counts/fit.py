@@ -1,8 +1,8 @@
 """Recovers the law of single tokens from how many sequences of N tokens passed at each size.
 
-A sequence passes if all its tokens are hits, so with independent hits pass ~ Bernoulli(exp(-C N S^(-alpha))). Clustered
-hits make long sequences pass more often: alpha comes out too small where they cluster alike at every size, too large
-where they cluster more the larger the model. Two corrections allow for that.
+With independent hits pass ~ Bernoulli(exp(-C N S^(-alpha))). Clustered hits make long sequences pass more often: alpha
+comes out too small where they cluster alike at every size, too large where they cluster more the larger the model. Two
+corrections allow for that.
 
 Shapes: C cells, each one size and one N; P parameters; B bootstrap replicates of the documents.
 """
@@ -45,11 +45,8 @@ class Outcomes:
         N_C: tokens of a sequence.
         passed_C: sequences that passed.
         trials_C: all sequences.
-        passed_BC: under bootstrap replicates of the documents (or tasks), the same for every cell; None where sequences
-            are independent.
-        trials_BC: likewise.
+        passed_BC: under bootstrap replicates of the documents (or tasks); None where sequences are independent.
         r_C: mean correlation of two hits of a sequence, where measured.
-        r_BC: the same under the replicates.
         n_effective: effective sample size of the documents (or tasks); None where they are not counted.
     """
 
@@ -118,23 +115,20 @@ class OutcomeFit(LawFit):
     """The law of single tokens recovered from outcomes; numbers are None where there is no fit.
 
     C is at S = 1, nats. The standard error of alpha is over resampled documents or, without them, from Fisher's
-    information; its interval also includes, from 3 sizes on, the scatter of the models about the law. aic and bic
-    compare corrections on the same outcomes. n_points are sizes.
+    information; its interval also includes, from 3 sizes on, the scatter of the models. aic and bic compare corrections
+    on the same outcomes.
 
     Attributes:
         correction: the assumption about the hits of one sequence.
         r: the correlation fitted by `free`.
         n_sequences: of all sizes.
-        n_passed: of these.
         S_ref: the geometric mean of sizes.
         theta_P: ln C at S_ref, alpha and, for `free`, r.
         bias_P: mean of these over the replicates minus theta_P.
         scatter: the errors of theta_P.
-        n_replicates: of the documents, or None.
         n_replicates_left_out: those without a maximum.
         interval: "documents and models", "sequences and models", "documents", "sequences" or None.
-        reasons: every status that holds.
-        alpha_B: alpha under each replicate, NaN where there is none.
+        alpha_B: under each replicate, NaN where there is none.
     """
 
     correction: Correction
@@ -180,13 +174,11 @@ class OutcomeFit(LawFit):
 def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
     """Fits pass ~ Bernoulli(p_N(S)) by maximum likelihood (Fisher scoring).
 
-    Returns:
-        The fit. Its status is too_few_tokens without a sequence, too_few_sizes below 2 sizes, not_positive if all pass
-        or all fail, or if the sizes with a pass and those with a failure overlap in at most one size (alpha then has
-        no maximum), barely_determined if `free` has one N, not_known if `measured` has no correlation, not_converged if
-        the search found no maximum; with numbers, no_trend where the interval of alpha contains 0, barely_determined
-        where there is none or it is as wide as alpha, or if of 3 sizes or more fewer than 3 have passes and failures
-        both. `reasons` lists all that hold.
+    The status is too_few_tokens without a sequence, too_few_sizes below 2 sizes, not_positive if all pass or all fail,
+    or if the sizes with a pass and those with a failure overlap in at most one size, barely_determined if `free` has
+    one N, not_known if `measured` has no correlation, not_converged; with numbers, no_trend where the interval of alpha
+    contains 0, barely_determined where there is none or it is as wide as alpha, or if of 3 sizes or more fewer than 3
+    have passes and failures both.
 
     Source:
         RBP paper (arXiv 2510.20387), eqs. 5 to 8, solved for tokens from outcomes.

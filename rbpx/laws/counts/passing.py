@@ -1,16 +1,16 @@
 """Likelihood of counts of sequences that pass, all their tokens being hits, its maximum, and the scatter of the models.
 
-RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
-p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r): beta-binomial hits with correlation r within the sequence.
-At r = 0, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with p_N = q
+prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r): beta-binomial hits with correlation r within the sequence. At r = 0,
+p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
 
-Counts of a cell that varies more than independent sequences are divided by the ratio of the variances, a
-quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439). Models scatter about the law with variance tau^2 in mu,
-estimated by moments from the excess variance of the sizes' scores: DerSimonian and Laird, Controlled Clinical Trials 7
-(1986), 177; Student's t for few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+Counts of a cell that varies more than independent sequences are divided by the ratio of the variances (Wedderburn,
+Biometrika 61, 1974, 439). Models scatter about the law with variance tau^2 in mu, by moments from the excess variance
+of the sizes' scores: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177; Knapp and Hartung, Statistics in
+Medicine 22 (2003), 2693.
 
-Shapes: C cells, each one size and one N; P parameters, ln C_ref, alpha and, where it is fitted, r; B sets
-of counts, or bootstrap replicates; M sizes.
+Shapes: C cells, each one size and one N; P parameters, ln C_ref, alpha and, where it is fitted, r; B sets of counts, or
+bootstrap replicates; M sizes.
 """
 
 import math
@@ -38,7 +38,7 @@ class PassCounts:
         x_C: ln(S / S_ref) of each cell.
         N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
         trials_BC: all sequences; a cell without any has no effect.
-        r_BC: known correlation of the hits of a sequence (0: independent); None where it is fitted.
+        r_BC: known correlation of the hits of a sequence; None where it is fitted.
     """
 
     x_C: Floats
@@ -144,10 +144,7 @@ def slopes(theta_BP: Floats, tally: PassCounts) -> Slopes:
 
 
 def separated(tally: PassCounts) -> NDArray[np.bool_]:
-    """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size.
-
-    A law that is ever steeper, or ever higher, then fits ever better or no worse.
-    """
+    """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size."""
     counts = tally.passed_BC > 0, tally.trials_BC > tally.passed_BC
     (first, last), (first_failed, last_failed) = (
         (np.where(has_BC, tally.x_C, np.inf).min(axis=1), np.where(has_BC, tally.x_C, -np.inf).max(axis=1))
@@ -185,12 +182,7 @@ def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximu
 def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:
     """Returns the mean correlation of two tokens of a sequence being hits, over ordered pairs; NaN where undefined.
 
-    Args:
-        tokens: number of tokens.
-        hits: of these.
-        pairs: ordered pairs of tokens of one sequence.
-        hit_pairs: pairs of two hits.
-        hits_of_pairs: pairs whose first token is a hit.
+    `hits_of_pairs` are pairs whose first token is a hit, `hit_pairs` those of two hits.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         q = hits / tokens
@@ -204,7 +196,7 @@ class Scatter:
     Attributes:
         sequences_PP: covariance from the choice of the sequences or documents.
         apart_PP: the part of it that differs between sizes, which the scatter of the sizes also includes.
-        spread_PP: covariance for models that scatter about the law with variance 1 in ln(-ln RBP_k).
+        spread_PP: covariance for models that scatter with variance 1 in ln(-ln RBP_k).
         variance: tau^2; None where dof is 0.
         ratio: observed squares of the sizes about the law, over those expected from the sequences.
         dof: number of sizes minus 2.
@@ -240,9 +232,9 @@ def model_scatter(
 ) -> Scatter:
     """Estimates the noise of the sequences and the variance of the models about the law, by moments.
 
-    `at` are slopes at the fitted law, of one set of counts; `fisher_PP` is the inverse of Fisher's information, 0 for a
-    parameter at its bound; `replicates` are slopes at the same law with the counts of each replicate, and the
-    covariance of the fits to them, or None if sequences are independent.
+    `at` are slopes at the fitted law; `fisher_PP` is the inverse of Fisher's information, 0 for a parameter at its
+    bound; `replicates` are slopes at the same law with the counts of each replicate, and the covariance of the fits to
+    them.
     """
     _, size_C = np.unique(x_C, return_inverse=True)
     of_CM = np.eye(size_C.max() + 1)[size_C]

@@ -1,9 +1,8 @@
 """Estimates when tokens are learned from their hits alone, as interval-censored times.
 
-A time lies in one of T + 1 cells between the points of observation: cell 0 up to the first, cell T after the last. It
-is the cell between the last miss and the first hit that stays, or any cell from before the first hit to that one.
-
-The tail of the times: from some point on the share that is not yet learned falls as
+A time lies in one of T + 1 cells: cell 0 up to the first point of observation, cell T after the last. It is the cell
+between the last miss and the first hit that stays, or any cell from before the first hit to that one. From some point
+on the share that is not yet learned falls as
     S(x) / S(x_0) = never + (1 - never) exp(-c (x - x_0)),     so as D^-c where never = 0.
 
 Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
@@ -69,8 +68,7 @@ def times_of(hit_TM: NDArray[np.bool_]) -> HitTimes:
 def turnbull(n_CC: Floats) -> Floats:
     """Returns the shares of the cells by non-parametric maximum likelihood, [C].
 
-    `n_CC[i, j]` counts times that lie in cells i to j, both included; none where j < i. Where each interval is one cell
-    these are the shares of the counts.
+    `n_CC[i, j]` counts times that lie in cells i to j, both included.
     """
     i, j = np.nonzero(n_CC)
     n_I, cell = n_CC[i, j], np.arange(len(n_CC))
@@ -90,7 +88,7 @@ class Tails(NamedTuple):
 
     Attributes:
         c_B: exponent per unit of x; NaN where no time lies in the tail.
-        never_B: share of those left at the first point that are never learned; 0 where it is fixed there.
+        never_B: share of those left at the first point that are never learned.
         ln_likelihood_B: of the cells.
     """
 
@@ -104,12 +102,9 @@ class Tails(NamedTuple):
 
 
 def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
-    """Fits the tail to interval-censored times by maximum likelihood over c; `never` follows from c.
+    """Fits the tail to interval-censored times by maximum likelihood over c; `never` is 0 or follows from c.
 
-    Args:
-        x_T: the points of the tail, ascending, at least three.
-        n_BC: counts of times in the cells after the first point, [B, T]: between points, and after the last.
-        with_never: whether a share is never learned; else it is 0.
+    x_T has at least three points, ascending; n_BC counts times between points, and after the last, [B, T].
     """
     about_T = x_T - x_T[0]
 
@@ -138,8 +133,5 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
 
 
 def local_slope(c: Floats | float, q: Floats) -> Floats:
-    """Returns -d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c.
-
-    It is 1.06 c at q = .1, 1.44 c at .5, 1.94 c at .7, and diverges as q nears 1. q is the share of misses, in (0, 1).
-    """
+    """Returns -d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c."""
     return np.asarray(c * q / ((1 - q) * -np.log1p(-q)))

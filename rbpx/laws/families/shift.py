@@ -1,11 +1,11 @@
 """Estimates a variant's multiplier over a loss surface: a baseline with m times as much of an axis equals the variant.
 
 y_base(S, D) = f(S, D), y_variant(S, D) = f(m^a S, m^b D), with (a, b) = (1, 0) along S, (0, 1) along D, and (1/2, 1/2)
-along C, which is m times the compute at the same tokens per parameter. The compute-optimal runs then differ by the same
-m. A multiplier may change with scale: ln m = ln m_0 + slope (ln C - ln C_0), C = 6 S D of the variant.
+along C, which is m times the compute at the same tokens per parameter. A multiplier may change with scale: ln m = ln
+m_0 + slope (ln C - ln C_0), C = 6 S D of the variant.
 
-Forms of f are averaged, with bends and misfit that both sides share, as in `rbpx.laws.forms.linearised`. Whether they
-share the constants of f is averaged over too, and tested.
+Forms of f are averaged, with bends and misfit that both sides share (`rbpx.laws.forms.linearised`). Whether they share
+the constants of f is averaged over too, and tested.
 
 Shapes: N points of both sides, B bootstrap replicates of the documents, T places, P columns.
 """
@@ -69,14 +69,14 @@ class Shift:
     """The multiplier of a variant over a surface.
 
     Attributes:
-        reasons: every status that holds.
-        common: the ranges of S and D that both have (`S_from`, `S_to`, ...), `n_base` and `n_variant` runs in there,
-            and their range of C; empty where these have too little in common.
+        common: the ranges of S and D that both have, `n_base` and `n_variant` runs in there, and their range of C;
+            empty
+            where these have too little in common.
         multiplier: at the middle compute of the compared runs.
-        slope: of ln m in ln C, over the range of compute compared.
+        slope: of ln m in ln C.
         at: at the least, the middle and the most compute compared, and at ten times the most.
-        apart: range of compute, from the most or else the least compared, over which the interval excludes 1; or None.
-        p: of the test that both have the same constants; None where the test is impossible.
+        apart: range of compute, from the most or else the least compared, over which the interval excludes 1.
+        p: of the test that both have the same constants.
         weights: of the forms, and of each with constants of the variant's own; they sum to 1.
     """
 
@@ -98,13 +98,10 @@ def is_surface(base: Runs, variant: Runs) -> bool:
 def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     """Fits the shared surface and the shift of the variant along S, D or C.
 
-    `y_BN` of both sides are of the same replicates of the documents; `options` are the objective and delta of
-    `fit_surface`.
-
-    Returns:
-        The multiplier. Without numbers its status is not_positive, too_few_sizes, collinear_design (either side does
-        not vary in both axes), beyond (fewer than 4 runs of a side in the ranges of both) or no_trend (the surface
-        does not fall along the axis). With numbers: families_differ where the constants are not shared (p < .05).
+    Replicates of both sides are of the same documents; `options` are the objective and delta of `fit_surface`. Without
+    numbers the status is not_positive, too_few_sizes, collinear_design (either side does not vary in both axes), beyond
+    (fewer than 4 runs of a side in the ranges of both) or no_trend (the surface does not fall along the axis). With
+    numbers: families_differ where the constants are not shared (p < .05).
 
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
@@ -191,7 +188,7 @@ class _Pair:
         """A form with shared constants and with the variant's own, for ln m at the places and its slope.
 
         The columns are derivatives by the constants, by ln m and its slope, then by the difference of the variant's
-        constants from the baseline's. A form that does not fall along the axis has no multiplier.
+        constants.
         """
         if fit.surface is None:
             return

@@ -120,7 +120,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
 
 
 def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
-    """Returns the coefficient q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
+    """Returns q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
 
     The variance is G / (G - 3) sum_g (sum_i l_i r_i)^2 over the G groups, with r the residuals and l the row of the
     pseudoinverse; Student's t of G - 3. Without ends for fewer than 4 groups, all None for fewer than 3 different x.
@@ -176,10 +176,9 @@ class NestedTest:
 def lack_of_fit_test(points: FamilyPoints, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
     """Tests whether sizes have effects beyond the laws: F = lack of fit / pure error.
 
-    Pure error is the difference of trainings of one size; `sd_rest` of the result is that of one model. `own_MQ` are
-    derivatives of ln y by a constant and an exponent for each family, and by what they share; residuals are about any
-    law within their span. None where too few sizes are trained more than once, or where the families are equal to
-    within rounding, and so not two trainings.
+    Pure error is the difference of trainings of one size. `own_MQ` are derivatives of ln y by a constant and an
+    exponent for each family, and by what they share; residuals are about any law within their span. None where too few
+    sizes are trained more than once, or where the families are equal to within rounding.
 
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.

@@ -1,7 +1,6 @@
 """Judges a calibration by its backtests: whether too few intervals hold, and by how much to widen them.
 
-All backtests of a calibration predict the same models and those of one fit err alike, so they count as many as there
-are fits. benchmarks/losses_coverage.py simulates how often they reject a calibration that is right.
+All predict the same models and those of one fit err alike, so they count as many as there are fits.
 """
 
 import math
@@ -32,7 +31,7 @@ def widening_at(tests: Sequence[Backtest], n_models: int, beyond: float) -> floa
     """Returns the factor by which backtests widen the interval of one prediction in ln y; at least 1.
 
     Where too few hold, it is the 95 % conformal quantile of errors over intervals in the half with the most similar
-    distance, `beyond`, the factor by which x lies outside those of the models.
+    `beyond`, the factor by which x lies outside those of the models.
     """
     factor = widening_of(tests, n_models) if n_models > 2 else 1.0
     if not too_few_hold(tests):

@@ -1,10 +1,7 @@
 """Predicts y from a measured x, by a regression of y on x averaged over forms, y = E_y + K (x - E_x)^kappa, E on grids.
 
-A regression on measured x holds for a new x with errors like the others', so their size is not needed; its constants
-are those of no law. Forms are averaged as for laws in size (`rbpx.laws.forms.candidates`), with scatter that is
-independent, or correlated between models of neighbouring x.
-
-A model of a new family deviates by as much as the families do, Student's t of one less than their number.
+It holds for a new x with errors like the others', so their size is not needed. Forms are averaged as for laws in size
+(`rbpx.laws.forms.candidates`). A model of a new family deviates by as much as the families do.
 
 Shapes: N models, T new ones, R scatters, F forms, or families.
 """
@@ -41,7 +38,7 @@ class Calibration:
     """The forms, fitted to the models.
 
     Attributes:
-        fits: of them; the place of a model is -ln(x - E_x), and ln S is -ln x, stretched.
+        fits: the place of a model is -ln(x - E_x), and ln S is -ln x, stretched.
         stretch: of -ln x.
         E_x_F: of each form.
         between: squared addition to half of an interval, in ln y, for a model of another family.
@@ -86,8 +83,7 @@ class Calibration:
 def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] | None = None) -> Calibration | None:
     """Fits every form; None for fewer than three different x, or an x or y that is not positive.
 
-    `least_x` is the smallest known x of any model, which bounds E_x; `family` is that of each model, or None where all,
-    including new ones, are of one.
+    `least_x`, of any model, bounds E_x; `family` is None where all are of one.
     """
     x_N, y_N = np.asarray(x, np.float64), np.asarray(y, np.float64)
     known = np.concatenate([x_N, y_N, [least_x]])

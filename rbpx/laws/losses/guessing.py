@@ -1,10 +1,10 @@
 """Converts a task's share of misses to odds, misses over hits beyond guessing, and back.
 
-Success is a sigmoid in the loss, flat at chance c, as no power of x - E_x is. The odds
+Success is a sigmoid in the loss, flat at chance c. The odds
 
     y = (1 - a) / (a - c), for an accuracy a,
 
-are a power of x where a is a sigmoid in ln x between c and 1; E_y is their value at a perfect x.
+are a power of x where a is a sigmoid in ln x between c and 1.
 """
 
 import math

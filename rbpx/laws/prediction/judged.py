@@ -83,7 +83,7 @@ def predict_judged(
     p: float = 1 - LEVEL,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[list[Prediction], tuple[Backtest, ...]] | None:
-    """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` has no prediction.
+    """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` predicts nothing.
 
     Intervals of both are widened alike, so that the backtests say what the predictions hold: intervals_missed where
     fewer than four fifths of them do. Sizes increase, y has one sign; `of_law` are statuses of the power law through
@@ -157,8 +157,7 @@ def _wider(of: Prediction, by: float) -> Prediction:
 
 @dataclass(frozen=True)
 class Odds:
-    """Values between two bounds as odds, (far - y) / (y - near), which fall towards `far`, the bound that y approaches.
-    """
+    """Values between two bounds as odds, (far - y) / (y - near); they fall towards `far`, which y approaches."""
 
     near: float
     far: float

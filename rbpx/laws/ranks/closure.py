@@ -55,9 +55,8 @@ class FormFit:
 def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
-    Uses damped Fisher scoring (Levenberg-Marquardt) with differenced slopes of ln p, started from the fit to all sizes
-    pooled. `seen_NQ` are tokens at the nodes (`Places.moved`); `near` is a fit to similar sizes, tried first as the
-    start.
+    Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes. `seen_NQ`
+    are tokens at the nodes (`Places.moved`).
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())
@@ -82,12 +81,9 @@ def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near:
 def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[float, int, float]:
     """Estimates the scatter of models about the derived law, for the interval of a new model.
 
-    ln of measured over derived, at 3 sizes or more, is fitted by a line in ln S; a bias or drift of the form stays in
-    the line and widens no interval.
-
-    Returns:
-        Standard deviation of a model about the line, its degrees of freedom, and the variance of the new model's
-        prediction over the square of that standard deviation.
+    ln of measured over derived, at 3 sizes or more, is fitted by a line in ln S, which takes a bias or drift of the
+    form. Returns the standard deviation of a model about the line, its degrees of freedom, and the variance of the new
+    model's prediction over its square.
     """
     X_N2 = _design(np.log(S), 2)
     left_N = ln_ratio_N - X_N2 @ np.linalg.lstsq(X_N2, ln_ratio_N, rcond=None)[0]

@@ -96,25 +96,16 @@ def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) ->
 
 
 def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike, V: int) -> list[RankFit]:
-    """Fits families over all ranks 1..V by maximum likelihood.
+    """Fits families of `DISTRIBUTIONS` over all ranks 1..V by maximum likelihood.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each start of the family. Sums run
-    over the nodes, or over all ranks where the nodes do not reproduce the likelihood to rounding. The slopes of ln w
-    are exact; the curvature is exact for families that are linear in their parameters (concave, so the maximum is
-    unique) and differenced for the others.
+    over the nodes, or over all ranks where the nodes do not reproduce the likelihood to rounding. Families that are
+    linear in their parameters are concave, so the maximum is unique.
 
-    Args:
-        names: of `DISTRIBUTIONS`.
-        rank: whole numbers in 1..V in any order, shape [R].
-        n_tokens: number of tokens of each rank, shape [R].
-        V: width of the vocabulary.
-
-    Returns:
-        Fits. If the best parameter lies beyond the edge of its family (gamma <= 0, where no lognormal fits, a rate <= 0
-        or a q >= 1), it is fixed at the edge and the others are fitted again: at_bound, and params hold the free
-        maximum as ..._unconstrained. at_bound without numbers: the search left the family. not_converged: no start led
-        to a maximum. too_few_tokens: fewer different ranks than 3 or than parameters and one more. not_known: a rank is
-        a half.
+    If the best parameter lies beyond the edge of its family (gamma <= 0, where no lognormal fits, a rate <= 0 or a q >=
+    1), it is fixed at the edge and the others are fitted again: at_bound, and params hold the free maximum as
+    ..._unconstrained. at_bound without numbers: the search left the family. not_converged: no start led to a maximum.
+    too_few_tokens: fewer different ranks than 3 or than parameters and one more. not_known: a rank is a half.
 
     Raises:
         ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -192,7 +183,7 @@ class RankCurve:
 
     Attributes:
         slopes: d curve / d theta, [P, K + 1].
-        influence: change of theta with one more token of each rank, to first order, [R, P].
+        influence: change of theta with one more token of each rank, [R, P].
         ln_share: ln p_x of the ranks that occur, [R].
     """
 
@@ -205,9 +196,8 @@ class RankCurve:
 def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     """Derives the curve of a distribution fitted to a sample, its slopes, and the influence of each rank on theta.
 
-    Under resampled counts theta is theta + n_resampled @ influence, influence_r = J^(-1) d ln p_r / d theta,
-    J = -sum_x n_x d^2 ln p_x / d theta^2 at the maximum; at the counts of the fit itself the sum over ranks is 0. A
-    parameter at an edge stays there. RBP is 1 from k = V on.
+    Under resampled counts theta is theta + n_resampled @ influence, influence_r = J^(-1) d ln p_r / d theta, J = -sum_x
+    n_x d^2 ln p_x / d theta^2 at the maximum. A parameter at an edge stays there. RBP is 1 from k = V on.
 
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.

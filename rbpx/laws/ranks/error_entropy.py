@@ -1,14 +1,13 @@
 """Decomposes cross-entropy by rank into three terms that add up to it.
 
-`replicate_terms` equals `decompose` of the counts of every bootstrap replicate, at less cost. With n_e tokens of rank e
-and S_e = exp(L_e / n_e), a replicate needs only sum n_e, sum L_e, sum n_e ln n_e and sum S_e. The first two are sums
-over documents, and so are the others for ranks of a single document, where a document drawn w times has n_e = w c and
-its own S_e. Ranks of several documents take matrix products, dense for frequent ones, else sparse.
+With n_e tokens of rank e and S_e = exp(L_e / n_e), a replicate needs only sum n_e, sum L_e, sum n_e ln n_e and sum S_e.
+The first two are sums over documents, and so are the others for ranks of a single document. Ranks of several documents
+take matrix products, dense for frequent ones, else sparse.
 
 Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067).
 
-Shapes: E is the number of ranks, ... any leading axes (replicates); N different pairs of document and rank,
-D documents, B replicates, R ranks, b and r parts of B and R that fit in the cache of a core.
+Shapes: E is the number of ranks, ... any leading axes (replicates); N different pairs of document and rank, D
+documents, B replicates, R ranks, b and r parts of B and R that fit in the cache of a core.
 """
 
 from dataclasses import dataclass
@@ -42,15 +41,10 @@ class Terms:
 
 
 def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
-    """Computes error-entropy, self-alignment and confidence of a distribution of ranks.
+    """Computes error-entropy, self-alignment and confidence, nats, of counts and sums of log-probabilities, [..., E].
 
-    P(e) = n_e / n, S_e = exp(sum_logprob_e / n_e) (geometric mean of the scores of the tokens of rank e),
-    Q(e) = S_e / sum S, sums over the ranks that occur: H(P) = -sum P ln P, KL = sum P ln(P/Q), confidence =
-    -ln(sum S). Each term is computed from its own definition, none as the remainder of the others.
-
-    Args:
-        n_tokens: number of tokens of each rank, shape [..., E].
-        sum_logprob: sum of the log-probabilities of those tokens, nats, shape [..., E].
+    P(e) = n_e / n, S_e = exp(sum_logprob_e / n_e), Q(e) = S_e / sum S, over the ranks that occur: H(P) = -sum P ln P,
+    KL = sum P ln(P/Q), confidence = -ln(sum S), each from its own definition, none as the remainder of the others.
 
     Source:
         arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
@@ -77,12 +71,7 @@ def replicate_terms(
 ) -> Terms:
     """Computes the terms of each bootstrap replicate, [B]; NaN for a replicate without a token.
 
-    Args:
-        document_N: the document of each count, from 0.
-        rank_N: its rank, numbered from 0 without gaps.
-        n_tokens_N: tokens of that rank in that document, above 0.
-        sum_logprob_N: sum of their log-probabilities, nats.
-        weights_BD: how often each document is drawn, whole numbers.
+    Documents and ranks are numbered from 0, without gaps; `weights_BD` says how often each document is drawn.
     """
     D = weights_BD.shape[1]
     n_B, logprob_B = (weights_BD @ np.bincount(document_N, sums_N, D) for sums_N in (n_tokens_N, sum_logprob_N))

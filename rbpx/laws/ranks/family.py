@@ -34,10 +34,9 @@ class RankFit:
 
     params has the parameters by name, n_tokens, V for fits over 1..V and, where a parameter is at the edge of its
     family, its free maximum as ..._unconstrained. A lognormal has mu, sigma (None in the power-law limit), beta = 1 -
-    mu / sigma^2 and gamma = 1 / (2 sigma^2) (0.0 there). loglik (nats), aic and bic are of the ranks that the fit
-    covers: 2 and up, given R >= 2, for lognormal_paper; 1..V for all others; only fits of the same coverage compare.
-    Parameters at an edge count as fitted. distance is Kolmogorov's, the largest difference between fitted and observed
-    CDF over those ranks. theta are the parameters as the search sees them.
+    mu / sigma^2 and gamma = 1 / (2 sigma^2). loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up,
+    given R >= 2, for lognormal_paper; 1..V for all others. distance is Kolmogorov's, over those ranks. theta are the
+    parameters as the search sees them.
     """
 
     distribution: str
@@ -82,7 +81,7 @@ class Family(ABC):
         starts: where to search from, each a theta.
         is_linear: whether ln w_x is linear in theta.
         reach: bound of each |theta|; a maximum beyond it is another family.
-        edge: index of a theta that has to be positive, else the fit is at_bound; None where all are free.
+        edge: index of a theta that has to be positive, else the fit is at_bound.
     """
 
     name: str
@@ -124,8 +123,8 @@ class Exponential(Family):
     """Families that are linear in theta: ln w_x = theta . T_x; at the maximum, fitted and observed means of T agree.
 
     Attributes:
-        names: of the parameters; "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds"
-            is an addition to ln w_1.
+        names: "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds" is an addition to
+            ln w_1.
     """
 
     names: tuple[str, ...] = ()

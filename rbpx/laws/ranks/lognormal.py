@@ -1,10 +1,10 @@
 """Fits the lognormal model of the ranks as the RBP paper does, and derives -ln RBP_k and cross-entropy from it.
 
-All is written in t = ln(rank) and the natural parameters beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because
-the power law is then the boundary gamma = 0, while mu and sigma would diverge.
+All is written in t = ln(rank), beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because the power law is then the
+boundary gamma = 0, while mu and sigma would diverge.
 
-Shapes: R different ranks, B replicates or pairs of parameters, V the vocabulary, Q ranks that sums are evaluated at,
-K values of k.
+Shapes: R different ranks, B replicates or pairs of parameters, V the vocabulary, Q ranks that sums are evaluated at, K
+values of k.
 """
 
 import math
@@ -28,8 +28,7 @@ _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
     """Returns -ln RBP_k at each k, then the entropy, for p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
 
-    The entropy, nats, is the rank model's prediction of cross-entropy. gamma = 0 is the truncated power law; NaN
-    parameters give NaN; from k = V on the share is 1.
+    The entropy, nats, predicts cross-entropy. gamma = 0 is the truncated power law; NaN parameters give NaN.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
@@ -88,17 +87,9 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] / [1 -
     Phi((ln 1.5 - mu)/sigma)]. As a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x this is an
     exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean and a
-    covariance, computed by Gauss-Legendre quadrature to rounding. Newton's method runs at the nodes of `nodes_of`
-    where these give the likelihood to rounding, else at all ranks. The boundary gamma = 0 (a power law) is solved
-    first; if the likelihood does not rise from it into gamma > 0, that is the fit.
-
-    Args:
-        rank: whole numbers >= 1 in any order, shape [R].
-        n_tokens: number of tokens of each rank, shape [R].
-
-    Returns:
-        The fit. Status at_bound: mu and sigma None, gamma 0; too_few_tokens: fewer than 3 different ranks from
-        2 up; not_known: a rank is a half.
+    covariance, by Gauss-Legendre quadrature to rounding. The boundary gamma = 0 (a power law) is solved first; if the
+    likelihood does not rise from it into gamma > 0, that is the fit: at_bound, mu and sigma None. too_few_tokens: fewer
+    than 3 different ranks from 2 up; not_known: a rank is a half.
 
     Raises:
         ValueError: if shapes disagree, a rank is below 1 or a count is negative.
@@ -168,8 +159,7 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
 def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
     """Takes one Newton step from an ok fit for each replicate, from the sums of `paper_slopes` over its tokens, [B, 6].
 
-    Returns:
-        (mu, sigma), shape [B, 2]; NaN where a replicate has too few different ranks for a step.
+    Returns (mu, sigma), [B, 2]; NaN where a replicate has too few different ranks for a step.
     """
     beta, gamma = fit.theta
     score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)

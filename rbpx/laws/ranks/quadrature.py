@@ -39,7 +39,6 @@ class RankNodes:
     Attributes:
         x_Q: ascending; ranks where a block has few, real numbers elsewhere.
         weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
-        V: width of the vocabulary.
         upto_K: number of nodes up to each k.
         first_B: index of the first node of each block.
         last_rank_B: the last rank of each block.

@@ -1,8 +1,7 @@
 """Forms of the rank distribution: parameters in; shares of ranks, RBP_k, entropy and cross-entropy out.
 
-A form may be a mixture of kinds of tokens, each with a rank distribution of its own. The entropy of the ranks, H(P), is
-then that of the mixture, and cross-entropy the mean entropy of the kinds; without kinds both are equal. Each entry of
-`RANK_FORMS` is a row of closure in `ranks`.
+A form may be a mixture of kinds of tokens. The entropy of the ranks, H(P), is then that of the mixture, and
+cross-entropy the mean entropy of the kinds. Each entry of `RANK_FORMS` is a row of closure in `ranks`.
 
 Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q nodes, K values of k.
 """
@@ -26,9 +25,9 @@ class RankForm:
     Attributes:
         label: its name in tables, at most 16 characters.
         equation: p_x up to its normalisation.
-        parameters: their names; each is real, and a line in ln S where the form is fitted to several sizes.
+        parameters: names; each is real, and a line in ln S where the form is fitted to several sizes.
         starts: where to search from.
-        shares: function of parameters [..., P] and nodes; returns the shares of each kind of tokens.
+        shares: of parameters [..., P] and nodes; returns the shares of each kind of tokens.
     """
 
     label: str

@@ -33,13 +33,13 @@ class Ending(Doubted):
     """Where a run ends if its plan is kept.
 
     Attributes:
-        y: the loss at the end, with its interval; unknown where the rate rises, or it is too early.
-        rests_on: same_plan, same_size, other_size or itself: what the answer is made of.
+        y: the loss at the end; unknown where the rate rises, or it is too early.
+        rests_on: same_plan, same_size, other_size or itself.
         taught: the finished runs that it rests on.
         law: of the run; None where it is too early.
-        drop: the end by the drop of the finished run of its size with the plan nearest to its own; None without any.
-        to_come: what progress and what annealing still take off the loss, nats; None without a law.
-        left_at: the step at which the run left its law; None if it did not.
+        drop: the end by the drop of the finished run of its size with the nearest plan.
+        to_come: what progress and what annealing still take off the loss, nats.
+        left_at: the step at which the run left its law.
         spikes: steps of single states far above the law.
         widened: how much wider the interval is than by the posterior, as backtests ask.
     """
@@ -57,17 +57,12 @@ class Ending(Doubted):
 
 
 def predict_ending(run: Training, finished: Sequence[Training], backtests: Sequence[float] = ()) -> Ending:
-    """Predicts the loss at the end of the plan of a run.
+    """Predicts the loss at the end of the plan of a run, from its states and finished runs of the same recipe.
 
     With a finished run of its size and plan, its drop from the same step is the answer. Else finished runs of its size
     are the prior of its law, those of the nearest other size one of the exponent and of C beside A; alone, what is
     known of any run is. The interval is two standard deviations of the posterior and of the form's own error, widened
-    by `backtests` and those of the run's own past.
-
-    Args:
-        run: its plan and its states so far.
-        finished: runs of the same recipe, whose rates do not rise.
-        backtests: of `backtest`.
+    by `backtests` (of `backtest`) and those of the run's own past. Rates of finished runs do not rise.
     """
     taught = _taught_by(run, finished)
     rests_on = "itself" if not taught else "same_size" if taught[0].S == run.S else "other_size"

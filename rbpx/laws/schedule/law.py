@@ -1,9 +1,8 @@
 """Fits the loss of runs under any schedule of the learning rate: L = E + A x^-alpha - C a.
 
 x is progress, the sum over steps of (rate / highest rate)^0.6 in 10,000 steps. a is annealing, the sum of the falls of
-rate / highest rate, each fading in with a time constant of 200 steps. With the power 1 in place of 0.6 this is the law
-of Tissue et al. 2024, arXiv 2408.11029; benchmarks/schedules.py compares both. Luo et al. 2025, arXiv 2503.12811, have
-a multi-power law of seven constants, which fits the public runs no better.
+rate / highest rate, each fading in with a time constant of 200 steps. With the power 1 this is the law of Tissue et al.
+2024, arXiv 2408.11029; the seven constants of Luo et al. 2025, arXiv 2503.12811, fit the public runs no better.
 
 Shapes: T steps of a plan, N states of a run, B bins of them; 4 constants E, ln A, alpha, ln C.
 """
@@ -43,7 +42,6 @@ class Training:
         rate_T: of steps 1 to T.
         step_N: of the states, rising.
         loss_N: of the states, in nats.
-        S: its size, where known.
         power: of a rate in progress.
     """
 
@@ -169,12 +167,9 @@ class ScheduleLaw(Doubted):
 
 
 def fit_trainings(runs: Sequence[Training], prior: Prior | None = None, peak: float | None = None) -> ScheduleLaw:
-    """Fits one law to the states of runs.
+    """Fits one law to the states of runs of one size and recipe.
 
-    Args:
-        runs: of one size and recipe.
-        prior: of the constants; wide where None, relative to the last losses.
-        peak: the highest rate; that of the runs where None.
+    The prior is of the constants, wide where None; `peak` is the highest rate, that of the runs where None.
     """
     peak, power = peak or max(run.peak for run in runs), runs[0].power
     if any(run.rises for run in runs):

@@ -1,12 +1,11 @@
 """Predicts a larger model's feature (step 1), success from a feature (step 2), and both chained, with intervals.
 
 Intervals are of one new model: draws of its feature go through draws of the curves compatible with the points
-(`plausible_curves`), and the points' scatter about the curve is added. Curves are drawn from a prior (a minimum near
-chance, an end of at most 1, any place and steepness), weighted by their likelihood with the scatter integrated out,
-SSE^(-n / 2), n the number of independent points, by population Monte Carlo: a few models leave their distribution far
-from normal.
+(`plausible_curves`), and the points' scatter is added. Curves are drawn from a prior (a minimum near chance, an end of
+at most 1, any place and steepness), weighted by SSE^(-n / 2), n the number of independent points, by population Monte
+Carlo.
 
-That a perfect feature means perfect success is an assumption. Half of the draws make it: their curves end at the
+That a perfect feature means perfect success is an assumption, which half of the draws make: their curves end at the
 anchor's success, and the anchor is one of the points. The others have a free end, with prior density 3 b^2.
 
 Shapes: J draws, N points, P = 4 parameters: x0, ln h, the minimum and the end of a curve.
@@ -36,10 +35,7 @@ _TINY: Final = 1e-12  # of a variance
 
 
 def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
-    """Returns the effective sample size of points correlated within groups: N over the design effect, at least theirs.
-
-    The design effect is the variance of the groups' residual sums over that of independent points.
-    """
+    """Returns the effective sample size of points correlated in groups: N over the design effect, at least theirs."""
     n, n_groups = len(residual_N), int(group_N.max()) + 1
     squares = float(residual_N @ residual_N)
     if squares == 0.0 or n == n_groups:
@@ -53,8 +49,7 @@ def plausible_curves(
 ) -> Floats:
     """Draws curves through points: a, x0, h and b of each, the scatter of the points about it, and its dof, [J, 6].
 
-    `n` is the number of independent points (`independent_points`); `anchor` is where a perfect feature has perfect
-    success, None if unknown.
+    `n` is the number of independent points; `anchor` is where a perfect feature has perfect success.
     """
     rng, thinned = np.random.default_rng(seed), slice(None, None, -(-len(x_N) // _MOST_POINTS))
     x_N, y_N = x_N[thinned], y_N[thinned]

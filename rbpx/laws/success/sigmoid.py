@@ -60,8 +60,7 @@ def fit_sigmoid(
 ) -> Sigmoid | None:
     """Fits y to x by least squares within bounds, from the published start and from a grid; None without spare points.
 
-    `chance`, the success of guessing, starts the search; `anchor` is an added point of perfect success; `starts` and
-    `bounds` replace the published ones by name, and equal bounds hold a constant fixed.
+    `chance` starts the search; `anchor` is an added point; `starts` and `bounds` replace the published ones by name.
     """
     n_points = len(x_N) + (anchor is not None)
     n_free = sum(lo < hi for lo, hi in {**BOUNDS, **(bounds or {})}.values())
