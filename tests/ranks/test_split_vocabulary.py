@@ -91,3 +91,10 @@ def test_all_refuse_a_row_that_is_not_finite_in_one_part(value: float, at: int) 
 def test_padding_is_cut_off_where_it_lies() -> None:
     part = VocabularyPart(60, 43, 60, lambda values: values, lambda values: values)
     assert [part.below(limit).width for limit in (103, 80, 60, 20)] == [43, 20, 0, 0]
+
+
+@pytest.mark.parametrize(("head", "says"), [(Tensor.double, "float32"), (lambda rows: rows[:, :-1], "shape .4, 2.")])
+def test_a_head_that_gives_other_logits_is_refused(head: Callable[[Tensor], Tensor], says: str) -> None:
+    alone = VocabularyPart(0, 3, 3, lambda values: values, lambda values: values)
+    with pytest.raises(ValueError, match=says):
+        rank_part(torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64), head, alone)

@@ -39,15 +39,21 @@ _EQUIVALENT = {
         "ranks/definition: _GPU_BYTES = 257 << 20",
         "ranks/definition: if device.type == 'cpu':",
         "ranks/tiles: _SLAB_ROWS = 253",
+        "ranks/definition: _BYTES_PER_LOGIT = 5",
+        "ranks/tiles: n_most = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // ((4 + _TILE_ENTRIES) * n_threads)))",
         "ranks/tiles: n_most = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
         "ranks/cpu_kernel: NEAR_KEPT = 257",
     ),
     "the bits of 1 are the least number above 0": ("ranks/cpu_kernel: top, absolute = (-_ABSOLUTE, i32(1))",),
     "a row is looked through once more": (
         "ranks/cpu_kernel: least, above, absolute = (i32(1), i32(0), i32(0))",
+        "ranks/cpu_kernel: return (low_n <= self._own_n) & (self._own_n <= high_n) & (self._n_near_n < NEAR_KEPT)",
         "ranks/cpu_kernel: return (low_n < self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)",
     ),
     "what is taken off is added again": ("ranks/cpu_kernel: if i32(absolute).view(f32) >= top_n[i] + _SPREAD:",),
+    "a term of the seventh order, below the last bit": (
+        "ranks/cpu_kernel: p = f32(0.00019895567191499997) * r + f32(0.0013981999507)",
+    ),
     "many times what products move is still many times": ("ranks/tiles: _ROUNDING = 2.0 ** (-21)",),
     "one thread or several give the same": ("ranks/tiles: if len(shares) != 1:",),
     "how it lies in the file; what is read is the same": (
