@@ -81,12 +81,28 @@ def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> 
     assert ends == pytest.approx((table[0][1], table[-1][1]), rel=1e-5)
 
 
-@pytest.mark.parametrize("method", [Method.ols, Method.offset])
-def test_the_report_is_lmfits_with_the_standard_error_of_the_law(method: Method) -> None:
-    law = fit_power_law(S, np.exp(LN_Y), method=method)
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        (Method.ols, {}),
+        (Method.robust, {}),
+        (Method.offset, {}),
+        (Method.offset, {"E": 1.5}),
+        (Method.offset, {"C": 40.0}),
+        (Method.ols, {"C": 20.0}),
+    ],
+    ids=str,
+)
+def test_the_report_is_lmfits_with_the_standard_error_of_the_law(method: Method, given: dict[str, float]) -> None:
+    law = fit_power_law(S, np.exp(LN_Y), method=method, given=given)
     (line,) = [line for line in law.report().splitlines() if line.strip().startswith("alpha:")]
     assert float(line.split()[1]) == pytest.approx(law.alpha.value, rel=1e-6)
     assert float(line.split()[3]) == pytest.approx(law.alpha.stderr, rel=1e-3)
+
+
+def test_a_fixed_exponent_does_not_vary_in_the_report() -> None:
+    report = fit_power_law(S, np.exp(LN_Y), method=Method.offset, given={"alpha": 0.2}).report()
+    assert "alpha:     0.2 (fixed)" in report
 
 
 def test_a_law_without_numbers_has_no_report() -> None:

@@ -141,23 +141,29 @@ class PowerLaw(LawFit):
         return self.regression.theta_P
 
     def report(self) -> str:
-        """Returns lmfit's report of the fit of ln y: parameters, standard errors from the scatter, correlations.
+        """Fits ln y again by lmfit and returns its report: parameters, standard errors from the scatter, correlations.
+
+        Fixed parameters do not vary, E is at least 0, and Huber's loss has the scale of the law.
 
         Raises:
-            ValueError: the law has no numbers, or has fixed parameters.
+            ValueError: the law has no numbers.
         """
         import lmfit  # its import takes a second
 
-        if self.regression is None or self.given:
-            raise ValueError(f"there is no search to report: status {self.status}, given {dict(self.given)}")
-        start_P, root_N = self.regression.theta_P[: 2 if self.regression.at_bound else 3], self.regression.weight_N**0.5
-        x_N, ln_y_N = centred(np.asarray(self.S))[0], np.log(np.abs(self.y))
+        if self.regression is None:
+            raise ValueError(f"there is no fit to report: status {self.status}")
+        x_N, ln_y_N, scale = centred(np.asarray(self.S))[0], np.log(np.abs(self.y)), self.regression.scale
+        of = lmfit.create_params(**dict(zip(NAMES, self.regression.theta_P.tolist(), strict=False)))
+        if "E" in of:
+            of["E"].set(min=0.0, vary="E" not in self.given and not self.regression.at_bound)
+        of["alpha"].set(vary="alpha" not in self.given)
+        if "C" in self.given:  # at S = 1
+            of["ln_C_ref"].set(expr=f"{math.log(self.given['C'])!r} - alpha * {math.log(self.S_ref)!r}")
 
         def residual_N(at: lmfit.Parameters) -> Floats:
-            return (ln_law(x_N, np.array([*at.valuesdict().values()])) - ln_y_N) * root_N
+            return (ln_law(x_N, np.array([*at.valuesdict().values()])) - ln_y_N) * self.regression.weight_N**0.5
 
-        start = lmfit.create_params(**dict(zip(NAMES, start_P.tolist(), strict=False)))
-        return str(lmfit.fit_report(lmfit.minimize(residual_N, start)))
+        return str(lmfit.fit_report(lmfit.minimize(residual_N, of)))
 
     @property
     def residuals_ln(self) -> list[float]:
