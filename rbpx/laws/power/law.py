@@ -143,7 +143,7 @@ class PowerLaw(LawFit):
     def report(self) -> str:
         """Fits ln y again by lmfit and returns its report: parameters, standard errors from the scatter, correlations.
 
-        Fixed parameters do not vary, E is at least 0, and Huber's loss has the scale of the law.
+        Fixed parameters do not vary, E is at least 0, and a robust fit has the weights of the law.
 
         Raises:
             ValueError: the law has no numbers.
@@ -152,7 +152,7 @@ class PowerLaw(LawFit):
 
         if self.regression is None:
             raise ValueError(f"there is no fit to report: status {self.status}")
-        x_N, ln_y_N, scale = centred(np.asarray(self.S))[0], np.log(np.abs(self.y)), self.regression.scale
+        x_N, ln_y_N, weight_N = centred(np.asarray(self.S))[0], np.log(np.abs(self.y)), self.regression.weight_N
         of = lmfit.create_params(**dict(zip(NAMES, self.regression.theta_P.tolist(), strict=False)))
         if "E" in of:
             of["E"].set(min=0.0, vary="E" not in self.given and not self.regression.at_bound)
@@ -161,7 +161,7 @@ class PowerLaw(LawFit):
             of["ln_C_ref"].set(expr=f"{math.log(self.given['C'])!r} - alpha * {math.log(self.S_ref)!r}")
 
         def residual_N(at: lmfit.Parameters) -> Floats:
-            return (ln_law(x_N, np.array([*at.valuesdict().values()])) - ln_y_N) * self.regression.weight_N**0.5
+            return (ln_law(x_N, np.array([*at.valuesdict().values()])) - ln_y_N) * weight_N**0.5
 
         return str(lmfit.fit_report(lmfit.minimize(residual_N, of)))
 
