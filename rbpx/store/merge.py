@@ -4,7 +4,6 @@ Everything is checked as it enters, by the checks of `verify`, and trusted after
 """
 
 import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,12 @@ from rbpx.store.verify import imported_runs, read_own, run_fault, runs_of
 
 REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first
 FILES: Final = (*BESIDE, "imports")
+_RECORD: Final = "record.json"  # what was fetched last
+
+
+def ending_of(kind: str) -> str:
+    """How the files of a kind end."""
+    return ".json" if kind in RECORDS else ".parquet"
 
 
 class Source(Protocol):
@@ -48,9 +53,12 @@ class Folder:
         """As `Source`; links are not followed, since they may lead anywhere."""
         if kind == "runs":
             return self._runs
-        ending = ".json" if kind in RECORDS else ".parquet"
-        paths = sorted((self._root / kind).glob(f"[!.]*{ending}"))
+        paths = sorted((self._root / kind).glob(f"[!.]*{ending_of(kind)}"))
         return [path.stem for path in paths if not path.is_symlink() and path.stem != NO_ROWS]
+
+    def path(self, kind: str, name: str) -> Path:
+        """The path of one of these names, outside the runs."""
+        return self._root / kind / f"{name}{ending_of(kind)}"
 
     def get(self, path: str, to: Path) -> None:
         """As `Source`."""
@@ -80,6 +88,21 @@ class Merged:
     skipped: list[str] = field(default_factory=list)
 
 
+def missing(
+    source: Source, kind: str, has: Callable[[str], bool], merged: Merged, advance: Callable[[], None] = lambda: None
+) -> Iterator[str]:
+    """The names of a kind that a source has and a target has not, to be copied one by one; counts the others."""
+    for name in source.names(kind):
+        if not is_name(name):
+            of, none = ("run ", "run") if kind == "runs" else (f"{kind}/", "record")
+            merged.skipped.append(f"{of}{name!r} has a name that no {none} has")
+        elif has(name):
+            merged.already_here[kind] += 1
+        else:
+            yield name
+        advance()
+
+
 def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
     """Copy what another store has and this one lacks; a repeated merge copies nothing, a stopped one resumes.
 
@@ -87,142 +110,131 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
         RbpxError: a run of the other store has a newer format than this version reads.
         MeasureError: the store cannot be written.
     """
-    merged = Merged()
-    store.prepare()
-    for kind in REFERRED:
-        for name in other.names(kind):
-            _bring_file(store, other, kind, name, merged)
-    cells = defaultdict[str, list[tuple[str, Record]]](list)
-    for name, cell in _records(store, other, "cells", merged):
-        cells[cell["run_id"]].append((name, cell))
-    for run_id in other.names("runs"):
-        _bring_run(store, other, run_id, merged)
-        for name, cell in cells[run_id] if store.has_run(run_id) else ():  # at once, as no answer has a run without
-            _bring_cell(store, name, cell, merged)
-        advance()
-    for kind in FILES:
-        for name in other.names(kind):
-            if kind not in BESIDE or store.has_run(name):
-                _bring_file(store, other, kind, name, merged)
-    known = {*store.run_ids(), *imported_runs(store)}
-    answered = {_asked(cell) for cell in store.records("cells")}
-    for kind in (kind for kind in RECORDS if kind != "cells"):
-        for name, record in _records(store, other, kind, merged):
-            if known.issuperset(runs_of(kind, record)) and (kind != "failures" or _asked(record) not in answered):
-                store.write_record(kind, name, record)
-                merged.copied[kind] += 1
-    return merged
+    with store.scratch() as folder:
+        return _Merging(store, other, folder).everything(advance)
 
 
-def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None:
-    """Copy a run atomically; an existing one stays as it is."""
-    if not is_name(run_id):
-        merged.skipped.append(f"run {run_id!r} has a name that no run has")
-        return
+class _Merging:
+    """One merge: a store, another one, a folder for what is not checked yet, and what was done."""
 
-    def fill(folder: Path) -> None:
+    def __init__(self, store: Store, other: Source, folder: Path) -> None:
+        self.store, self.other, self.folder, self.merged = store, other, folder, Merged()
+
+    def everything(self, advance: Callable[[], None]) -> Merged:
+        """Copy what runs refer to, each run with its cells, and what refers to runs."""
+        for kind in REFERRED:
+            self._files(kind)
+        cells = defaultdict[str, list[tuple[str, Record]]](list)
+        for name, cell in self._records("cells"):
+            cells[cell["run_id"]].append((name, cell))
+        for run_id in missing(self.other, "runs", lambda run_id: False, self.merged, advance):
+            self._run(run_id)
+            for name, cell in cells[run_id] if self.store.has_run(run_id) else ():  # at once: no answer has a bare run
+                self._cell(name, cell)
+        for kind in FILES:
+            self._files(kind)
+        known = {*self.store.run_ids(), *imported_runs(self.store)}
+        answered = {_asked(cell) for cell in self.store.records("cells")}
+        for kind in (kind for kind in RECORDS if kind != "cells"):
+            for name, record in self._records(kind):
+                if known.issuperset(runs_of(kind, record)) and (kind != "failures" or _asked(record) not in answered):
+                    self.store.write_record(kind, name, record)
+                    self.merged.copied[kind] += 1
+        return self.merged
+
+    def _run(self, run_id: str) -> None:
+        """Copy a run atomically; an existing one stays as it is."""
+        is_here = self.store.has_run(run_id)
+        try:
+            facts = self._fetched(MANIFESTS, run_id)
+            if not is_here:
+                self.store.place_run(run_id, lambda folder: self._fill(run_id, facts, folder))
+                self.merged.copied["runs"] += 1
+                return
+        except ValueError as problem:
+            self.merged.skipped.append(f"run {run_id}: it is corrupt: {problem}")
+            return
+        except FileNotFoundError as problem:
+            self.merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
+            return
+        except OSError as problem:
+            if not self.store.has_run(run_id):  # otherwise another process has just copied it
+                raise self.store.unwritten(problem) from None
+            return
+        ours = self.store.read(MANIFESTS, run_id, self.store.manifest_file(run_id))
+        if ours is not None and ours[0]["files"] == facts["files"]:
+            self.merged.already_here["runs"] += 1
+        else:
+            self.merged.skipped.append(
+                f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
+                f"rbpx store rm {run_id}, then merge again"
+            )
+
+    def _fill(self, run_id: str, facts: Record, folder: Path) -> None:
         folder.mkdir()
-        facts = _manifest(other, run_id, folder)
+        shutil.copyfile(self.folder / _RECORD, folder / MANIFEST)
         for name, sha256 in facts["files"].items():
-            other.get_table(run_id, name, sha256, folder / name)
+            self.other.get_table(run_id, name, sha256, folder / name)
         fault = run_fault(run_id, folder)
         if fault is not None:
             raise ValueError(fault)
 
-    try:
-        if store.has_run(run_id):
-            if _differs(store, other, run_id):
-                merged.skipped.append(
-                    f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
-                    f"rbpx store rm {run_id}, then merge again"
-                )
-            else:
-                merged.already_here["runs"] += 1
-            return
-        store.place_run(run_id, fill)
-        merged.copied["runs"] += 1
-    except ValueError as problem:
-        merged.skipped.append(f"run {run_id}: it is corrupt: {problem}")
-    except FileNotFoundError as problem:
-        merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
-    except OSError as problem:
-        if not store.has_run(run_id):  # otherwise another process has just copied it
-            raise store.unwritten(problem) from None
+    def _fetched(self, kind: str, name: str) -> Record:
+        """A record of the other store, of which nothing is wrong."""
+        self.other.get(f"runs/{name}/{MANIFEST}" if kind == MANIFESTS else f"{kind}/{name}.json", self.folder / _RECORD)
+        return read_record(kind, name, self.folder / _RECORD)[0]
 
-
-def _manifest(other: Source, run_id: str, folder: Path) -> Record:
-    other.get(f"runs/{run_id}/{MANIFEST}", folder / MANIFEST)
-    return read_record(MANIFESTS, run_id, folder / MANIFEST)[0]
-
-
-def _differs(store: Store, other: Source, run_id: str) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        theirs = _manifest(other, run_id, Path(folder))
-    ours = store.read(MANIFESTS, run_id, store.manifest_file(run_id))
-    return ours is None or bool(ours[0]["files"] != theirs["files"])
-
-
-def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merged) -> None:
-    final = store.root / kind / f"{name}.parquet"
-    if final.is_file() or not is_name(name):
-        merged.already_here[kind] += 1
-        return
-    with store.scratch() as folder:
-        copy = folder / f"{name}.parquet"
-        try:
-            other.get(f"{kind}/{name}.parquet", copy)
-            read_own(kind, copy)
-            if kind == "imports":
-                n_new = adopt(store, copy)
-                merged.copied["observations"] += n_new
-                merged.already_here["imports"] += not n_new
-                return
-        except MeasureError:
-            raise
-        except (RbpxError, OSError, ValueError, LookupError) as problem:
-            merged.skipped.append(f"{kind}/{name}.parquet: {reason(problem)}")
-            return
-        store.place_file(final, lambda to: shutil.copyfile(copy, to))
-        merged.copied[kind] += 1
-
-
-def _records(store: Store, other: Source, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
-    """The sound records of a kind in another store, by name; but for cells those alone that are not here."""
-    for name in other.names(kind):
-        if not is_name(name):
-            merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
-            continue
-        if kind != "cells" and store.record_file(kind, name).exists():
-            merged.already_here[kind] += 1
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                other.get(f"{kind}/{name}.json", Path(folder) / "record.json")
-                record, _ = read_record(kind, name, Path(folder) / "record.json")
-            except (OSError, ValueError) as problem:
-                merged.skipped.append(f"{kind}/{name}.json: {reason(problem)}")
+    def _files(self, kind: str) -> None:
+        """Copy the Parquet files of a folder that may come alone, or whose runs are here."""
+        place, copied = self.store.root / kind, self.merged.copied
+        for name in missing(self.other, kind, lambda name: (place / f"{name}.parquet").is_file(), self.merged):
+            copy = self.folder / f"{name}.parquet"
+            if kind in BESIDE and not self.store.has_run(name):
                 continue
-        yield name, record
+            try:
+                self.other.get(f"{kind}/{copy.name}", copy)
+                read_own(kind, copy)
+                if kind == "imports":
+                    n_new = adopt(self.store, copy)
+                    copied["observations"] += n_new
+                    self.merged.already_here["imports"] += not n_new
+                    continue
+            except MeasureError:
+                raise
+            except (RbpxError, OSError, ValueError, LookupError) as problem:
+                self.merged.skipped.append(f"{kind}/{copy.name}: {reason(problem)}")
+                continue
+            self.store.place_file(place / copy.name, copy.replace)
+            copied[kind] += 1
 
+    def _records(self, kind: str) -> Iterator[tuple[str, Record]]:
+        """The sound records of a kind, by name; but for cells those alone that are not here."""
+        file = self.store.record_file
+        for name in missing(self.other, kind, lambda name: kind != "cells" and file(kind, name).exists(), self.merged):
+            try:
+                record = self._fetched(kind, name)
+            except (OSError, ValueError) as problem:
+                self.merged.skipped.append(f"{kind}/{name}.json: {reason(problem)}")
+            else:
+                yield name, record
 
-def _bring_cell(store: Store, name: str, cell: Record, merged: Merged) -> None:
-    """Copy a cell whose run is here; an existing one stays as it is."""
-    here = store.record("cells", name)
-    if here is not None:
-        if here["run_id"] == cell["run_id"]:
-            merged.already_here["cells"] += 1
+    def _cell(self, name: str, cell: Record) -> None:
+        """Copy a cell whose run is here; an existing one stays as it is."""
+        here, run_id = self.store.record("cells", name), cell["run_id"]
+        if here is not None and here["run_id"] == run_id:
+            self.merged.already_here["cells"] += 1
+            return
+        try:
+            fault = contradiction(cell, self.store.manifest(run_id))
+        except (OSError, ValueError) as problem:
+            fault = f"its run {run_id} is damaged here: {reason(problem)}"
+        if here is not None:
+            self.merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {run_id} there")
+        elif fault is not None:
+            self.merged.skipped.append(f"cells/{name}.json: {fault}")
         else:
-            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {cell['run_id']} there")
-        return
-    try:
-        fault = contradiction(cell, store.manifest(cell["run_id"]))
-    except (OSError, ValueError) as problem:
-        fault = f"its run {cell['run_id']} is damaged here: {reason(problem)}"
-    if fault is None:
-        store.write_record("cells", name, cell)
-        merged.copied["cells"] += 1
-    else:
-        merged.skipped.append(f"cells/{name}.json: {fault}")
+            self.store.write_record("cells", name, cell)
+            self.merged.copied["cells"] += 1
 
 
 def _asked(record: Record) -> tuple[str, ...]:

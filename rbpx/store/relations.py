@@ -25,7 +25,7 @@ from rbpx.files.entries import atomic_write
 from rbpx.store import schema
 from rbpx.store.parquet import asked_fault, end_fault
 from rbpx.store.records import BESIDE, MANIFESTS, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Record, contradiction
-from rbpx.store.schema import ALONE, BY_FILE, BY_RECORD
+from rbpx.store.schema import ALONE, BY_FILE, BY_RECORD, SQL_TYPES
 
 if TYPE_CHECKING:
     from rbpx.store.store import Store
@@ -201,7 +201,7 @@ def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Seque
 
 def scan(columns: pa.Schema, places: str) -> str:
     """SQL that reads Parquet files with these columns, null where a file lacks one; nothing is opened before."""
-    types = {column.name: schema.sql_type(column.type) for column in columns}
+    types = {column.name: SQL_TYPES[column.type] for column in columns}
     if places == "[]":
         nothing = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in {**types, "filename": "VARCHAR"}.items())
         return f"(SELECT {nothing} WHERE false)"
@@ -246,8 +246,7 @@ def _parse(source: str, kind: str) -> str:
         needs.append("record->>'run_id' = parse_path(filename)[-2]")
         numbers = [schema.RUNS.field(key) for key in schema.KNOWN if schema.RUNS.field(key).type != pa.string()]
         needs += [
-            f"TRY_CAST(record->>'{n.name}' AS {schema.sql_type(n.type)}) >= {int(n.name in schema.FROM_1)}"
-            for n in numbers
+            f"TRY_CAST(record->>'{n.name}' AS {SQL_TYPES[n.type]}) >= {int(n.name in schema.FROM_1)}" for n in numbers
         ]
     elif kind == "forecasts":
         needs.append("json_array_length(record->'predictions') > 0")
@@ -272,7 +271,7 @@ def _rows_of(name: str) -> str:
         parts = {f"json_merge_patch(record, prediction, {own})": [*columns]}
     shown, rows = dict[str, str](), list[str]()
     for number, (part, of_part) in enumerate(parts.items()):
-        typed = {column.name: schema.sql_type(column.type) for column in of_part if column.name not in schema.ANY_JSON}
+        typed = {column.name: SQL_TYPES[column.type] for column in of_part if column.name not in schema.ANY_JSON}
         rows.append(f"json_transform({part}, '{json.dumps(typed)}') AS row{number}")
         for column in of_part:
             any_json = f"coalesce(prediction->'{column.name}', record->'{column.name}')::VARCHAR"  # with nulls in it

@@ -24,18 +24,19 @@ def check_format(run_id: str, number: object) -> None:
         )
 
 
-_TYPES: Final = {
-    "text": pa.string(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bool": pa.bool_(),
-    "time": pa.timestamp("us"),
-    "texts": pa.list_(pa.string()),
-    "int32s": pa.list_(pa.int32()),
-    "floats": pa.list_(pa.float32()),
+_TYPES: Final = {  # of a column: in Arrow and in SQL
+    "text": (pa.string(), "VARCHAR"),
+    "int32": (pa.int32(), "INTEGER"),
+    "int64": (pa.int64(), "BIGINT"),
+    "float": (pa.float32(), "FLOAT"),
+    "double": (pa.float64(), "DOUBLE"),
+    "bool": (pa.bool_(), "BOOLEAN"),
+    "time": (pa.timestamp("us"), "TIMESTAMP"),
+    "texts": (pa.list_(pa.string()), "VARCHAR[]"),
+    "int32s": (pa.list_(pa.int32()), "INTEGER[]"),
+    "floats": (pa.list_(pa.float32()), "FLOAT[]"),
 }
+SQL_TYPES: Final = dict(_TYPES.values())
 
 
 def columns_of(*parts: str | pa.Field) -> pa.Schema:
@@ -48,7 +49,7 @@ def columns_of(*parts: str | pa.Field) -> pa.Schema:
 
 def _field(column: str) -> pa.Field:
     name, *kind = column.split()
-    return pa.field(name, _TYPES[kind[0] if kind else "text"])
+    return pa.field(name, _TYPES[kind[0] if kind else "text"][0])
 
 
 def with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
@@ -202,18 +203,3 @@ COLUMNS: Final = {
     for name, columns in {**BY_RECORD, **BY_FILE, "vocab": VOCAB, "observations": OBSERVATIONS, "best": BEST}.items()
 }
 """Of each relation; those of observations without what runs vary."""
-
-_SQL_TYPES: Final = {
-    "string": "VARCHAR",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "bool": "BOOLEAN",
-    "timestamp[us]": "TIMESTAMP",
-}
-
-
-def sql_type(kind: pa.DataType) -> str:
-    """The type of a column in SQL."""
-    return f"{sql_type(kind.value_type)}[]" if pa.types.is_list(kind) else _SQL_TYPES[str(kind)]

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -21,7 +21,9 @@ from rbpx.files.leftovers import held, remove_left
 from rbpx.files.output import Rows
 from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
 from rbpx.store.relations import check_read, pattern, read_sql, relations_of
-from rbpx.store.store import Store
+
+if TYPE_CHECKING:
+    from rbpx.store.store import Store
 
 T = TypeVar("T")
 _MIB: Final = 2**20
@@ -55,7 +57,7 @@ _MOST_BYTES: Final = 256 * _MIB  # size of the cache
 
 
 @contextmanager
-def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(store: "Store", with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to the relations of a store in memory; statements reach no file outside of the store and no setting.
 
     Args:
@@ -108,7 +110,7 @@ def connected_once() -> Iterator[None]:
 
 
 @contextmanager
-def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+def shared(store: "Store", limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
     """As `connect` without fits, with the connection of `connected_once`: making one can take seconds."""
     stack, connections, _ = _shared.get() or (None, {}, {})
     if stack is None:

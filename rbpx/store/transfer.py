@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.store.merge import FILES, REFERRED, Merged
-from rbpx.store.records import NO_ROWS, RECORDS
+from rbpx.store.merge import FILES, REFERRED, Folder, Merged, ending_of, missing
+from rbpx.store.records import RECORDS
 from rbpx.store.store import MANIFEST, Store
 from rbpx.store.verify import run_fault
 
@@ -59,7 +59,7 @@ class Bucket:
 
     def names(self, kind: str) -> list[str]:
         """As `Source`."""
-        ending = f"/{MANIFEST}" if kind == "runs" else ".json" if kind in RECORDS else ".parquet"
+        ending = f"/{MANIFEST}" if kind == "runs" else ending_of(kind)
         found = (re.fullmatch(rf"{kind}/([^/]+){re.escape(ending)}", path) for path in self.paths)
         return sorted(match[1] for match in found if match)
 
@@ -107,36 +107,32 @@ def push(store: Store, bucket: Bucket, advance: Callable[[], None] = lambda: Non
     Raises:
         MeasureError: the bucket does not answer; the same call resumes.
     """
-    sent = Merged()
-    _send(store, bucket, REFERRED, sent)
-    for run_id in store.run_ids():
-        manifest = f"runs/{run_id}/{MANIFEST}"
-        fault = None if manifest in bucket.paths else run_fault(run_id, store.run_folder(run_id))
-        if manifest in bucket.paths:
-            sent.already_here["runs"] += 1
-        elif fault is not None:
+    sent, here = Merged(), Folder(store)
+    _send(here, bucket, REFERRED, sent)
+    for run_id in missing(here, "runs", {*bucket.names("runs")}.__contains__, sent, advance):
+        folder = store.run_folder(run_id)
+        fault = run_fault(run_id, folder)
+        if fault is not None:
             sent.skipped.append(f"run {run_id}: it is corrupt: {fault}")
-        else:
-            for name, sha256 in store.manifest(run_id)["files"].items():
-                bucket.put(_table(run_id, name, sha256), store.run_folder(run_id) / name)
-            try:
-                bucket.put(manifest, store.run_folder(run_id) / MANIFEST)
-                sent.copied["runs"] += 1
-            except FileExistsError:  # another machine was faster
-                sent.already_here["runs"] += 1
-        advance()
-    _send(store, bucket, (*FILES, *RECORDS), sent)
+            continue
+        for name, sha256 in store.manifest(run_id)["files"].items():
+            bucket.put(_table(run_id, name, sha256), folder / name)
+        try:
+            bucket.put(f"runs/{run_id}/{MANIFEST}", folder / MANIFEST)
+            sent.copied["runs"] += 1
+        except FileExistsError:  # another machine was faster
+            sent.already_here["runs"] += 1
+    _send(here, bucket, (*FILES, *RECORDS), sent)
     return sent
 
 
-def _send(store: Store, bucket: Bucket, kinds: Iterable[str], sent: Merged) -> None:
+def _send(here: Folder, bucket: Bucket, kinds: Iterable[str], sent: Merged) -> None:
     for kind in kinds:
-        for file in sorted((store.root / kind).glob("[!.]*.*")):
-            path = f"{kind}/{file.name}"
-            if file.stem == NO_ROWS or file.is_symlink() or not file.is_file():  # a link may lead anywhere
-                continue
-            (sent.already_here if path in bucket.paths else sent.copied)[kind] += 1
-            bucket.put(path, file)
+        for name in missing(here, kind, {*bucket.names(kind)}.__contains__, sent):
+            path = here.path(kind, name)
+            if path.is_file():
+                bucket.put(f"{kind}/{path.name}", path)
+                sent.copied[kind] += 1
 
 
 def _table(run_id: str, name: str, sha256: str) -> str:
