@@ -5,11 +5,9 @@ tokenises each pre-token by itself. A text is cut between a letter or digit and 
 - no added token contains such a place, or reaches over it by absorbing white space (`rstrip`);
 - no normaliser changes a character because of one beyond a space;
 - one of the pre-token rules always ends a pre-token there, and none before it looks further than the next character
-that is not white space; or there is no such rule, and no token of the vocabulary contains such a place, so no merge and
-no path reaches over it (SentencePiece tokens have a space only at their beginning).
+that is not white space; or there is no such rule, and no token of the vocabulary contains such a place.
 
-For any other tokenizer `break_rule` is None and the whole text is tokenised. Agreeing tokens of longer and longer
-beginnings would prove nothing.
+For any other tokenizer `break_rule` is None and the whole text is tokenised.
 """
 
 import json

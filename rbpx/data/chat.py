@@ -1,8 +1,8 @@
 """A tokenizer's chat template renders the conversations before the answers of items.
 
-As lm-evaluation-harness 0.4.13 does with --apply_chat_template (lm_eval/api/task.py): the description stands behind the
-system text in the system's message, examples are turns of their own, and the answer follows without its delimiter. The
-mark of the end of its turn is not scored.
+As lm-evaluation-harness 0.4.13 does with --apply_chat_template: the description stands behind the system text in the
+system's message, examples are turns of their own, and the answer follows without its delimiter. The mark of the end of
+its turn is not scored.
 """
 
 from collections.abc import Sequence

@@ -65,8 +65,8 @@ def measure_cell(
 ) -> Record:
     """Measure a cell that the store lacks; return the record that links it to its run.
 
-    `load` returns the model; `begin` is called once, if anything has to be measured; `config` is the whole request,
-    stored with the run; `keeps_best` records the best tokens too, in a second pass over the text.
+    `begin` is called once, if anything has to be measured; `config` is the whole request; `keeps_best` records the best
+    tokens too, in a second pass over the text.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -160,10 +160,7 @@ def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:
 
 
 def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:
-    """This process's saved parts of an interrupted run; logs how many. None for a model that several processes hold.
-
-    Those processes would have to hold the same parts, which nothing guarantees.
-    """
+    """This process's saved parts of an interrupted run; None for a model that several processes hold."""
     processes = reading.processes
     if processes.tensor is not None:
         return None
@@ -188,8 +185,7 @@ def write_cell(
 ) -> None:
     """Write the run of a cell if it is new, then the record that links the cell to it; remove an earlier failure.
 
-    `new` is the manifest of the run and its token columns, or None if the store holds it; `best` its rows of the
-    relation `best`, or None.
+    `new` is the manifest of the run and its token columns, `best` its rows of the relation `best`.
 
     Raises:
         RbpxError: the store cannot be written.

@@ -24,7 +24,7 @@ class ProcessGroup:
         rank: of this process; rank 0 writes and prints.
         world_size: number of processes.
         device: of this process.
-        tensor: the processes that share one model with this one; None where each holds a whole model.
+        tensor: the processes that share one model with this one.
     """
 
     rank: int
@@ -63,8 +63,8 @@ class ProcessGroup:
     def together(self, work: Callable[[], T]) -> T:
         """Return what `work` returns here; an error in one process is raised in all, which would wait forever.
 
-        Processes that share a model all meet the same `RbpxError`. Any other error may leave them waiting, so the
-        process that meets it raises it at once and the launcher ends them all.
+        Processes that share a model all meet the same `RbpxError`; any other error is raised at once, and the launcher
+        ends them.
         """
         if self.world_size == 1:
             return work()
@@ -98,9 +98,7 @@ class ProcessGroup:
 def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     """Join the processes of this launch, on cpu, cuda or (auto, split) the best device available.
 
-    Args:
-        device: as requested.
-        tensor: number of processes that share a model; None for all of the launch.
+    `tensor` processes share a model; None for all of the launch.
 
     Raises:
         RbpxError: cuda is requested but not available, device=split is used with several processes, or the processes
@@ -139,8 +137,7 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
 def compute_exactly() -> None:
     """Compute float32 products and convolutions in float32, and accumulate 16-bit products in more bits.
 
-    TF32 has a 10-bit mantissa and would change ranks. By default torch uses it for convolutions (Mamba, LFM2), and for
-    products where the environment enables it.
+    TF32 has a 10-bit mantissa and would change ranks; torch uses it for convolutions by default.
     """
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -161,11 +158,8 @@ _CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # else cuBLAS may vary the kernel of a prod
 def repeatable() -> Iterator[None]:
     """Compute in one thread, and on a GPU with deterministic kernels, so that a repetition gives the same bits.
 
-    Float32 logits depend, by rounding, on how a product is divided among threads and on the kernel that its shape
-    selects. One window per forward pass fixes the shapes; one thread fixes the order of summation. Other devices and
-    library versions may give other bits.
-
-    Torch raises RuntimeError where a GPU operation has no deterministic kernel.
+    One window per forward pass fixes the shapes, one thread the order of summation. Other devices and library versions
+    may give other bits. Torch raises RuntimeError where a GPU operation has no deterministic kernel.
     """
     n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
     was_on = torch.are_deterministic_algorithms_enabled()

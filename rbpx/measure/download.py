@@ -1,7 +1,7 @@
 """Downloads all that measuring a sweep reads from the hub, without loading a model: requests in, results out.
 
-Each cell that is not measured needs a model, if that is not in a folder, and the samples of its dataset. The hub says
-the commit, files and sizes of each; then huggingface_hub fetches the missing files in parallel.
+The hub says the commit, files and sizes of each model and dataset; huggingface_hub fetches the missing files in
+parallel.
 """
 
 import shutil

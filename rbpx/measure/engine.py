@@ -1,9 +1,9 @@
 """Measures one cell by a running vLLM server: cuts its text here, requests log-probabilities and ranks, writes the run.
 
-Texts, windows and scored positions are those of rbpx, so runs can be compared token by token. vLLM's rank counts the
-log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py): a pessimistic rank; the number of
-ties is unknown. The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs`
-and `return_token_ids` (docs.vllm.ai, OpenAI-compatible server).
+Texts, windows and scored positions are those of rbpx. vLLM's rank counts the log-probabilities that are at least the
+token's own (vllm/v1/sample/ops/logprobs.py): a pessimistic rank; the number of ties is unknown. The server documents
+`GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and `return_token_ids`
+(docs.vllm.ai).
 """
 
 import json
@@ -96,8 +96,8 @@ class Server:
     def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
         """The server's unchecked answer for each prompt: its `prompt_logprobs` and `prompt_token_ids`.
 
-        Each request has its own cache salt, so the server reuses no prefix of an earlier request: with reuse,
-        log-probabilities have depended on the order of requests (vllm-project/vllm#42019).
+        Each request has its own cache salt: with reuse of prefixes log-probabilities have depended on the order of
+        requests (vllm-project/vllm#42019).
         """
         asked = {
             "model": model,
@@ -170,14 +170,7 @@ def _line(said: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A server with the model of a cell, and the protocol that cuts the cell's text for it.
-
-    Attributes:
-        server: itself.
-        version: of its engine.
-        served: the model, as the server has it.
-        protocol: resolved from the model's files on this machine.
-    """
+    """A server with the model of a cell, and the protocol, resolved from files on this machine, that cuts its text."""
 
     server: Server
     version: str
@@ -193,11 +186,8 @@ class Asked:
     ) -> dict[str, pa.Array]:
         """The columns of `tokens` for the scored tokens of windows; null where the engine gives no value.
 
-        Args:
-            windows: of documents; those without a scored position are not sent, equal choices are sent once.
-            tokens_per_request: most tokens in a request, unless it is one window.
-            advance: called with the number of tokens just scored.
-            rng: shuffles the windows before they are sent; None keeps their order.
+        Windows without a scored position are not sent, equal choices are sent once; `advance` is called with the number
+        of tokens just scored; `rng` shuffles the windows.
 
         Raises:
             MeasureError: the server fails, reads less than a window, or answers with other tokens, too few of them, no
@@ -288,9 +278,8 @@ def measure_by_engine(
 ) -> Record:
     """Measure a cell that the store lacks by a server; return the record that links it to its run.
 
-    The run's identity is that of a run of rbpx plus the engine and its version. Where the weights are not on this
-    machine, the model's name and commit replace their hash. A request has at most `tokens_per_request` tokens, or one
-    window.
+    The run's identity has the engine and its version too. Where the weights are not on this machine, the model's name
+    and commit replace their hash.
 
     Raises:
         RbpxError: the model or its tokenizer does not match the request or the family's file.

@@ -1,7 +1,7 @@
 """Ranks the scored tokens of windows: one row for each token.
 
-Of equal choices of an item only the first is measured, and all get its rows: measured in batches of other shapes, they
-would differ by rounding and one would beat the other.
+Of equal choices of an item only the first is measured, and all get its rows, as batches of other shapes differ by
+rounding.
 
 Shapes: N scored positions.
 """
@@ -83,9 +83,7 @@ class TokenRows:
 def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
     """Rank every scored token of every window; every process returns the rows of all.
 
-    Args:
-        reading: the pass over the windows.
-        parts: stores rows as they are measured and returns those of an interrupted run; None stores nothing.
+    `parts` stores rows as they are measured and returns those of an interrupted run.
 
     Raises:
         MeasureError: as in `Reading.measure`.

@@ -25,14 +25,7 @@ from rbpx.store.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The cells of one request.
-
-    Attributes:
-        request: with a model and a dataset.
-        store: of the request.
-        cells: in order of family, size and checkpoint.
-        sample: the documents that they share; None where these are not on this machine.
-    """
+    """The cells of one request, in order of family, size and checkpoint; a sample that is not here is None."""
 
     request: Request
     store: Store
@@ -65,9 +58,7 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
 def grid_here(request: Request, by_name: bool = False) -> Grid:
     """The grid of a request from what is on this machine: downloads, measures and writes nothing.
 
-    Args:
-        request: with a model and a dataset.
-        by_name: whether a dataset may be known by name alone: one of the store, or a missing file, which is logged.
+    `by_name` lets a dataset be known by name alone: one of the store, or a missing file, which is logged.
     """
     dataset = request.dataset
 

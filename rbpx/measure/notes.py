@@ -20,10 +20,8 @@ _ALMOST = 0.9  # for estimated tokens: a document of a window's length may be sc
 def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None:
     """Which part of a text is scored and what scores the rest; None where all is scored.
 
-    Args:
-        n_tokens: that are scored.
-        share: of the bytes of the text that they and their context cover.
-        is_counted: whether tokens were counted, not estimated.
+    `share` is of the bytes that the scored tokens and their context cover; `is_counted` says that tokens were not
+    estimated.
     """
     from rbpx.display.vocabulary import part
 

@@ -53,10 +53,7 @@ class Reopener:
     ) -> tuple[ResolvedProtocol[LoadedModel], list[Document]]:
         """The protocol of a run, resolved for its model, and its documents that have a scored token.
 
-        Args:
-            run: a run of the store.
-            split: placement of a model that is split over devices; None for one device.
-            dtype: precision to load the model in, without rounding its weights further; None for the run's own.
+        `dtype` is a precision to load the model in, without rounding its weights further; None for the run's own.
 
         Raises:
             RbpxError: the run's record lacks a part of the request, its model or text is not available, or either is
@@ -83,8 +80,7 @@ class Reopener:
         """Why a run was not measured again; writes the traceback of an unexpected error to `failures`.
 
         Raises:
-            Exception: the unexpected error itself, where other processes wait for this one: the launcher must end them
-                all.
+            Exception: the unexpected error itself, where other processes wait for this one.
         """
         name = f"{run.family} {run.size} on {run.dataset}"
         if isinstance(raised, RbpxError):

@@ -11,13 +11,7 @@ from rbpx.store.store import Record, Store, now
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that was not measured.
-
-    Attributes:
-        cell: its name, for people.
-        error: why.
-        request_is_wrong: whether the request is at fault, not the machine or the network.
-    """
+    """A cell that was not measured, and whether the request is at fault, not the machine or the network."""
 
     cell: str
     error: str
@@ -29,11 +23,10 @@ class Measured:
     """The result of measuring one grid.
 
     Attributes:
-        request: of the grid.
         cell_keys: cells that the store now holds, measured now or before.
         failures: cells that were not measured.
         n_new: number of cells measured now.
-        error: why no cell was tried; None otherwise.
+        error: why no cell was tried.
         status: exit status of the error, 0 without one.
     """
 

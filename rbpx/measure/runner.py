@@ -64,16 +64,8 @@ def measure_grids(
 ) -> list[Measured]:
     """Measure every cell that the grids' stores lack, loading each model once for all of its texts.
 
-    An error in one request is part of its result and does not stop the others.
-
-    Args:
-        requests: one for each grid.
-        number: of this job in its sweep, from 1, if jobs have processes of their own.
-        n_jobs: of that sweep; None if unknown.
-        quiet: whether to print no progress.
-
-    Returns:
-        A result for each request, in their order.
+    An error in one request is part of its result and does not stop the others. `number` is that of this job in its
+    sweep of `n_jobs`, if jobs have processes of their own.
     """
     opened = _open(requests, quiet)
     ready = [each for each in opened if isinstance(each, _Measuring)]

@@ -1,7 +1,7 @@
 """Divides the cells of a sweep among independent machines: the same on all, disjoint, balanced.
 
-Each machine computes the division itself. It therefore depends only on the request, the architectures of its models and
-its windows; not on the store, a hub's cache, or a text that may have to be downloaded.
+Each machine computes the division itself, from the request, the architectures of its models and its windows; not from
+the store, a hub's cache, or a text that may have to be downloaded.
 """
 
 from collections import defaultdict
@@ -58,8 +58,8 @@ def of_shard(requests: Sequence[Request], grids: Sequence[Sequence[T]]) -> list[
 def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
     """Divide a sweep, the requests of all its jobs, into shards.
 
-    The costliest cells are placed first: into a shard that has their model already, as long as that stays below an
-    equal share, else into the least loaded shard. So no shard exceeds an equal share by more than one cell.
+    The costliest cells come first: into a shard that has their model already, as long as that stays below an equal
+    share, else into the least loaded one.
 
     Raises:
         RbpxError: a request is incomplete, or a model in a folder is not on this machine.

@@ -39,14 +39,8 @@ def check_installed(adapter: str) -> None:
 def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], None] | None = None) -> tuple[Any, int]:
     """The model with an adapter, and the number of parameters that the adapter adds.
 
-    The adapter is merged into the weights. Where the weights are quantised it stays unmerged, as in QLoRA training,
-    since rounding would erase a part of it.
-
-    Args:
-        model: a causal language model on one device, as its files have it; changed in place.
-        adapter: folder of the adapter, as typed.
-        name: of the model, for errors.
-        round_base: quantises the layers of the model without the adapter; None to keep them.
+    The adapter is merged into the weights, in place. Where `round_base` quantises the layers it stays unmerged, as in
+    QLoRA training, since rounding would erase a part of it.
 
     Raises:
         RbpxError: the adapter changes what the model reads, is of another model, or cannot be merged.

@@ -1,7 +1,6 @@
 """Reads a model's architecture without its weights, by building it on torch's meta device from local files.
 
-Counts S, all parameters and the longest input; of a multimodal model, those of the part that reads text. A model takes
-about 20 ms, the first one two seconds of imports.
+Counts S, all parameters and the longest input; of a multimodal model, those of the part that reads text.
 """
 
 import json
@@ -37,11 +36,10 @@ class Architecture:
         held_params: those and the parameters that no text passes, which are loaded too.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
-        width: of the hidden states.
-        layers: L, number of layers.
+        layers: L.
         inner: widest linear map inside a layer.
         attention_width: A, width of all heads together, the mean of all layers.
-        context: longest input, tokens; None if its configuration sets no limit.
+        context: longest input, tokens; None without a limit.
     """
 
     non_embedding_params: int
@@ -66,8 +64,8 @@ class LocalModel:
     """What is known of a model without loading it or contacting the hub.
 
     Attributes:
-        folder: of its files on this machine (for a hub id, in the hub's cache), or its GGUF file; None without either.
-        weights_mib: of its safetensors or GGUF file on disk, MiB; None if not on this machine.
+        folder: of its files on this machine (for a hub id, in the hub's cache), or its GGUF file.
+        weights_mib: of its files on disk.
         architecture: None if neither its family nor a folder gives it.
     """
 
@@ -78,11 +76,6 @@ class LocalModel:
 
 def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalModel:
     """Look a model up on this machine; the shape in its family's file takes precedence over its configuration.
-
-    Args:
-        model: hub id, folder or bundled name.
-        revision: as requested.
-        shape: keys of a transformers configuration from the family's file; empty if it has none.
 
     Raises:
         RbpxError: the id looks like a path without a model.
@@ -96,13 +89,7 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
 def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = False) -> Architecture | None:
     """The architecture that every machine derives alike: from the family's file, or from the model's folder.
 
-    Args:
-        model: hub id, folder or bundled name.
-        shape: as for `look_up`.
-        pickled: whether a folder may hold its weights in a pickle.
-
-    Returns:
-        None for a hub id whose family's file has no shape, whatever the hub's cache holds.
+    None for a hub id whose family's file has no shape, whatever the hub's cache holds.
 
     Raises:
         RbpxError: the id looks like a path without a model.
@@ -268,10 +255,8 @@ def non_embedding_params(model: nn.Module) -> int:
     """Count S, the size used by the laws: parameters that text passes, without embeddings and output head.
 
     Excludes the weights of every `nn.Embedding` (tokens and learned positions) and all parameters of the output head,
-    tied or not. Counts everything else, once if shared, including opt-350m's project_in and project_out.
-    `num_parameters(exclude_embeddings=True)` of transformers is not S: it counts an untied head (6.4 M of pythia-14m).
-
-    The model may be on any device, meta included; it needs transformers' `get_output_embeddings`.
+    tied or not. Counts everything else, once if shared, including opt-350m's project_in and project_out. transformers'
+    `num_parameters(exclude_embeddings=True)` is not S: it counts an untied head (6.4 M of pythia-14m).
     """
     return sum(parameter.numel() for parameter in _inside(model))
 

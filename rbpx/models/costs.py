@@ -44,10 +44,10 @@ def tokens_read(window_lengths: Sequence[int], n_scored: int) -> TokensRead:
 def flops(model: Architecture, text: TokensRead) -> float:
     """Floating-point operations of a forward pass; additions and multiplications each count.
 
-    2 S per token read, 2 V D per token scored (other logits are not computed), and 4 L A T for attention scores and
-    weighted values over a window of T tokens. The first two are the 2 N + 2 d_model n_vocab of Kaplan et al. (arXiv
-    2001.08361, table 1); for attention that table has 2 n_layer n_ctx d_attn, the scores alone, whereas Hoffmann et al.
-    (arXiv 2203.15556, appendix F) count both products, as here.
+    2 S per token read, 2 V D per token scored, and 4 L A T for attention scores and weighted values over a window of T
+    tokens. The first two are the 2 N + 2 d_model n_vocab of Kaplan et al. (arXiv 2001.08361, table 1); for attention
+    that table has the scores alone, whereas Hoffmann et al. (arXiv 2203.15556, appendix F) count both products, as
+    here.
     """
     dense = 2.0 * (model.active_params or model.non_embedding_params) * text.n_read
     head = 2.0 * model.vocab_size * model.head_width * text.n_scored
@@ -58,13 +58,7 @@ def memory_mib(model: Architecture, dtype: str, device: str, tokens_per_batch: i
     """Memory of measuring a cell, MiB: its weights, a batch in the feed-forward part of a layer, a chunk of logits.
 
     Not counted are the process itself, what loading takes besides, and layers that are not feed-forward and take more.
-
-    Args:
-        model: its architecture.
-        dtype: of weights and activations.
-        device: `cpu` or `cuda`.
-        tokens_per_batch: padded tokens of a batch; a batch has at least one window.
-        window: T.
+    A batch has at least one window.
     """
     T = min(window, model.context or window)
     n_batch = T * max(1, tokens_per_batch // T)

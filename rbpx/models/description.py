@@ -1,7 +1,6 @@
-"""Describes a model without its weights: tokenizer, vocabulary, sizes and context.
+"""Describes a model without its weights: tokenizer, vocabulary, sizes and context, to cut texts for another engine.
 
-This suffices to cut texts for a model that another engine runs. Weights are not downloaded; in a folder they are read
-only for their hash.
+Weights are not downloaded; in a folder they are read only for their hash.
 """
 
 from dataclasses import dataclass
@@ -21,12 +20,10 @@ class Model:
 
     Attributes:
         name: as requested.
-        tokenizer: its tokenizer.
-        commit: the hub's commit; None for a folder.
-        context: longest input in tokens; None if it has no limit.
+        commit: the hub's; None for a folder.
+        context: longest input in tokens; None without a limit.
         non_embedding_params: S.
         active_params: as of an `Architecture`.
-        total_params: all parameters.
         weights_hash: of the configuration and the bytes of the weights; None where these are not here.
         tokenizer_hash: of the vocabulary, the merges and the special tokens.
     """
@@ -61,13 +58,9 @@ class DescribedModel(Model):
 
 
 def describe_model(name: str, revision: str | None, cache: Path | None = None, pickled: bool = False) -> DescribedModel:
-    """Describe a model from a hub id, a folder or the package.
+    """Describe a model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
 
-    Args:
-        name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
-        revision: branch, tag or commit of a hub id.
-        cache: file that caches the hashes of large files.
-        pickled: whether a folder may hold its weights in a pickle.
+    `cache` is a file that caches the hashes of large files; `pickled` allows a folder with its weights in a pickle.
 
     Raises:
         RbpxError: transformers cannot build its architecture, or its tokenizer does not fit.

@@ -47,12 +47,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
-    """The files that hold a model's weights, sorted by name: safetensors if there are any.
-
-    Args:
-        folder: of the model, or its GGUF file.
-        model: as requested, for errors.
-        pickled: whether pytorch_model.bin is allowed if there are no safetensors.
+    """The files that hold a model's weights, sorted by name: safetensors if there are any, else `pickled` ones.
 
     Raises:
         RbpxError: there are none, or only pickles that are not allowed, or an index names files that do not exist.

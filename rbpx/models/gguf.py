@@ -1,8 +1,7 @@
 """Opens GGUF files (of llama.cpp) with transformers, and checks that the loaded model matches the file.
 
-The package gguf reads the header. transformers takes shape, tokenizer and weights from the file and expands the weights
-to the requested dtype. It silently ignores what it does not know: a tensor, a scaling of positions, a rule of
-pre-tokenisation. This module compares its result with the file, and corrects or refuses what differs.
+The package gguf reads the header. transformers silently ignores what it does not know: a tensor, a scaling of
+positions, a rule of pre-tokenisation; this module corrects or refuses what differs.
 """
 
 from collections import Counter
@@ -53,10 +52,10 @@ class GgufHeader:
     """The metadata of a GGUF file.
 
     Attributes:
-        metadata: numbers, booleans and strings by key; arrays are left out.
+        metadata: numbers, booleans and strings by key.
         n_numbers: of all tensors.
         type: in which most numbers are stored, e.g. Q4_1.
-        rope_factors: divisors of the rotary frequencies; None where the file has none.
+        rope_factors: divisors of the rotary frequencies.
     """
 
     metadata: Mapping[str, Any]
@@ -92,10 +91,6 @@ def is_installed() -> bool:
 
 def read_header(path: Path, name: str) -> GgufHeader:
     """The header of a GGUF file that holds one whole language model.
-
-    Args:
-        path: the file.
-        name: as requested, for errors.
 
     Raises:
         RbpxError: the extra `gguf` is not installed, or the file is damaged, or one part of a model.

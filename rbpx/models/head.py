@@ -30,8 +30,8 @@ class HeadProduct:
 
     Attributes:
         logits: hidden states [N, D] -> float32 [N, V].
-        weight_VD: the matrix if the head is a plain matrix product in CPU memory, else None.
-        bias_V: the bias that is added; None for none.
+        weight_VD: if the head is a plain matrix product in CPU memory.
+        bias_V: that is added.
     """
 
     logits: Map
@@ -63,10 +63,7 @@ def float32_product(head: nn.Module, dtype: torch.dtype) -> HeadProduct:
 
 
 def _of_whole_tiles(weight_VD: Tensor) -> Tensor:
-    """A head's matrix, zero-padded to a multiple of 64 rows, because cuBLAS is slower for other widths.
-
-    GPT-2's 50,257 rows become 50,304, in a copy; those of most models stay as they are.
-    """
+    """A head's matrix, zero-padded to a multiple of 64 rows, because cuBLAS is slower for other widths."""
     n_more = -len(weight_VD) % 64
     return nn.functional.pad(weight_VD, (0, 0, 0, n_more)) if n_more else weight_VD
 
@@ -135,10 +132,10 @@ class Head:
 
     Attributes:
         product: hidden states [N, D] -> float32 [N, at least V]; None if the whole model has to run.
-        finish: elementwise function that the model applies to the product; None for none.
-        after: the name of that function: identity, scale, softcap; unknown, or not finite if it cannot be determined.
+        finish: elementwise function that the model applies to the product.
+        after: its name: identity, scale, softcap; unknown, or not finite if it cannot be determined.
         vocab_size: V, rows that compete for a rank, padding included.
-        part: the rows that `product` gives, where processes share the vocabulary; None where it gives all.
+        part: the rows that `product` gives, where processes share the vocabulary.
     """
 
     product: HeadProduct | None
@@ -289,12 +286,8 @@ def _configured(scale: float, config: Any) -> float:
 def open_head(model: Any, group: TensorGroup | None = None) -> Head:
     """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
-    For 16-bit models the product is formed in float32 from 16-bit weights and states: logits rounded to 16 bits tie,
-    which changes ranks.
-
-    Args:
-        model: in evaluation mode on its devices.
-        group: the processes that share it, if any; each then computes the logits of its part.
+    For 16-bit models the product is formed in float32 from 16-bit weights and states: logits rounded to 16 bits tie. Of
+    processes that share the model (`group`) each computes the logits of its part.
 
     Raises:
         RbpxError: several processes share it, and its head cannot be divided.

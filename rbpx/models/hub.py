@@ -19,14 +19,8 @@ _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
 def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool = True) -> tuple[Path, str | None]:
     """The local folder of a model and, for a hub id, the commit of `revision`.
 
-    Downloads only configuration, tokenizer and weights: safetensors, or pickles if they are allowed and there is
-    nothing else. Files that are here already are not downloaded again.
-
-    Args:
-        model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
-        revision: branch, tag or commit of a hub id.
-        pickled: whether pytorch_model.bin is allowed if there are no safetensors.
-        weights: whether to download the weights too.
+    Downloads only configuration, tokenizer and, unless `weights` is false, weights: safetensors, or pickles if they are
+    allowed and there is nothing else. Files that are here already are not downloaded again.
 
     Raises:
         AbsentModelError: there is no such repository or revision.
@@ -90,17 +84,10 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
 def check_snapshot(
     folder: Path, model: str, pickled: bool = False, cache: Path | None = None, weights: bool = True
 ) -> None:
-    """Verify the hash of each file to be read; a link in the hub's cache points to a file named by its hash.
+    """Verify the hash of each file of a folder that `fetch` returned; files that do not come from the hub are skipped.
 
-    huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Caches without
-    links, and mirrors that name files in another way, cannot be verified.
-
-    Args:
-        folder: as `fetch` returned it; files that do not come from the hub are skipped.
-        model: as requested, for errors.
-        pickled: as passed to `fetch`.
-        cache: file that caches the hashes of large files.
-        weights: as passed to `fetch`.
+    huggingface_hub compares only sizes. In its cache a link points to a file named by its hash, SHA-256 of large files,
+    git's blob hash of small ones; caches without links, and mirrors that name files in another way, cannot be verified.
 
     Raises:
         MeasureError: a file is corrupt.

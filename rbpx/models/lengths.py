@@ -74,10 +74,7 @@ def beyond_rounding(states: Tensor, other: Tensor, dtype: torch.dtype) -> bool:
 def lengths_of(model: Any, context: int | None, is_shared: bool = False) -> Lengths:
     """Determine which lengths a batch may mix, by reading a long and a short window alone and together.
 
-    Args:
-        model: on its devices; it has read nothing yet.
-        context: its longest input, tokens; None for no limit.
-        is_shared: whether several processes share it; they would have to agree on what a batch may mix.
+    The model has read nothing yet; processes that share it would have to agree on what a batch may mix.
 
     Raises:
         RbpxError: its ranks would not be found again: it reads one input twice with different states, its predictions

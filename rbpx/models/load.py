@@ -57,12 +57,12 @@ class LoadedModel(Model):
     """A model that is ready to be measured.
 
     Attributes:
-        model: the transformers model, in evaluation mode on its device.
-        n_token_ids: number of the tokenizer's ids; later rows of the vocabulary have no token.
+        model: of transformers, in evaluation mode on its device.
+        n_token_ids: the tokenizer's ids; later rows of the vocabulary have no token.
         head: makes float32 logits from hidden states.
         lengths: which windows may share a batch.
         files: the weight files, with their state before they were hashed.
-        adapted: facts of its adapter for the manifest; empty without one.
+        adapted: facts of its adapter for the manifest.
     """
 
     model: Any
@@ -90,11 +90,8 @@ class LoadedModel(Model):
     def check_files(self, replaced: bool = False) -> None:
         """Check that no weight file was written to since it was hashed.
 
-        torch maps weights into memory, so a written file would put another model under this hash. A replaced file stays
-        mapped as it was.
-
-        Args:
-            replaced: whether a replaced file counts as written to.
+        torch maps weights into memory, so a written file would put another model under this hash; a replaced one stays
+        mapped as it was, unless `replaced` counts it too.
 
         Raises:
             MeasureError: one was.
@@ -128,18 +125,10 @@ def load_model(
     quantise: Quantise | None = None,
     adapter: str | None = None,
 ) -> LoadedModel:
-    """Load a model from a hub id, a folder or the package; runs no code of the repository.
+    """Load a model from a hub id, a folder, a GGUF file or the package (`rbpx:PATH`); runs no code of the repository.
 
-    Args:
-        name: ORG/NAME, a folder, a GGUF file, or `rbpx:` and a path inside the package.
-        revision: branch, tag or commit of a hub id.
-        dtype: float32, bfloat16 or float16; the checkpoint's own choice is ignored.
-        device: where it runs.
-        cache: file that caches the hashes of large files.
-        pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: placement over several devices, or the processes that share it; None for one device.
-        quantise: quantisation of its linear layers; None for none.
-        adapter: folder of a peft adapter; None for none. The sizes are of the model without it.
+    `dtype` overrides the checkpoint's own choice; `cache` is a file that caches the hashes of large files; `pickled`
+    allows tensors of pytorch_model.bin if there are no safetensors; sizes are of the model without its adapter.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer or adapter does not fit.

@@ -31,7 +31,7 @@ class _Joined:
     """Mixin for an attention layer's cache: the keys and values of its own pass, and a link to those before.
 
     Attributes:
-        before: the layer's keys and values up to this pass; None at the beginning.
+        before: the layer's keys and values up to this pass.
         rows: [R], the row there that each row of this pass continues.
         keeps: whether a later pass will continue this one.
     """
@@ -170,13 +170,8 @@ def empty_past(model: Any) -> Past | None:
 def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) -> bool:
     """Whether reading a text in parts gives the states of the text read whole, but for rounding.
 
-    Any error of the model means no; reading the text whole then raises it, if it persists.
-
-    Args:
-        model: the model.
-        past: its empty past.
-        ids: the text.
-        parts: two or more places where it is divided; the part between the last two is read in three rows at once.
+    Any error of the model means no. `parts` are two or more places where the text is divided; the part between the last
+    two is read in three rows at once.
     """
     try:
         with torch.inference_mode():

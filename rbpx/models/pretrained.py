@@ -38,15 +38,8 @@ def load_weights(
 ) -> Any:
     """The language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
 
-    A multimodal model is loaded whole where transformers has no class for its text alone.
-
-    Args:
-        folder: of the model.
-        name: as requested, for errors.
-        dtype: of its weights; the checkpoint's own choice is ignored.
-        device: where it is placed in one piece.
-        pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: placement over several devices, or the processes that share it; None for one device.
+    A multimodal model is loaded whole where transformers has no class for its text alone. `dtype` overrides the
+    checkpoint's own choice; `pickled` allows pytorch_model.bin if there are no safetensors.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.

@@ -106,12 +106,6 @@ def tensor_group(size: int, device: torch.device) -> TensorGroup:
 def load_split(folder: Path, config: Any, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
     """This process's part of the model of a folder, and the loading report of transformers about its weights.
 
-    Args:
-        folder: of the model.
-        config: its configuration.
-        group: the processes that share it.
-        options: of transformers' `from_pretrained`.
-
     Raises:
         RbpxError: there is no plan for its architecture, or its heads cannot be divided.
     """
@@ -161,10 +155,7 @@ def _check_heads(config: Any, size: int) -> None:
 def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[nn.Linear, VocabularyPart]:
     """The rows of an output head whose logits this process computes, as a layer, and the part of the whole they are.
 
-    Args:
-        head: of a model that was loaded with `load_split`.
-        group: the processes that share it.
-        vocab_size: rows that compete for a rank; later rows are padding that the model cuts off.
+    Rows from `vocab_size` on are padding that the model cuts off.
 
     Raises:
         RbpxError: the head is not a plain matrix product.

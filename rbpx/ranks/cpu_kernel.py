@@ -1,7 +1,6 @@
 """CPU kernel: one pass over a tile of logits updates the counts, sums and target logits of its rows.
 
-numba compiles the loops on first use and caches them next to this file (or in NUMBA_CACHE_DIR), so no compiler is
-needed. Each row of a tile is read twice while in a core's cache: for its counts, then for its exponentials.
+numba compiles the loops on first use and caches them next to this file (or in NUMBA_CACHE_DIR).
 
 Shapes: n positions, v entries of the vocabulary in a tile.
 """
@@ -89,9 +88,9 @@ def add_tile(
         start: the vocabulary entry of the tile's first column.
         target_n: int64 [n], the targets' entries.
         low_n: float32 [n], lower bound of the target's logit.
-        high_n: float32 [n], upper bound of the target's logit.
+        high_n: float32 [n], upper bound.
         above_n: int64 [n], entries greater than `high_n`.
-        near_nK: float32 [n, K], the first K logits within the bounds, the target's own among them.
+        near_nK: float32 [n, K], the first K logits within the bounds.
         n_near_n: int64 [n], number of logits within the bounds.
         own_n: float32 [n], the target's logit, once its tile has been added.
         top_n: float32 [n], a logit that none so far exceeds by more than `_SPREAD`; -inf before the first tile.

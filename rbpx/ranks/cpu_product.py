@@ -1,10 +1,8 @@
 """CPU kernel: the product of states with a tile of the head's matrix, in AVX-512 instructions.
 
-Torch's libraries reach up to nine tenths of the peak of these instructions, and for bfloat16 weights only the speed of
-float32, as a faster product would round logits to 16 bits. Here products of bfloat16 numbers are exact and added in
-float32, as the definition of a rank requires, at twice the speed where the processor has such an instruction.
-
-The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the registers, and reads weights stored in its order.
+Products of bfloat16 numbers are exact and added in float32, as the definition of a rank requires, at twice the speed of
+float32 where the processor has such an instruction. The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the
+registers, and reads weights stored in its order.
 
 Shapes: n positions, v entries of the vocabulary in a tile, D hidden width, K words of 32 bits of a state: D float32 or
 D / 2 pairs of bfloat16; P panels of `COLUMNS` entries.

@@ -46,9 +46,9 @@ class TokenRanks:
     """The measurement at N positions, from which the rank (pessimistic, optimistic, mid) is derived when queried.
 
     Attributes:
-        greater: int32 [N], number of vocabulary entries whose logit exceeds the target's.
-        ties: int32 [N], number of other entries whose logit equals the target's.
-        logprob: float32 [N], ln of the probability of the target, in nats.
+        greater: int32 [N], entries whose logit exceeds the target's.
+        ties: int32 [N], other entries whose logit equals it.
+        logprob: float32 [N], of the target, in nats.
     """
 
     greater: npt.NDArray[np.int32]
@@ -96,12 +96,7 @@ def rank_hidden(
 ) -> TokenRanks:
     """Rank as `rank_logits` does, in chunks of positions, so that [N, V] logits never exist.
 
-    Args:
-        hidden_ND: the states that the model feeds to its output head.
-        targets_N: token ids, integers in [0, V).
-        head: hidden states of n positions to their float32 logits [n, V].
-        vocab_size: V, the width that `head` emits.
-        chunk_bytes: size of one chunk of logits, None for `chunk_bytes_for`; a chunk has at least one position.
+    `head` maps hidden states of n positions to their float32 logits [n, V]; a chunk has at least one position.
 
     Raises:
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
@@ -171,11 +166,8 @@ def _rank_rows(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
 def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
     """The counts of each row in one pass, int32 [5, N] on the logits' device.
 
-    Logits above own; equal to it; the bits of a shift and of ln sum exp(z - shift); whether all are finite.
-
-    Args:
-        logits_NV: float32.
-        own_N: what they are compared with, from the same logits, so that counts are exact.
+    Logits above `own_N`, from the same float32 logits; equal to it; the bits of a shift and of ln sum exp(z - shift);
+    whether all are finite.
     """
     if logits_NV.is_cuda and _HAS_TRITON:
         from rbpx.ranks import gpu_kernel

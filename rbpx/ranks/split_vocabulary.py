@@ -23,7 +23,7 @@ class VocabularyPart:
 
     Attributes:
         start: the first entry of the part.
-        width: v, its number of entries; 0 where there are more processes than entries.
+        width: v; 0 where there are more processes than entries.
         widest: the largest v of all processes, so that all of them take the same chunks.
         sum_over: a tensor to its sum over the processes that share the vocabulary, on each of them.
         max_over: a tensor to its elementwise maximum over them.
@@ -43,14 +43,7 @@ class VocabularyPart:
 def rank_part(hidden_ND: Tensor, targets_N: Tensor, head: Map, part: VocabularyPart) -> TokenRanks:
     """Rank as `rank_hidden` does; every process of the group calls this with the same states and targets.
 
-    The target's logit comes from the process that holds it and is compared as it is, so counts are those of the
-    definition. The log-probability is summed in float64, part by part.
-
-    Args:
-        hidden_ND: the states that the model feeds to its output head.
-        targets_N: token ids, integers in [0, V).
-        head: hidden states of n positions to the float32 logits [n, v] of this part.
-        part: which entries those are.
+    The target's logit comes from the process that holds it. The log-probability is summed in float64, part by part.
 
     Raises:
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf, in whichever process; all raise it.

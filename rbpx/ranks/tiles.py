@@ -1,11 +1,10 @@
 """Ranks targets from hidden states and a head matrix on the CPU, one tile of the vocabulary at a time.
 
-A chunk of positions with the whole vocabulary reads the head's matrix again for a few positions, and costs up to twice
-the product alone. A tile, many positions by a thousand entries, avoids that and stays in a core's cache until it is
-counted. Most tiles are counted before the tile with the target's own logit, when that logit is known only up to
-rounding. Logits within the rounding bounds are kept and compared at the end with the target's logit from its own tile,
-so counts, ties included, are those of the definition. The few rows where that logit lies outside the bounds, or more
-than `NEAR_KEPT` entries lie inside, are ranked again with all of their logits at once.
+A tile, many positions by a thousand entries, stays in a core's cache until it is counted. Most are counted before the
+tile with the target's own logit, when that is known only up to rounding: logits within the bounds are kept and compared
+at the end with the target's logit from its own tile, so counts, ties included, are those of the definition. The few
+rows where that logit lies outside the bounds, or more than `NEAR_KEPT` entries lie inside, are ranked again with all of
+their logits at once.
 
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile.
 """
@@ -36,12 +35,8 @@ def rank_tiles(
 ) -> TokenRanks:
     """Rank as `rank_hidden` does, for a head that is a matrix product, without [N, V] logits.
 
-    Args:
-        hidden_ND: the states that the model feeds to its output head, on any device.
-        targets_N: token ids, integers in [0, V).
-        weight_VD: the head's matrix on the CPU, of any dtype; products are formed in float32.
-        bias_V: the bias that is added.
-        finish: what the model does to each logit by itself afterwards, monotonically: a scale, a soft cap.
+    The head's matrix is on the CPU, of any dtype; products are formed in float32. `finish` is what the model does to
+    each logit by itself afterwards, monotonically: a scale, a soft cap.
 
     Raises:
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
@@ -89,14 +84,8 @@ def add_tiles(
 ) -> list[Counter]:
     """Form the logits of each slab of positions tile by tile, and accumulate them; threads share the slabs.
 
-    Args:
-        hidden_ND: as in `rank_tiles`.
-        targets_N: the same.
-        head: its last three arguments.
-        begin: (hidden states, targets) of a slab -> its accumulator.
-
-    Returns:
-        The accumulator of each slab, in the order of the positions; one of no rows where there are none.
+    `begin` maps (hidden states, targets) of a slab to its accumulator; returned are those of all slabs, in the order of
+    the positions, or one of no rows.
 
     Raises:
         ValueError: there is not one target per position.

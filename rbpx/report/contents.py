@@ -60,22 +60,19 @@ class Report:
     """A whole report.
 
     Attributes:
-        store: the name of the store, as it was asked for.
-        made_at: when it was made, UTC, to the minute.
-        version: the version of rbpx.
+        store: its name, as it was asked for.
+        made_at: UTC, to the minute.
         title: what it is about, in one line.
-        narrowed: keys that chose among the runs, as typed; empty for all.
+        narrowed: keys that chose among the runs, as typed.
         n_tokens: scored tokens of its runs; 0 for imported losses alone.
-        has_ranks: whether any law is about ranks.
         n_runs: measured runs and imported sizes.
-        n_failed: cells of the store that could not be measured.
+        n_failed: cells that could not be measured.
         parts: one for each group.
         gaps: comparisons of texts and families, a section for each family.
         overview: all laws at a glance.
         paper: the paper's tables 1 and 2, those of which values are known.
-        runs: the runs that the numbers come from.
-        first: with which the page begins: what variants are worth, and what to train if sizes were trained on several
-            numbers of tokens.
+        runs: that the numbers come from.
+        first: with which the page begins: what variants are worth, and what to train.
         across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
     """
@@ -115,10 +112,6 @@ Answers = dict[str, list[Result]]
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     """Performs every analysis on the chosen runs, and orders the results.
-
-    Args:
-        grids: the requests, as for `render.perform`.
-        narrowed: the overrides that chose runs.
 
     Raises:
         RbpxError: the store holds runs, and none matches.

@@ -30,10 +30,6 @@ _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% 
 def check(request: Request, verb: str = "report") -> None:
     """Refuses an output that cannot be written, before anything is fitted.
 
-    Args:
-        request: has the output and its format.
-        verb: "report", or the question whose answer is written.
-
     Raises:
         RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
     """

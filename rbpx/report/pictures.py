@@ -29,14 +29,7 @@ _FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 @dataclass(frozen=True)
 class Look:
-    """The look of figures in files.
-
-    Attributes:
-        width: width in inches, including the axes.
-        font_size: size of all text, in points.
-        font: font of all text.
-        legend: position of the legend.
-    """
+    """The look of figures in files: width in inches with axes, size of text in points, font, position of the legend."""
 
     width: float = 6.5
     font_size: float = 9.0
@@ -71,14 +64,9 @@ def with_indices(svg: str) -> str:
 
 
 def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
-    """Writes every figure as a file, and a list of them with their captions; returns the number of figures.
+    """Writes every figure as svg, pdf or png, and a list of them with their captions; returns the number of figures.
 
-    Args:
-        report: whose figures to draw.
-        form: "svg", "pdf" or "png".
-        path: a folder, which is created, or a file for the first figure of a single answer.
-        index: name of the list in a folder.
-        look: look of the figures.
+    `path` is a folder, which is created, or a file for the first figure of a single answer.
 
     Raises:
         RbpxError: a file is named for several answers, or for none that can be drawn.

@@ -20,7 +20,7 @@ class FreeMemory:
 
     Attributes:
         device: `cpu` or `cuda`, where a model is measured.
-        cpu_mib: main memory available to a new process; None if the system does not report it.
+        cpu_mib: available to a new process; None if the system does not report it.
         gpus_mib: of each GPU.
         disk_mib: on the file system of the store.
     """
@@ -76,13 +76,7 @@ def _of_slurm_mib() -> list[float]:
 def what_fits(needed_mib: Mapping[str, float], weights_mib: float, free: FreeMemory) -> str | None:
     """The smallest change that makes a model fit: a dtype, `split`, or `no` if nothing does.
 
-    Args:
-        needed_mib: memory by dtype, the requested one first.
-        weights_mib: in the requested dtype.
-        free: memory of this machine.
-
-    Returns:
-        None if the system does not report how much memory is free.
+    `needed_mib` is by dtype, the requested one first. None if the system does not report how much memory is free.
     """
     free_mib = free.gpus_mib[0] if free.device == "cuda" else free.cpu_mib
     if free_mib is None:

@@ -33,10 +33,10 @@ class Planned:
     Attributes:
         cell_state: the cell and its state.
         costs: by name, in MiB and seconds; None where unknown on this machine. weights_mib is of the weight files if
-            they are here, else of all parameters in the requested dtype; tokens are those that are scored, and
-            tokens_counted says whether they were counted, not estimated; scored_share is of the bytes of a user's text,
-            which some protocols do not read to its end; time_s is that of the forward passes, by the run that time_from
-            names; fits is the change with which memory_mib is free now (`memory.what_fits`).
+            they are here, else of all parameters in the requested dtype; tokens are those that are scored,
+            tokens_counted
+            says whether they were counted; scored_share is of the bytes of a user's text; time_s is that of the forward
+            passes, by the run that time_from names; fits is that of `memory.what_fits`.
     """
 
     cell_state: CellState

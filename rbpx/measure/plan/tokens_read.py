@@ -37,8 +37,7 @@ def find_tokens_read(
 ) -> tuple[TokensRead | None, bool | None]:
     """The tokens that a cell reads, and whether they were counted; None if neither its text nor a run of it is here.
 
-    `folder` (of the model, for its tokenizer) and `documents` are None if they are not on this machine; `runs` is the
-    relation of the store.
+    `folder` (of the model, for its tokenizer) and `documents` are None if they are not on this machine.
     """
     cell = cell_state.cell
     if cell_state.run_id is not None:
@@ -74,10 +73,7 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
 
 
 def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
-    """The tokens that a run read, given how its text was cut; documents without a scored token are not read.
-
-    Shared beginnings of items count once, where the run says that they were read once.
-    """
+    """The tokens that a run read, given how its text was cut; documents without a scored token are not read."""
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
     n_scored = sum(scored for _, scored in documents)

@@ -27,16 +27,10 @@ def batch_windows(
 ) -> Iterator[list[Window]]:
     """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
 
-    The longest come first, so that a batch that does not fit into memory fails at once. At most `_MOST_PADDING` of a
-    batch is padding, so lengths within it differ by about a tenth; texts of 8 to 512 tokens need some 40 more batches.
-    Continuations of a shared beginning are often short, so padding up to the overhead of a pass is allowed too.
-
-    Args:
-        windows: in any order.
-        tokens_per_batch: padded tokens, shared ones counted once; `PAST` times as many including cached beginnings.
-        begun: tokens of each window that were read before.
-        kind: maps a number of tokens to a class; the windows of a batch have one class.
-        device: cpu or cuda, for the overhead of a pass.
+    Shared tokens count once, and `PAST` times as many fit including cached beginnings. At most `_MOST_PADDING` of a
+    batch is padding; of continuations of a shared beginning, which are often short, up to the overhead of a pass.
+    `begun` tokens of each window were read before; `kind` maps a number of tokens to a class, and the windows of a
+    batch have one class.
     """
     batch: list[Window] = []
     last, n_reads, n_tokens = b"", 0, 0

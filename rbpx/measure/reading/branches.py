@@ -1,7 +1,7 @@
 """Finds the shared beginnings of windows (a trie of their tokens) that are worth reading once.
 
-A beginning ends before the state that predicts the first scored token of any of its windows, so every ranked state is
-computed after it. Windows scored from their second token on, such as ordinary texts, share none.
+A beginning ends before the state that predicts the first scored token of any of its windows, so ordinary texts share
+none.
 
 Symbols: n windows in the order of their tokens.
 """
@@ -29,7 +29,7 @@ class Stem:
     Attributes:
         windows: all of them.
         depth: tokens of the beginning.
-        n_reads: number of distinct token sequences that they read.
+        n_reads: distinct token sequences that they read.
         n_tokens: of these together.
     """
 
@@ -100,16 +100,9 @@ def _shared(ordered: Sequence[Window]) -> tuple[Ints, npt.NDArray[np.bool_]]:
 def stem_batches(
     stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0, device: str = "cpu"
 ) -> Iterator[tuple[list[Stem], int]]:
-    """Batches of stems, the deepest first, with the depth to which each batch is read.
+    """Batches of stems, the deepest first, with the depth to which each is read, that of its shallowest beginning.
 
-    All beginnings of a batch are read to the depth of the shallowest, so that they have one length; the remainder of
-    the others is read with each of their windows.
-
-    Args:
-        stems: in any order.
-        tokens_per_batch: tokens of the beginnings, or of one.
-        begun: tokens of each window that were read before.
-        device: cpu or cuda, for the overhead of a pass.
+    The remainder of the others is read with each of their windows. `begun` tokens were read before.
     """
     batch: list[Stem] = []
     for stem in sorted(stems, key=lambda stem: -stem.depth):

@@ -2,10 +2,9 @@
 
 running/.parts.<key>.<number>.tmp   a checksum of the key and of what follows: seconds, and rows of scored tokens
 
-The key is a hash of the run (model, tokenizer, text, protocol) and of what decides its batches (tokens per batch,
-number of processes, versions, devices). A part holds the rows of whole batches, so the remaining batches have the
-shapes of an uninterrupted run, and the bytes of the run are the same. A truncated or changed part is measured again. A
-store lists parts as unfinished files and removes them a month after they were written.
+The key is a hash of the run and of what decides its batches (tokens per batch, number of processes, versions, devices).
+A part holds the rows of whole batches, so the bytes of the run are those of an uninterrupted one. A truncated or
+changed part is measured again. A store removes parts a month after they were written.
 """
 
 import hashlib
@@ -34,16 +33,13 @@ class Parts:
     A cell that takes less than the interval writes none. A failed write is no error; the part is lost.
 
     Attributes:
-        wall_s: seconds that the stored rows took to measure.
+        wall_s: that the stored rows took to measure.
     """
 
     def __init__(self, store: Store, key: str, kind: np.dtype[Any]) -> None:
         """Read the parts that an earlier process left.
 
-        Args:
-            store: that the run will be written to.
-            key: 16 hexadecimal digits.
-            kind: dtype of a row, a structure with doc_id, position and token_id.
+        `key` has 16 hexadecimal digits; `kind` is a structure with doc_id, position and token_id.
         """
         self._store, self._key, self._kind = store, key, kind
         self._every_s = float(os.environ.get(SECONDS, _SECONDS))

@@ -45,7 +45,7 @@ class Batch:
     Attributes:
         windows: the longest first.
         past: what was read before.
-        rows: the row of the past that each window continues; None without a past.
+        rows: the row of the past that each window continues.
     """
 
     windows: list[Window]
@@ -67,11 +67,9 @@ class Reading:
     """One pass of a model over windows; each process reads its share.
 
     Attributes:
-        loaded: the model.
         windows: each token is scored in at most one; windows without a scored position are skipped.
-        processes: the process group.
-        tokens_per_batch: padded tokens per batch; halved for the rest of the cell when memory runs out. 1 reads each
-            window alone, and all of it.
+        tokens_per_batch: padded tokens; halved for the rest of the cell when memory runs out. 1 reads each window
+            alone.
         advance: called with the number of tokens that this process has just scored.
         is_known: whether the values of a window are known, so that its beginning need not be read.
         shares: called if shared beginnings are read once.
@@ -270,14 +268,9 @@ def read_batch(
 ) -> Callable[[], tuple[Places, T]]:
     """Run a model over a batch and launch the measurement of its scored tokens; the returned function awaits it.
 
-    Nothing before it synchronises with the device: the indices of a batch are copied there at once.
-
-    Args:
-        loaded: the model.
-        batch: windows, and their past.
-        measure: called with the states [N, D] that predict the scored tokens, and these tokens [N].
-        measure_whole: called with logits [N, V] in place of states, for a model whose change of the logits after the
-            head is unknown.
+    Nothing before it synchronises with the device. `measure` is called with the states [N, D] that predict the scored
+    tokens, and these tokens; `measure_whole` with logits [N, V], for a model whose change of the logits after the head
+    is unknown.
 
     Raises:
         MeasureError: logits are not finite, or the weight files were written to; raised here or by the returned
