@@ -42,7 +42,7 @@ class Document:
         doc_id: its index in the drawn sample; for the target or right choice of an item, the item's.
         source_id: its name in the source.
         text: all of it, including an item's context.
-        part: which part of an item it is; None for a text.
+        part: which part of an item it is.
         turns: the conversation before an item's target, for a chat template.
     """
 
@@ -121,10 +121,7 @@ def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
 def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
     """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
 
-    Args:
-        path: the file.
-        fields: the fields of a row that make its text, joined by newlines.
-        wanted: the same fields with further conditions on a row; None takes every row.
+    The fields of a row are joined by newlines; `wanted` has further conditions on a row.
 
     Raises:
         AbsentTextError: the file is missing.

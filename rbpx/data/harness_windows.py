@@ -1,10 +1,9 @@
 """Cuts documents into windows as lm-evaluation-harness 0.4 does, so that results agree with it.
 
 An item: white space at the end of its context belongs to its target. The target's tokens are those of context and
-target together, without as many as the context alone has. Tokens beyond the window are cut off at the left. Where the
-tokenizer joins a target to its context, so that no token is left, the harness stops; here the item is left out with all
-of its choices, or refused. The model reads all tokens but the last, so a window of W tokens predicts W and has W + 1
-ids.
+target together, without as many as the context alone has. Tokens beyond the window are cut off at the left. Where no
+token of the target is left, the harness stops; here the item is left out with all of its choices, or refused. The model
+reads all tokens but the last, so a window of W tokens predicts W and has W + 1 ids.
 
 A text: every token is scored, the first one predicted from the prefix (the BOS, else the EOS). Each later window begins
 with the last token of the one before it, and the last window extends back to its full length.
@@ -32,14 +31,8 @@ def cut_as_harness(
 ) -> list[Window]:
     """The windows of documents, in their order: one per target or choice, as many as needed per text.
 
-    An item whose target is joined to its context has no scored token.
-
-    Args:
-        documents: texts, or the contexts and targets of items.
-        tokenizer: of the model.
-        window: tokens that the model reads at once.
-        bos: which special tokens begin a context or text that does not begin with the prefix itself.
-        joined: whether such an item is left out or refused.
+    An item whose target is joined to its context has no scored token, or is refused. `bos` says which special tokens
+    begin a context or text that does not begin with the prefix itself.
 
     Raises:
         RbpxError: a target has no token of its own and is refused, or exceeds the window; or the tokenizer has no BOS

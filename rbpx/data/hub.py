@@ -20,10 +20,7 @@ _RETRIES: Final = 3  # of a streaming read; `datasets` would retry for minutes
 def explained(key: str, name: object, revision: str | None) -> Iterator[None]:
     """Turn a refusal of the hub into one line; network failures pass through.
 
-    Args:
-        key: that names the repository, `model.id` or `dataset.hub`.
-        name: of the repository.
-        revision: as requested.
+    `key` names the repository: `model.id` or `dataset.hub`.
 
     Raises:
         RbpxError: there is no such repository or revision, or this user may not read it.
@@ -59,11 +56,9 @@ class HubFile:
     """A file of a repository at one commit.
 
     Attributes:
-        kind: of the repository, `model` or `dataset`.
+        kind: `model` or `dataset`.
         repository: ORG/NAME.
-        commit: of the repository.
         path: of the file in it.
-        n_bytes: its size.
         blob: the name of its content in the cache: SHA-256 of a large file, git's hash of a small one.
     """
 
@@ -88,8 +83,7 @@ class HubFile:
     def fetch(self, advance: Callable[[int], None]) -> None:
         """Download it into the hub's cache; other processes that want it wait.
 
-        Args:
-            advance: called with the number of bytes received, or, negative, to be received again.
+        `advance` is called with the number of bytes received, or, negative, to be received again.
 
         Raises:
             RbpxError: this user may not read it.

@@ -26,7 +26,7 @@ class Sample:
 
     Attributes:
         documents: in their order.
-        commit: of the hub; None for texts on this machine.
+        commit: of the hub.
         of_files: whether they come from a folder or glob, where file names are part of the text's identity.
     """
 
@@ -43,13 +43,8 @@ class Sample:
 def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -> Sample:
     """Draw the sample of a hub's dataset, from the hub or from its caches on this machine.
 
-    No code of a dataset is run: `datasets` refuses repositories that are scripts.
-
-    Args:
-        dataset: with `hub` and `split`.
-        limit: documents at most.
-        seed: of the shuffle, as `datasets.Dataset.shuffle(seed)`; None takes the first ones.
-        tell: called with the progress.
+    No code of a dataset is run: `datasets` refuses repositories that are scripts. The seed is that of
+    `datasets.Dataset.shuffle(seed)`; None takes the first documents.
 
     Raises:
         RbpxError: there is no such dataset, subset, split, revision or field, or this user may not read it.
@@ -70,7 +65,7 @@ class NeededRows:
     Attributes:
         commit: that it is drawn from.
         files: downloaded whole, into the hub's cache.
-        n_read_bytes: further bytes that are read, of which only the sample is stored; for a stream an upper bound.
+        n_read_bytes: further bytes that are read, for a stream an upper bound.
     """
 
     commit: str

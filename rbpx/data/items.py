@@ -1,7 +1,6 @@
 """Makes the items of a task from rows: contexts and targets, and their documents.
 
-An item is a context and a target, or a context and several choices of which one is right. Each (context, target) pair
-is a document, of which only the target is scored.
+Each (context, target or choice) pair is a document, of which only the target is scored.
 """
 
 import json
@@ -23,13 +22,13 @@ class Part:
 
     Attributes:
         item: index of the item in the drawn sample.
-        choice: index of the choice; None for an item without choices.
-        correct: whether that choice is the right one; None for an item without choices.
+        choice: its index; None for an item without choices.
+        correct: whether that choice is the right one.
         n_context: characters of the context, at the beginning of the document.
         n_characters: of the target or choice in the data, without its separator from the context.
         n_answer_bytes: of the same, UTF-8.
-        category: subject of the item; None if unknown.
-        domain: that the category belongs to; None for none.
+        category: subject of the item.
+        domain: that the category belongs to.
         description: text before the examples and the context.
     """
 
@@ -63,9 +62,9 @@ class Item:
     Attributes:
         pairs: context and target of each choice, in order; one pair without choices.
         answers: target or choice of each pair, as in the data.
-        right: index of the right choice; None without choices.
-        category: its subject, if the row has one.
-        domain: that the category belongs to, if any.
+        right: index of the right choice.
+        category: its subject.
+        domain: that the category belongs to.
         description: text before the examples and the context.
     """
 
@@ -100,12 +99,7 @@ def in_order(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
-    """The item of one row.
-
-    Args:
-        row: of a dataset.
-        task: how rows become items.
-        at: the place of the row, for errors.
+    """The item of one row; `at` says its place, for errors.
 
     Raises:
         RbpxError: the row lacks a column or has a wrong value; a target is empty, or no choice is right.
@@ -244,14 +238,7 @@ def answers_in(row: Any, task: Task, at: Callable[[], str]) -> Iterator[tuple[in
 
 
 def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Callable[[], str]) -> Any:
-    """The value at a path into the records and lists of a row.
-
-    Args:
-        row: of a dataset.
-        steps: names of columns, and numbers in lists, from 0.
-        name: of the path, for errors.
-        key: of the dataset that names it, for errors.
-        at: the place of the row, for errors.
+    """The value at a path into the records and lists of a row; name, `key` of the dataset and place are for errors.
 
     Raises:
         RbpxError: the row has no such path.

@@ -46,15 +46,8 @@ def read_parts(
 ) -> list[Document]:
     """Draw from all rows of the files, reading only the needed fields of the row groups that contain drawn rows.
 
-    The footers give the number of rows, so the draw equals that from the whole, shuffled dataset.
-
-    Args:
-        files: split and `hf://` address of each, in the order of the dataset.
-        wanted: the fields; each row must be one text.
-        place: readable name of the dataset.
-        limit: documents at most.
-        seed: of the shuffle.
-        tell: called with the number of documents read.
+    The footers give the number of rows, so the draw equals that from the whole, shuffled dataset. `files` have split
+    and `hf://` address of each, in the order of the dataset; each row must be one text.
 
     Raises:
         RbpxError: the files are not Parquet, a row is not one text, or a field is missing.

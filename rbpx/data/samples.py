@@ -43,12 +43,7 @@ Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress
 def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: Begin) -> Sample:
     """Draw at most `limit` documents; a hub's dataset is read from the store if it is there.
 
-    Args:
-        dataset: the dataset.
-        limit: documents at most.
-        seed: of the draw.
-        store: keeps samples of a hub, so that a repeated request does not need the hub.
-        begin: called before the hub is contacted.
+    `begin` is called before the hub is contacted.
 
     Raises:
         RbpxError: there is no such text, or it is empty.
@@ -195,10 +190,7 @@ def examples_of(dataset: DatasetConfig) -> tuple[DatasetConfig, int, int | None]
 def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Document]) -> Sample:
     """The documents of items with their description and examples in front; texts are unchanged.
 
-    Args:
-        dataset: of the documents.
-        sample: its drawn documents.
-        drawn: examples in order, with their wrong choices; those of a category serve only its items.
+    `drawn` are examples in order, with their wrong choices; those of a category serve only its items.
 
     Raises:
         RbpxError: there are too few examples.

@@ -42,12 +42,9 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> I
 
 
 def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
-    """The paragraphs of a text (blocks between blank lines), or its non-blank lines.
+    """The paragraphs of a text (blocks between blank lines), or its non-blank lines, named NAME:LINE from 1.
 
-    Args:
-        name: of the text; a chunk is NAME:LINE, with its first line, from 1.
-        text: with LF or CR LF line breaks; those at the end of a chunk are left out.
-        chunk: paragraph or line.
+    Line breaks at the end of a chunk are left out.
     """
     numbered = enumerate(text.split("\n"), 1)
     for is_blank, block in groupby(numbered, key=lambda one: not one[1].strip()):
@@ -134,8 +131,8 @@ def split_articles(lines: Iterable[str]) -> list[tuple[str, str]]:
     """(title, text) of each article, in order; text before the first title is dropped.
 
     A title is a line ` = Title = ` between two blank lines, unlike a formula within a paragraph. Blank lines become
-    empty, and those at the end of an article are left out; so WikiText's published file, whose blank lines contain a
-    space, gives the same articles as the rows of the hub, where they are empty. Lines may have their line ends.
+    empty, so WikiText's published file, whose blank lines contain a space, gives the same articles as the rows of the
+    hub.
     """
     plain = [line if line.strip() else "" for line in (line.removesuffix("\n").removesuffix("\r") for line in lines)]
     borders = [i for i, line in enumerate(plain) if _is_title(plain, i, line)] + [len(plain)]

@@ -25,14 +25,13 @@ class Window:
     """A span of a document that the model reads at once.
 
     Attributes:
-        doc_id: the document.
         ids: int32 [T], token ids with the special tokens that the tokenizer adds.
         scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
         n_bytes: bytes (UTF-8) of the window's text, without those of the windows before it.
-        n_bytes_scored: those of its scored tokens, so without the first token, special tokens and what follows them.
+        n_bytes_scored: those of its scored tokens.
         start: index of its first token in the document.
-        first_byte: offset of its first token's text, in bytes of the document.
-        bytes_T: int64 [T], bytes (UTF-8) of each token, by `token_bytes`; consecutive.
+        first_byte: offset of its first token's text in the document.
+        bytes_T: int64 [T], of each token, by `token_bytes`; consecutive.
         ends_in_label: whether its last token is predicted but not read.
     """
 
@@ -75,11 +74,8 @@ def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np
     """Bytes (UTF-8) of the text that each token covers, int64 [T].
 
     A token covers the text from the end of the tokens before it to its own end, because some tokenizers leave white
-    space out of their offsets. A character of several tokens counts with the first.
-
-    Args:
-        text: of the document.
-        offsets: characters [begin, end) of each token; the tokenizer's own specials have (0, 0).
+    space out of their offsets. A character of several tokens counts with the first. The tokenizer's own specials have
+    offsets (0, 0).
     """
     reached, n_bytes_T = 0, np.zeros(len(offsets), np.int64)
     for t, (_, end) in enumerate(offsets):
@@ -109,12 +105,7 @@ def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
 
 
 def prefix_id(tokenizer: Any, prefix: str, n_rows: int) -> int:
-    """The id of the token that begins each window.
-
-    Args:
-        tokenizer: of the model.
-        prefix: bos, eos, an id, or a text that is one token.
-        n_rows: of the model's embedding; larger ids cannot be read.
+    """The id of the token that begins each window: bos, eos, an id below `n_rows`, or a text that is one token.
 
     Raises:
         RbpxError: it is not one token of the tokenizer and the model.
@@ -157,17 +148,9 @@ def cut_windows(
     """Each document's first `window` tokens, special ones included; with a stride, all of its windows.
 
     A token is scored once, in the first window that contains it, with everything before it there as context. A prefix
-    begins the document and replaces the first token of each later window; the first token of the text itself is never
-    scored.
-
-    Args:
-        documents: the texts.
-        tokenizer: of the model.
-        window: tokens at most.
-        bos: which special tokens begin a document; later windows begin with its own tokens.
-        stride: tokens from one window to the next; None reads only the first window, as the RBP paper does.
-        unscored: ids, in addition to the special ones, that are neither input nor label of a scored token.
-        prefix: id of the token that begins each window of a stride below `window` - 1; None for none.
+    begins the document and replaces the first token of each later window, which else begins with the document's own;
+    the first token of the text itself is never scored. `unscored` are ids, in addition to the special ones, that are
+    neither input nor label of a scored token.
 
     Raises:
         RbpxError: a BOS is requested of a tokenizer that has none.

@@ -25,9 +25,9 @@ class Exchange:
     Attributes:
         rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
         factor: how many times larger a model scores at k = 1 what this one scores at k = 10.
-        lo: lower end of the factor's 95 % interval, or None.
+        lo: lower end of its 95 % interval.
         hi: upper end; None also where alpha_S is not significantly above 0.
-        is_local: whether the law in k bends; the rate is then that from k = 1 to 10, if the grid has both.
+        is_local: whether the law in k bends; the rate is then that from k = 1 to 10.
     """
 
     rate: float
@@ -53,9 +53,8 @@ def exchange_of(
 ) -> Exchange | None:
     """Returns the exchange rate at one model; None without a law in k, or where y does not fall with S.
 
-    `alpha_k` is the model's exponent in k, `of_S` the law in S at k = 1. `replicates` are that model's values, [B, K],
-    and those of all sizes at k = 1, [B, N], under the same bootstrap replicates, so that both exponents share their
-    noise.
+    `replicates` are that model's values, [B, K], and those of all sizes at k = 1, [B, N], under the same bootstrap
+    replicates.
     """
     if alpha_k is None or of_S.alpha.value is None or of_S.alpha.value <= 0:
         return None

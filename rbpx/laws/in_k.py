@@ -1,15 +1,13 @@
 """Fits laws of RBP_k in k: for one model, and jointly for all sizes, -ln RBP_k = C k^-kappa S^-alpha.
 
-The hits at k are among those at every larger k, so the values of one model are correlated and residuals from its line
-underestimate the error of its slope. The line is least squares, as in the paper (arXiv 2510.20387, appendix B,
-table 1); its error comes from documents resampled at all k at once or, without documents, from the covariance of nested
-counts, scaled by the residuals.
+The hits at k are among those at every larger k, so the values of one model are correlated. The line is least squares,
+as in the paper (arXiv 2510.20387, appendix B, table 1); its error comes from documents resampled at all k at once or,
+without documents, from the covariance of nested counts, scaled by the residuals.
 
-The joint law is tested with the size as the unit: each size gives a level, an exponent in k and a bend in ln k, and the
-law holds where that exponent does not change with S and the mean bend is 0, with intervals over models and documents.
-Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a size, correlated as
-exp(-|ln k - ln l| / reach), with the reach fitted. Document errors common to all sizes are not modelled, and may make
-one law look like `levels`.
+The joint law is tested with the size as the unit: it holds where the exponent in k does not change with S and the mean
+bend in ln k is 0, with intervals over models and documents. Its rivals are compared by a likelihood whose residuals are
+independent between sizes and, within a size, correlated as exp(-|ln k - ln l| / reach). Document errors common to all
+sizes are not modelled, and may make one law look like `levels`.
 
 Shapes: N sizes, K values of k, P parameters, B bootstrap replicates of the documents.
 """
@@ -55,10 +53,8 @@ def fit_k_law(
 ) -> PowerLaw:
     """Fits -ln RBP_k = C k^(-alpha) for one model; the interval is over documents, resampled at all k together.
 
-    Returns:
-        The fit of `fit_power_law`, with k in the place of S. The interval is over "documents" or, without replicates
-        `y_BK`, of "nested counts" as variable as the residuals show. The status is bends where the curvature of `bend`
-        is significant.
+    It is the fit of `fit_power_law`, with k in the place of S; without replicates the interval is over "nested counts"
+    as variable as the residuals show. The status is bends where the curvature is significant.
 
     Raises:
         ValueError: as in `fit_power_law`.
@@ -180,7 +176,7 @@ class FormInK:
 
     Attributes:
         n_parameters: of its mean.
-        aic: of the correlated likelihood, in which neighbouring k are not independent points.
+        aic: of the correlated likelihood.
         bic: the same, with the number of points.
         reach: of the correlation, in ln k.
         backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
@@ -200,10 +196,10 @@ class JointLaw:
 
     Attributes:
         k_grid: all k that were tried.
-        range: the widest range of k over which the law is not rejected; None where every range rejects it.
+        range: the widest range of k over which the law is not rejected.
         n_ranges: ranges tried.
         of_range: the k that the numbers below cover: those of `range`, or all.
-        alpha: exponent in S, the mean over k; its C is that at the mean of ln k.
+        alpha: exponent in S, the mean over k.
         kappa: exponent in k at the mean of ln S.
         drift: change of alpha per ln k, equal to that of kappa per ln S; 0 where one law holds.
         bend: coefficient of (ln k)^2 in ln y, mean over sizes; 0 where one law holds. None below 4 k.
@@ -237,8 +233,7 @@ def fit_joint_law(
 ) -> JointLaw | None:
     """Fits one law to all k, finds the widest range over which it is not rejected, and compares the forms there.
 
-    S and `k_grid` increase; y is -ln RBP_k, and its replicates are of the same documents for all sizes and k. None
-    below 3 different sizes or 3 values of k, or where a share is 0 or 1.
+    S and `k_grid` increase; y is -ln RBP_k. None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
     """
     if len(set(S)) < 3 or len(k_grid) < 3 or not np.all((y_NK > 0) & np.isfinite(y_NK)):
         return None

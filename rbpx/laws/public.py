@@ -123,12 +123,10 @@ def fit_surface(
         D: training tokens, shape [N], positive.
         y: loss in nats, or any positive quantity, shape [N].
         data: a table; column arguments may then be names of its columns.
-        runs: the run of each point, shape [N]; checkpoints of a run are resampled together. Without it each point
-            is a run of its own.
+        runs: the run of each point, shape [N]; checkpoints of a run are resampled together.
         U: unique tokens, shape [N], for data_constrained.
         form: chinchilla, kaplan or data_constrained.
-        objective: what is minimised, summed over the points. log_huber: Huber's loss of ln y_fit - ln y. huber: the
-            same of y_fit - y. least_squares: (y_fit - y)^2.
+        objective: log_huber, Huber's loss of ln y_fit - ln y; huber, the same of y_fit - y; least_squares.
         delta: where Huber's loss becomes linear, in ln y or, for huber, in the unit of y.
         n_replicates: bootstrap replicates of the runs; 0 for no intervals.
         given: fixed parameters or priors by name: a value, or value and standard deviation of a normal prior.
@@ -136,9 +134,9 @@ def fit_surface(
 
     Returns:
         A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`, that of the verb
-        surface; `predict(S, D, level=.95)`, the loss of a new run averaged over forms, or of arrays of runs, as the
-        verb predict has it, with backtests and a status; `optimum(C)`, the best size and tokens of this form for C =
-        6 S D training FLOPs; `record()`.
+        surface; `predict(S, D, level=.95)`, the loss of a new run or of arrays of runs averaged over forms, with
+        backtests and a status; `optimum(C)`, the best size and tokens of this form for C = 6 S D training FLOPs;
+        `record()`.
 
     Raises:
         ValueError: shapes disagree, S, D or y is not positive and finite, or a name is unknown.

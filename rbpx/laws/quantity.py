@@ -37,8 +37,7 @@ class Quantity:
         equation: how it follows from the ranks.
         source: the publication it is taken from.
         value: function of the counts, shape [B]; NaN where it is undefined.
-        signed: whether it may be negative; the law is then fitted to its absolute value, and a change of sign becomes a
-            status.
+        signed: whether it may be negative; the law is then fitted to its absolute value.
     """
 
     label: str

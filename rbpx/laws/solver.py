@@ -1,8 +1,7 @@
 """Minimises an objective for many data sets at once by damped Newton steps within bounds (Levenberg-Marquardt).
 
-A step solves (H + damping M) step = -g, with H the second derivatives (J'J in least squares) and M their scale. It is
-retried with a larger damping where it does not descend or the matrix is not positive definite. A parameter that meets
-a bound stops there while the others move on.
+A step solves (H + damping M) step = -g, with H the second derivatives (J'J in least squares) and M their scale, again
+with a larger damping where it does not descend. A parameter that meets a bound stops there while the others move on.
 
 Shapes: B searches, P parameters, N points. B is the last axis, so that small matrices are processed as rows.
 
@@ -128,15 +127,8 @@ def minimise(
 ) -> Minima:
     """Minimises the objective of each search, descending at every step.
 
-    Args:
-        objective: of some of the sets.
-        start_PB: where each search starts.
-        lower_P: lower bounds, [P] or [P, B].
-        upper_P: upper bounds; a parameter with equal bounds is held fixed.
-        end: when a search ends.
-        damping: of the first step.
-        unit: least magnitude of a parameter in the relative length of a step.
-        at_once: searches in memory at once.
+    Bounds are [P] or [P, B]; a parameter with equal bounds is held fixed. `unit` is the least magnitude of a parameter
+    in the relative length of a step; `at_once` searches are in memory at once.
     """
     n = start_PB.shape[1]
     lower_PB, upper_PB = (np.broadcast_to(np.asarray(each, float).T, start_PB.T.shape).T for each in (lower_P, upper_P))
@@ -157,8 +149,7 @@ def maximise(
 ) -> tuple[Floats, bool]:
     """Returns the parameters at which a likelihood is largest, and whether the search converged.
 
-    `likelihood` returns its value, gradient [P] and Hessian [P, P], and exists where `allowed`; parameter `held` is
-    fixed.
+    `likelihood` returns its value, gradient and Hessian, and exists where `allowed`; parameter `held` is fixed.
     """
     P = len(start_P)
     held_P = np.arange(P) == (-1 if held is None else held)

@@ -1,9 +1,8 @@
 """Estimates the best of a sweep: the least loss over the runs of one size and token count, with intervals.
 
 The least of n noisy runs is biased low. So a quadratic in the logarithm of each knob (learning rate, batch size) is
-fitted to the runs nearest to its own minimum, with the scatter about it as noise. Its minimum lies below the true one
-by half of tr(H Cov(z)), which is added. Runs that differ only in their seed are averaged. Where neither is possible,
-the least run is taken as it is.
+fitted to the runs nearest to its own minimum, which lies below the true one by half of tr(H Cov(z)); that is added.
+Runs that differ only in their seed are averaged. Where neither is possible, the least run is taken as it is.
 
 Shapes: N runs, V knobs that vary, P coefficients, B draws.
 """
@@ -93,8 +92,8 @@ class SweepCell:
 def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> SweepMinimum:
     """Estimates the best of runs of one size and token count, from a finite quantity that is better when lower.
 
-    `knobs` are the varied settings by name, [N] each, NaN where unknown; positive ones enter by their logarithms.
-    `are_seeds` says that runs with the same knobs differ only in their seed.
+    `knobs` are [N] each, NaN where unknown; positive ones enter by their logarithms. `are_seeds` says that runs with
+    the same knobs differ only in their seed.
     """
     least, n = int(np.argmin(y_N)), len(y_N)
     varied = {name: value_N for name, value_N in knobs.items() if np.isfinite(value_N).all() and np.ptp(value_N) > 0}

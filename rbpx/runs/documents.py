@@ -1,8 +1,8 @@
 """Resamples the documents of a text: ranks of their tokens, bootstrap weights, and means with their replicates.
 
-Parts of one text depend on each other and are resampled together. Other dependence (one author's works) is unknown to
-the store; a test of the losses in source order shows it where such documents are neighbours. Counts come in a fixed
-document order, so that their sums are reproducible to the bit.
+Parts of one text are resampled together. Other dependence (one author's works) is unknown to the store; a test of the
+losses in source order shows it where such documents are neighbours. Counts come in a fixed document order, so that
+their sums are reproducible to the bit.
 
 Shapes: N runs, D documents, U units (documents, or texts that several were cut from), B replicates, T tokens.
 """
@@ -50,10 +50,7 @@ def rank_edges(V: int, per_decade: int) -> list[int]:
 def text_ranks(
     connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Document and rank of each scored token, [T] each, by document and in the order of the text.
-
-    Stored runs are mostly in that order, which is faster to check than to sort.
-    """
+    """Document and rank of each scored token, [T] each, by document and in the order of the text."""
     tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
     doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
     further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
@@ -82,12 +79,8 @@ _LAGS: Final = (4.0, 100.0, 2 / 9)  # number of lags c (n / m)^p for n members
 def neighbours_p(value_N: Floats) -> float:
     """One-sided p-value of neighbours as alike as these, if the order were random.
 
-    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which does not depend
-    on the distribution of the values: near 2 by chance, small where neighbours are alike. The p-value uses its normal
-    approximation.
-
-    Args:
-        value_N: at least 3, not all equal.
+    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, near 2 by chance, in
+    normal approximation; at least 3 values, not all equal.
 
     Source:
         R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77 (1982), 40.
@@ -101,14 +94,10 @@ def neighbours_p(value_N: Floats) -> float:
 
 
 def variance_factor(value_N: Floats) -> float:
-    """The variance of the sum of a series relative to that of independent members; at least 1.
-
-    Args:
-        value_N: in order, with mean 0.
+    """The variance of the sum of a series, with mean 0, relative to that of independent members; at least 1.
 
     Source:
-        W. K. Newey and K. D. West, A Simple, Positive Semi-definite, Heteroskedasticity and Autocorrelation Consistent
-        Covariance Matrix, Econometrica 55 (1987), 703; lags as in Review of Economic Studies 61 (1994), 631.
+        W. K. Newey and K. D. West, Econometrica 55 (1987), 703; lags as in Review of Economic Studies 61 (1994), 631.
     """
     c, m, power = _LAGS
     n_lags = min(int(c * (len(value_N) / m) ** power), len(value_N) - 1)
@@ -131,7 +120,7 @@ class Documents:
     Attributes:
         unit_D: number of the unit of each document.
         n: units with a token.
-        effective: effective sample size (`effective_number` of the tokens of the units).
+        effective: effective sample size.
         dependence: variance relative to that of independent units where neighbours in the source are alike; 1 where no
             dependence is detected.
         is_one_text: whether all are parts of one text; then each is a unit.
@@ -178,9 +167,7 @@ class Documents:
     def leave_too_narrow(self, half_width: float, variance: float) -> bool:
         """Whether the dependence of documents reduces the coverage of a 95 % interval below 90 %.
 
-        Args:
-            half_width: of the interval, for independent documents.
-            variance: over them.
+        `half_width` is for independent documents, `variance` is over them.
         """
         more = (self.dependence - 1) * document_t(self.effective) ** 2 * variance
         return math.sqrt(half_width**2 + more) > _NARROW * half_width
@@ -189,10 +176,7 @@ class Documents:
 def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order: bool) -> G:
     """Add the documents to a measured group; any other group is returned unchanged.
 
-    Args:
-        connection: to the store.
-        group: runs on one text.
-        tests_order: whether to test neighbours in the source for dependence; counts two runs, which laws need anyway.
+    `tests_order` tests neighbours in the source for dependence; it counts two runs, which laws need anyway.
     """
     if not group.is_measured:
         return group
@@ -234,18 +218,10 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDA
 
 
 def means(group: Group, request: Request, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
-    """The ratio of two sums over the documents of each run.
+    """The ratio of two sums over the documents of each run: the mean [N], and [B, N] under each replicate.
 
-    Args:
-        group: of measured runs.
-        request: number of replicates and their seed, which all questions share.
-        counted: run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
-        total: the column of the numerator.
-        n: the column of the denominator.
-
-    Returns:
-        The mean of each run, shape [N], and under each replicate, the same documents for all runs, shape [B, N]; NaN
-        where no drawn document has a token.
+    `counted` has run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
+    NaN where no drawn document has a token.
     """
     weights_BD = group.weights(request)
     sums = np.zeros((2, weights_BD.shape[1], len(group.runs)))

@@ -35,12 +35,8 @@ class Law:
     """One fitted law of a group.
 
     Attributes:
-        law: its name.
-        k: None where the law has none.
-        method: how it was fitted.
-        fit: its numbers; `status` is the first of its reasons, `reasons` has them all.
-        choice: the form chosen by the comparison of forms; None without a comparison.
-        runs: the runs it was fitted to.
+        fit: its numbers; `reasons` has all statuses.
+        choice: the form chosen by the comparison of forms.
         backtests: the law, fitted to the smallest sizes, against each larger one.
     """
 
@@ -222,10 +218,7 @@ def about_axis(group: Group) -> dict[str, Any]:
 
 
 def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
-    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only.
-
-    A law that nobody judged (`rbpx.laws.prediction.verdict`) has no status.
-    """
+    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only."""
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
     apart = [
@@ -274,7 +267,7 @@ def stands(law: Law) -> bool:
     """Whether a law holds: its trend is significant, also in the replicates, and no warning concerns its form.
 
     0 < RBP_k < 1 at every size and in nearly all replicates, the interval of alpha lies above 0, and there is no
-    warning of curvature, reversal, a failed backtest or an undetermined alpha (`rbpx.laws.prediction.verdict`).
+    warning of curvature, reversal, a failed backtest or an undetermined alpha.
     """
     fit = law.fit
     falls = fit.alpha.lo is not None and fit.alpha.lo > 0

@@ -34,17 +34,15 @@ class Run:
         imported: quantities besides RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
         attempts: (right attempts, all attempts) at each item, by its name, of an imported run.
         training_seed: identifies the training among those of its size.
-        varied: numbers that a sweep varies, as learning rate and batch size, by name.
-        weight: its weight in fits.
+        varied: numbers that a sweep varies, by name.
         active_params: parameters of S that one token uses; None where unknown, as of a dense model.
-        schedule: of its learning rate, as imported.
         schedule_tokens: D at which the schedule ends.
         warmup_tokens: D until which the rate rises.
         decay_tokens: tokens of the decay of schedule wsd.
         lr_decay: how that falls.
         final_lr: the rate at the end; a share of the highest where no lr is known.
         lr: learning rate at this step.
-        place: its place in the schedule; None where unknown.
+        place: its place in the schedule.
         size_by: which parameters S counts.
     """
 

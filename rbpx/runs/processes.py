@@ -51,10 +51,8 @@ def in_order(
 ) -> list[T]:
     """The results of a function for each set of arguments, in their order.
 
-    Args:
-        function: at module level, so that another process can import it.
-        calls: its arguments.
-        advance: called with 1 as each call ends.
+    The function is at module level, so that another process can import it; `advance` is called with 1 as each call
+    ends.
 
     Raises:
         Exception: that of the first call that raised one; what was known of it is a note of it.

@@ -35,11 +35,8 @@ class LawShift:
 
     Attributes:
         law: "rbp" or "cross_entropy".
-        k: None where the law has none.
-        before: the law before.
-        after: the law after.
-        difference: the law of the ratio after / before. Its exponent is the difference of the exponents, since least
-            squares are linear in ln y; its interval includes document sampling and the scatter of the models.
+        difference: the law of the ratio after / before, whose exponent is the difference of the exponents, since least
+            squares are linear in ln y.
     """
 
     law: str
@@ -71,17 +68,10 @@ def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_ef
 
 
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> Shift:
-    """The difference of a quantity with its interval (recipe `expanded`), from replicates with the same documents.
+    """The difference of a quantity with its interval (recipe `expanded`), from replicates [B] with the same documents.
 
     There is no interval where no replicate differs: the documents then say nothing about the frequency of rarer
     changes.
-
-    Args:
-        before: the quantity before.
-        after: the quantity after.
-        before_B: its replicates, shape [B]; NaN where they have no token.
-        after_B: those of `after`.
-        n_effective: effective sample size (`effective_number`).
     """
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_effective, Recipe.expanded)

@@ -17,9 +17,8 @@ def by_token(tokens: Tokens, k: int) -> list[Record]:
     """The numbers of each token id for `learning`; None where there is none.
 
     The slope has half of its interval, with the effective number of documents by occurrences of the id; the share has a
-    standard error, with that by all tokens.
-
-    Squares about a ratio r = sum y / sum x over documents: sum (y - r x)^2 = Syy - 2 r Sxy + r^2 Sxx.
+    standard error, with that by all tokens. Squares about a ratio r = sum y / sum x over documents: sum (y - r x)^2 =
+    Syy - 2 r Sxy + r^2 Sxx.
     """
     nats_MT, about_T = tokens.nats_MT.astype(np.float64), tokens.x_T - tokens.x_T.mean()
     id_V, of_M = np.unique(tokens.token_id_M, return_inverse=True)

@@ -19,12 +19,7 @@ __all__ = ["frontier", "said_of_points"]
 
 
 def said_of_points(cells: Sequence[SweepCell], runs: Sequence[Run]) -> Iterator[str]:
-    """Describes the points of a frontier; without one, says how many sizes and tokens have several runs, if any.
-
-    Args:
-        cells: the best of each size and number of tokens; empty where each run is a point.
-        runs: those selected.
-    """
+    """Describes the points of a frontier; without one, says how many sizes and tokens have several runs, if any."""
     several = [places for places in _cells(runs) if len(places) > 1]
     if cells:
         yield from said_of_frontier(cells)

@@ -1,7 +1,6 @@
 """Reads what each run answered to the items of a task, and single items with context and target for display.
 
-A store keeps tokens of targets, not contexts, so contexts are read again from their source; they are unknown where it
-has changed or gone.
+A store keeps tokens of targets; contexts are read again from their source, and unknown where it has changed or gone.
 
 Shapes: I items.
 """
@@ -40,18 +39,16 @@ class Answers:
     Attributes:
         item_I: number of the item in the sample, ascending, with gaps where items were left out.
         right_I: whether the right choice has the highest log-likelihood; without choices, whether each token is greedy.
-        right_by_characters_I: the same with log-likelihoods over the characters of the choice; NaN without choices.
+        right_by_characters_I: the same over the characters of the choice; NaN without choices.
         right_by_bytes_I: over its bytes.
         chance_I: one over the number of choices; NaN without.
         probability_I: of the right choice among the choices, or of the target where there are none.
         nats_I: of the target, or of the right choice.
-        bytes_I: bytes of its tokens.
+        bytes_I: of its tokens.
         words_I: of a text; NaN for items.
         tied_I: whether a tie decides: the right choice is as likely as another, and none is likelier; without choices,
             whether greedy decoding depends on one.
         ranks: of its tokens, in order.
-        category_I: the category of the item, or None.
-        domain_I: the domain of the category, or None.
     """
 
     item_I: npt.NDArray[np.int64]
@@ -135,17 +132,11 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
 def item_views(
     runs: Sequence[Run], answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
 ) -> Iterator[Record]:
-    """Records of some items of a task.
+    """Records of some items of a task, to each of which each run has an answer.
 
     Each has `item`, its number in the sample; `context` and `target`, None where their source is gone; and `readings`,
-    for each model its `size`, whether it `is_right` (by log-likelihood among choices, or greedily), the `probability`
-    of the right choice or the target, and its `ranks`.
-
-    Args:
-        runs: of the models, on one text.
-        answers: of each run.
-        items: item numbers; each run has an answer to them.
-        documents: of `documents_of_items`; a right choice has the number of its item.
+    for each model its `size`, whether it `is_right`, the `probability` of the right choice or the target, and its
+    `ranks`.
     """
     for item in items:
         document, context, target = documents.get(item), None, None

@@ -34,18 +34,14 @@ class Pairs:
     """One quantity y of the models of a group against the quantity x of the axis.
 
     Attributes:
-        law: name of the quantity.
-        k: None where it has none.
         x_k: k of the quantity of the axis.
         x_title: the label of the axis.
         members: the runs at which both are known and positive.
-        x_N: x.
-        y_N: y.
         alone: runs of models that were measured on the other text only.
         x_A: their x.
         doubts: warnings that hold before anything is fitted.
         chance: success of guessing, where y is a share of misses, which is fitted as odds
-            (`rbpx.laws.losses.guessing`); None for other quantities.
+            (`rbpx.laws.losses.guessing`).
         is_chance_known: False where chance is taken to be 0.
         at_chance: family, x and y of models that do no better than guessing, among those left out.
     """

@@ -18,13 +18,10 @@ _MOST: Final = 10_000_000  # steps
 
 
 def planned(states: Sequence[Run]) -> Training | str:
-    """The plan of a training with its states so far, or why it has none; empty where nothing is known of its rates.
+    """The plan of a training with its states so far, in order, or why it has none; empty where no rate is known.
 
     Rates by step are joined by lines, from 0 at step 0; after the last of them the schedule holds, if it has a name and
     an end in tokens. Without rates, these are in terms of the highest.
-
-    Args:
-        states: of one training, in order, with the rates of its plan.
     """
     known = [run for run in states if run.training_step]
     seen = [run for run in known if run.cross_entropy_nats is not None]

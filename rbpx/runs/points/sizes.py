@@ -47,11 +47,11 @@ class Evidence:
     """The curves of one run under one tie rule; or those that do not depend on k.
 
     Attributes:
-        measured: rbp (shares), cross_entropy (nats) and, on request, the terms of the error-entropy decomposition
-            (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN without one).
+        measured: rbp (shares), cross_entropy (nats) and, on request, the terms of the error-entropy decomposition and
+            the curves derived from the rank model (nats, NaN without one).
         replicates: the same for each replicate; NaN for a replicate without a token.
-        paper: lognormal fitted to the ranks from 2 up, as published; None where not requested.
-        approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
+        paper: lognormal fitted to the ranks from 2 up, as published.
+        approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation.
     """
 
     measured: Curves
@@ -70,13 +70,9 @@ def weigh(
 ) -> Evidence:
     """Compute the curves of a run and of its replicates from the rank counts of each document (`document_ranks`).
 
-    Args:
-        counts: doc_id, rank, n_tokens, sum_logprob.
-        weights_BD: how often each document is drawn in each replicate, whole numbers of any type.
-        k_grid: the k of RBP, ascending.
-        vocab_size: V, the last rank of the rank models.
-        laws: quantities beyond RBP and cross-entropy are computed only if named here.
-        kept: cache of results for the same counts and weights, which this call extends.
+    `counts` has doc_id, rank, n_tokens, sum_logprob; `weights_BD` says how often each document is drawn; quantities
+    beyond RBP and cross-entropy are computed only if named in `laws`; `kept` caches results for the same counts and
+    weights.
     """
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
@@ -203,13 +199,11 @@ class Points:
     """One quantity of a group.
 
     Attributes:
-        law: name of the law.
-        k: None where the law has none.
-        runs: the runs at which it is known.
-        y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
+        runs: at which it is known.
+        y_N: -ln RBP_k, or nats. Infinite where RBP_k is 0.
         y_BN: bootstrap replicates; None without documents to resample.
         doubt: a warning that holds before anything is fitted.
-        n_effective: effective sample size (`Group.n_effective`); None where unknown.
+        n_effective: effective sample size.
     """
 
     law: str
@@ -334,8 +328,7 @@ def law_points(
 ) -> tuple[list[int], list[Evidence], list[Points]]:
     """The points of the requested laws in size, or of the default ones.
 
-    Returns:
-        The k of RBP_k, the evidence of each run (empty for imported ones), and the points.
+    Returns the k of RBP_k, the evidence of each run (empty for imported ones), and the points.
     """
     laws = set(request.laws.names)
     if group.is_measured:

@@ -48,14 +48,12 @@ class Trained:
     """One quantity of the runs of a group.
 
     Attributes:
-        law: name of the quantity.
-        k: None where it has none.
         members: the runs at which it is known.
         runs: their S, D, y and training; y must be positive for a form to be fitted.
         sign: -1 where all values are negative and y is their absolute value; otherwise 1.
         doubt: a warning that holds before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
-        outside: outliers, a row each (`rbpx.runs.points.outliers`).
+        outside: outliers, a row each.
         largest_off: the largest runs, where the other runs do not predict them.
     """
 
@@ -263,12 +261,7 @@ def surface_record(
 ) -> Record:
     """The row of `fits`; its id contains the points, because imported runs share the id of their file.
 
-    Args:
-        group: the trainings.
-        trained: the points.
-        fit: of one form to them.
-        tests: of its form on the largest runs, held out.
-        more: params besides the constants, the points and the warnings.
+    `tests` are of its form on the largest runs, held out; `more` are further params.
     """
     params, reasons = fit.record(), judged_alone(group, trained, fit, tests)
     how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}

@@ -31,10 +31,9 @@ class TaskValues:
     """The features of a task and the success of its runs.
 
     Attributes:
-        group: the runs.
         chance: success of guessing; None where no success is known.
         success_R: share of the items that each run gets right; NaN where unknown.
-        n_items: number of items; None where unknown.
+        n_items: None where unknown.
         features: those known for any run; NaN where unknown, infinite for a share of 0.
     """
 

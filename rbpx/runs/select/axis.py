@@ -27,7 +27,6 @@ class AlongGroup(TrainingGroup):
     Along D and step all runs have one size and one training seed; along C each is the best of its budget.
 
     Attributes:
-        axis: the variable of the laws.
         beaten: runs left out because a run of at most as much compute has a lower loss.
         n_short: sizes left out because fewer than 3 of their points are known.
         model: the training, where others of its size have their own laws.
@@ -100,17 +99,11 @@ def select_along(
     choose: bool = True,
     needs_law: bool = True,
 ) -> list[AlongGroup]:
-    """Select the groups of a request along its axis that have enough points for a law.
+    """Select the groups of a request along its axis (D, C or step) that have enough points for a law.
 
     A group has one run for each size, revision and number of tokens, alike in source, text, protocol, dtype and
-    variant. Runs with the same weights are one point.
-
-    Args:
-        connection: to the store.
-        request: its axis is D, C or step.
-        cell_keys: of a grid; None for all runs that match the request.
-        choose: whether along C only the best run of each budget is kept.
-        needs_law: whether groups with fewer than 3 points are left out.
+    variant. Runs with the same weights are one point. `choose` keeps along C only the best run of each budget; without
+    `needs_law` groups with fewer than 3 points stay.
 
     Raises:
         RbpxError: runs match, but no group has enough points.
@@ -176,9 +169,7 @@ def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
     """Keep the runs along C that no run of at most as much compute beats; FLOPs within 10 % are one budget.
 
-    Args:
-        group: along C.
-        others: the same runs on other texts, in the same order; the product of the losses then decides.
+    `others` are the same runs on other texts, in the same order; the product of the losses then decides.
     """
     losses = [1.0] * len(group.runs)
     for each in (group, *others):

@@ -27,7 +27,7 @@ class PairedGroup(TrainingGroup):
 
     Attributes:
         on: the quantity on the other text.
-        others: the run of each model on the other text, in the order of the runs.
+        others: the run of each model there, in the order of the runs.
         alone: runs on the other text of models that lack this one.
     """
 

@@ -89,12 +89,9 @@ def placed(runs: Sequence[Run]) -> list[Run]:
 
     With known rates, `constant` is the highest rate where it is held for a tenth of the training, and `end` the last
     checkpoint before the rate rises again, or of the training, once the rate is at most half of the highest. Without
-    them the name of the schedule decides: `constant` for a constant schedule, `end` for the last checkpoint of another
-    one. A known length of the schedule, in tokens, decides what is an end. A schedule named constant has no end; one
-    with another name (except wsd) is nowhere constant, and a rate that never changes then says nothing.
-
-    Args:
-        runs: of one group; checkpoints of one training are ordered by tokens and steps.
+    them the name of the schedule decides: `constant` for a constant one, `end` for the last checkpoint of another one,
+    by its length in tokens where that is known. A schedule with another name (except wsd) is nowhere constant, and a
+    rate that never changes then says nothing.
     """
     of = grouped(in_order(runs), training_of).values()
     found = {id(run): place for states in of for run, place in zip(states, _of_one(states), strict=True)}

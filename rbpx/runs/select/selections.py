@@ -39,14 +39,8 @@ def in_size(
 ) -> Sequence[Group]:
     """One run for each size, or the points along D, C or steps.
 
-    Args:
-        connection: to the store.
-        request: the selection.
-        cells: of a grid.
-        sizes: that a law needs; checkpoints with fewer are dropped where a family has enough.
-        along: whether laws in D, C or steps are allowed.
-        best_of_budget: whether along C only the best run of each budget is kept.
-        needs_law: whether groups too small for a law are left out.
+    `sizes` are those that a law needs; checkpoints with fewer are dropped where a family has enough. `along` allows
+    laws in D, C or steps.
 
     Raises:
         RbpxError: the request has another axis, or its runs cannot be combined.

@@ -31,11 +31,11 @@ class TrainingGroup(Group):
     """Runs of one family on one text in order of S and D, with the same source, protocol, dtype and variant.
 
     Attributes:
-        n_unknown: runs left out because neither their training tokens nor their FLOPs are known.
-        n_untrained: runs left out because they have seen no token.
-        n_same: runs left out because another run has the same weights.
+        n_unknown: left out because neither their training tokens nor their FLOPs are known.
+        n_untrained: left out because they have seen no token.
+        n_same: left out because another run has the same weights.
         n_other: raw checkpoints on the same text left out, because there are finished models.
-        averaged: how many of the last checkpoints of each training are averaged; None where each checkpoint is a point.
+        averaged: how many of the last checkpoints of each training are averaged; None where each is a point.
         n_of_place: checkpoints left out because of their learning-rate schedule, by their place in it.
         n_underway: trainings that are not at the end of their plan.
     """
@@ -65,11 +65,9 @@ class TrainingGroup(Group):
 
     @property
     def n_undecayed(self) -> int:
-        """Number of points before the last of their training, without ends of decays.
+        """Number of points before the last of their training, without ends of decays; 0 if all are at a constant rate.
 
-        It is 0 where all points are at a constant rate, since a constant rate is what raises the loss above that of a
-        finished run. A single point may be finished whatever its schedule is called, so every training must have
-        several.
+        A single point may be finished whatever its schedule is called, so every training must have several.
         """
         if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
             return 0
@@ -144,14 +142,8 @@ def select_trainings(
 ) -> list[TrainingGroup]:
     """Select the groups of trainings of a request; groups without any known training tokens are left out.
 
-    `checkpoints=last` keeps the last checkpoint of each training, `last=N` its last N.
-
-    Args:
-        connection: to the store.
-        request: the selection.
-        cell_keys: of a grid; None for all runs that match the request.
-        needs_tokens: whether runs, and groups, without known tokens are left out; False where the question averages
-            checkpoints itself.
+    `checkpoints=last` keeps the last checkpoint of each training, `last=N` its last N. Without `needs_tokens` unknown
+    tokens stay, where the question averages checkpoints itself.
     """
 
     def place(run: Run) -> tuple[Any, ...]:
@@ -184,13 +176,8 @@ def group_of(
 ) -> TrainingGroup | None:
     """Build the group of the runs that are points, counting those left out by reason; None without any.
 
-    Args:
-        runs: of one group.
-        at: how far each was trained; 0 for untrained.
-        request: its tie rule is used.
-        n_last: how many of the last checkpoints of each training to keep; None for all.
-        needs_place: whether runs of unknown training progress are left out.
-        by_schedule: whether checkpoints in the middle of a decay are left out.
+    `at` says how far each was trained, 0 for untrained; `n_last` of the last checkpoints of each training are kept;
+    `needs_place` leaves out unknown progress, `by_schedule` checkpoints in the middle of a decay.
     """
     known = [run for run in runs if at(run) is not None or not needs_place]
     trained = [run for run in known if at(run) != 0]
