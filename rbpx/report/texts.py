@@ -88,11 +88,13 @@ def _md(text: str) -> str:
 _SPECIAL: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
-    "·": r"$\cdot$", "Σ": r"$\Sigma$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "·": r"$\cdot$", "×": r"$\times$", "±": r"$\pm$", "Σ": r"$\Sigma$", "ω": r"$\omega$", "…": r"\ldots{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     **{sign: rf"$\{name}$" for sign, name in GREEK.items()},
 }  # fmt: skip
 
 
+_LAST_LATIN: Final = "\u017f"
 _WIDTH: Final = 80  # characters of a terminal whose columns fit a page of paper
 
 
@@ -133,8 +135,13 @@ def _grouped(sheet: Table) -> list[str]:
 def _plain(sheet: Table, title: str, label: str) -> list[str]:
     sheet = sheet.only(shown_columns(sheet, _WIDTH))
     kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
-    heads = " & ".join(_tex(column.heading) for column in sheet.columns)
+    heads = " & ".join(_head(column.heading) for column in sheet.columns)
     return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
+
+
+def _head(heading: str) -> str:
+    """Sets the heading of a column; one letter is a quantity."""
+    return f"${heading}$" if len(heading) == 1 and heading.isascii() and heading.isalpha() else _tex(heading)
 
 
 def _line(cells: Iterable[Cell]) -> str:
@@ -144,16 +151,25 @@ def _line(cells: Iterable[Cell]) -> str:
 def _float(label: str, title: str, kinds: str, head: list[str], body: list[str]) -> list[str]:
     caption = _tex(re.sub("^Table [12]: ", "", title))  # LaTeX numbers its tables itself
     return [
-        r"\begin{table}[t]", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}",
+        r"\begin{table}[t]", r"\centering", r"\footnotesize\setlength{\tabcolsep}{4pt}",
+        rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}",
         rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}",
         r"\end{table}", "",
     ]  # fmt: skip
 
 
 def _tex(text: str) -> str:
-    """Escapes a text for LaTeX and sets indices and exponents."""
+    """Escapes a text for LaTeX and sets indices, exponents and products; other scripts are told by their numbers."""
     line = text if text.isprintable() else visible_line(" ".join(text.split()))
-    plain = "".join(_SPECIAL.get(character, character) for character in true_minus(line))
+    plain = "".join(_SPECIAL.get(character, _known(character)) for character in true_minus(line))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
     plain = re.sub(r"\$\\(\w+)\$\\_(\w+)", r"$\\\1_{\2}$", plain)
-    return re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$(\\\w+(?:_\{\w+\})?)\$", r"$\1^{-\2}$", plain)
+    plain = re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$(\\\w+(?:_\{\w+\})?)\$", r"$\1^{-\2}$", plain)
+    plain = re.sub(r"(\w+)\\textasciicircum\{\}\((-?)(\w+)\)", r"$\1^{\2\\mathrm{\3}}$", plain)
+    return re.sub(r"C((?: \$\\cdot\$ \$[^$]+\$)+)", lambda found: f"$C{found[1].replace('$', '')}$", plain)
+
+
+def _known(character: str) -> str:
+    """A character as LaTeX's own fonts have it: Latin as it is, any other by its number in Unicode."""
+    is_latin = character.isascii() or (character.isalpha() and character <= _LAST_LATIN)
+    return character if is_latin else f"U+{ord(character):04X}"

@@ -67,13 +67,14 @@ S: parameters. words: as it was written.
 LATEX = r"""
 \begin{table}[t]
 \centering
-\caption{Laws of \textless{}texts\textgreater{}: ladder on π}
+\footnotesize\setlength{\tabcolsep}{4pt}
+\caption{Laws of \textless{}texts\textgreater{}: ladder on U+03C0}
 \label{tab:ladder-made}
 \begin{tabular}{lrrrll}
 \toprule
-model & S & $\alpha_{k}$ & 95 \% & words & status \\
+model & $S$ & $\alpha_{k}$ & 95 \% & words & status \\
 \midrule
-\_[b]/$\alpha$$\beta$--文 & 1,234,567 & 0.2500 & 0.1250 to -- & x\textbar{}\&\textless{}b\textgreater{} & passes \\
+\_[b]/$\alpha$$\beta$--U+6587 & 1,234,567 & 0.2500 & 0.1250 to -- & x\textbar{}\&\textless{}b\textgreater{} & passes \\
 \textbackslash{}x1b[31m\textbackslash{}u202e & -- & $-$1.5000 & $-$2.0000 to $-$1.2500 & 5 \% \$ & bends \\
  & 12.5 & -- & -- & -- & too few sizes \\
 \bottomrule
