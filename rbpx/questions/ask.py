@@ -143,7 +143,7 @@ def _found(calls: Sequence[Call]) -> list[Outcome]:
     share = -(-len(calls) // n_workers())
     parts = [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
     with counted(f"{calls[0][0]}: groups of runs", len(parts)) as count:
-        in_parts = in_order(_analyse_row, [([calls[at] for at in part],) for part in parts], count)
+        in_parts = in_order(_analyse_row, [([calls[at] for at in part], len(calls) > 1) for part in parts], count)
     found = {at: each for part, of in zip(parts, in_parts, strict=True) for at, each in zip(part, of, strict=True)}
     return [found[at] for at in range(len(calls))]
 
@@ -208,8 +208,8 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
-def _analyse_row(calls: Sequence[Call]) -> list[Outcome]:
-    with evidence_kept() if len(calls) > 1 else nullcontext():
+def _analyse_row(calls: Sequence[Call], several: bool) -> list[Outcome]:
+    with evidence_kept() if several else nullcontext():  # several share counts of all ranks, one needs fewer
         return [_attempted(_analyse, *call) for call in calls]
 
 

@@ -79,6 +79,7 @@ def _packed(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
+@cache  # most texts of a page stand there several times
 def _typeset(text: str) -> Markup:
     """Renders a sentence in HTML with subscripts and superscripts; names stay as they are."""
     safe = str(escape(true_minus(text)))

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
-from scipy.signal import lfilter
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
@@ -79,6 +78,8 @@ class Training:
 
     @cached_property
     def _own_clocks(self) -> tuple[Floats, Floats]:
+        from scipy.signal import lfilter  # imports scipy.stats: a second, which only plans need
+
         r_T = self.rate_T / self.peak
         fall_T = -np.diff(r_T, prepend=r_T[0])
         fall_T[: self.warm_up + 1] = 0

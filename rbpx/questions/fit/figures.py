@@ -24,20 +24,27 @@ from rbpx.runs.origin import from_shares
 _BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased
 _KINDS: Final = {  # of figures, with the quantity of their axis
     "laws": ("Scaling laws", "y, nats per token"),
-    "others": ("Other quantities", "y: nats, bits per byte, or misses"),
+    "others": ("Other quantities", "y, nats"),
+    "bits_per_byte": ("Bits per byte", "y, bits per byte"),
+    "accuracy": ("Wrong answers", "y, 1 − accuracy"),
 }
 
 
 def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
-    """Yields by method: cross-entropy with -ln RBP_k, other quantities if there are any, and residuals."""
+    """Yields by method: cross-entropy with -ln RBP_k, other quantities by their unit, and residuals."""
     for method in dict.fromkeys(law.method for law in result.laws):
         by = "" if method is result.laws[0].method else f"-{method.value}"
         laws = [law for law in result.laws if law.method is method and any(y and isfinite(y) for y in law.fit.y)]
         for kind in _KINDS:
-            own = _few([law for law in laws if (law.law in _BOUNDED) is (kind == "laws")])
+            own = _few([law for law in laws if _kind(law.law) == kind])
             if own or (kind == "laws" and not by):
                 yield _figure(result, f"{kind}{by}", kind, own)
         yield _residuals(result, f"residuals{by}", laws)
+
+
+def _kind(law: str) -> str:
+    """Returns the figure that a law is drawn in: those of one figure have one unit."""
+    return "laws" if law in _BOUNDED else law if law in _KINDS else "others"
 
 
 def _few(laws: Sequence[Law]) -> list[Law]:
