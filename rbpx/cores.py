@@ -92,8 +92,7 @@ def machine_mib() -> int:
 def share_cores() -> None:
     """Sets the number of OpenMP's threads and how long they spin, unless the user has; torch reads both when loaded.
 
-    OpenMP itself counts the cores of the node, or those of `taskset`; if Slurm or a control group gives fewer, its
-    threads would take turns or occupy cores of another job.
+    OpenMP itself counts the cores of the node, or those of `taskset`, not those of Slurm or a control group.
     """
     if _given() and _THREADS not in os.environ:
         os.environ[_THREADS] = str(n_cores())

@@ -32,17 +32,9 @@ _SHARE_OF_TIES_AHEAD = {Ties.pessimistic: 1.0, Ties.optimistic: 0.0, Ties.mid: 0
 
 
 def rank_of(greater: "ArrayLike", ties: "ArrayLike", rule: Ties) -> "NDArray[np.float64]":
-    """Returns the rank of the ground-truth token, 1 being the best.
+    """Returns the rank of the ground-truth token, 1 being the best, in float64; exact for counts below 2^52.
 
     rank = greater + share * ties + 1, with share 1 (pessimistic), 0 (optimistic), 1/2 (mid).
-
-    Args:
-        greater: number of tokens with a greater logit, any shape.
-        ties: number of other tokens with an equal logit, same shape (or one that broadcasts).
-        rule: the tie rule.
-
-    Returns:
-        Ranks in float64, because the mid rule gives halves; exact for counts below 2^52.
 
     Raises:
         ValueError: a count is negative.

@@ -31,14 +31,14 @@ Found = TypeVar("Found")
 class Answer(Generic[Found]):
     """The answer of one verb; the same numbers as `python -m rbpx VERB ... --format json`.
 
-    `print(answer)` shows the table that the verb prints, as wide as the terminal.
+    `print(answer)` shows the table that the verb prints.
 
     Attributes:
-        verb: the verb.
+        verb: its name.
         results: one for each group of runs or each compared family: its rows, tables and sentences.
         records: rows as printed in JSON: the exact values of the tables; an unknown value is None.
         messages: what the command line prints on stderr, for example that a damaged run was left out.
-        details: the rows with all known values, as `--details` prints them; empty if there are no more.
+        details: the rows with all known values, as `--details` prints them.
     """
 
     verb: str
@@ -76,11 +76,7 @@ class Answer(Generic[Found]):
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
     def show(self, details: bool = False) -> None:
-        """Prints what the verb prints, in colour if the terminal has colours.
-
-        Args:
-            details: whether to print all sentences and tables, as `--details` does.
-        """
+        """Prints what the verb prints, with `details` all of it, in colour if the terminal has colours."""
         if self.verb in analyses():
             render.show(self.verb, self._answered, details)
         else:
@@ -101,9 +97,8 @@ class Answer(Generic[Found]):
     def plot(self, figure: str = "") -> alt.LayerChart:
         """Returns one of the report's figures, of the first group of runs that has it.
 
-        Args:
-            figure: its name in the report, such as cross_entropy or residuals for `fit`; by default the first that can
-                be drawn.
+        `figure` is its name in the report, such as cross_entropy or residuals for `fit`; by default the first that can
+        be drawn.
 
         Raises:
             RbpxError: the question has no figures, or none of that name can be drawn.

@@ -51,12 +51,8 @@ def requests(
 ) -> list[Request]:
     """Returns one request for each combination of the models, datasets and protocols that are listed.
 
-    Args:
-        asking: the verb and its keys.
-        keys: values by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
-        store: folder of the store.
-        config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
-        fixed: further keys, which the method itself sets.
+    Keys of a group have a dot: `**{"model.revision": "step1000"}`; `fixed` are further keys, which the method itself
+    sets.
 
     Raises:
         RbpxError: a key is unknown, or does not take its value.

@@ -30,13 +30,9 @@ def open_measurements(
 ) -> Measurements:
     """Opens a store; `rbpx.open` is this function.
 
-    If the environment does not set how threads wait for each other (`rbpx.cores`), this sets it; torch reads the
-    setting when it is loaded.
-
-    Args:
-        store: its folder.
-        config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
-        create: whether to open a store that holds nothing yet, to measure into it.
+    `config_dir` has model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line. With
+    `create` a store may hold nothing yet. If the environment does not set how threads wait for each other
+    (`rbpx.cores`), this sets it; torch reads that when loaded.
 
     Raises:
         RbpxError: the store holds nothing, and `create` is not set.
@@ -67,10 +63,8 @@ class Measurements(Questions):
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
         """Returns the answer to one read-only SELECT over the relations of the store, as an Arrow table.
 
-        Args:
-            query: one SELECT.
-            sql_timeout_s: seconds after which the query is stopped; None for no limit.
-            sql_memory_mib: MiB that the query, and again its answer, may take; None for half of the machine's memory.
+        `sql_timeout_s` stops the query, None sets no limit; `sql_memory_mib` is what the query, and again its answer,
+        may take, None half of the machine's memory.
 
         Raises:
             RbpxError: the query is not a SELECT, DuckDB refuses it, or it reached a limit.
@@ -86,9 +80,8 @@ class Measurements(Questions):
     def observations(self, k: int | Sequence[int] | None = None, ties: str = "pessimistic") -> pa.Table:
         """Returns RBP_k of every run, measured and imported, as an Arrow table; `.to_pandas()` makes a DataFrame of it.
 
-        Args:
-            k: one rank or several; by default those of the relation `observations`.
-            ties: tie rule: pessimistic, optimistic or mid.
+        k is one rank or several, by default those of the relation `observations`; ties are pessimistic, optimistic or
+        mid.
 
         Raises:
             RbpxError: the tie rule is unknown, or k is not a valid rank.
@@ -110,16 +103,10 @@ class Measurements(Questions):
         format: Literal["html", "md", "tex", "svg", "pdf", "png"] | None = None,
         **keys: Any,
     ) -> Path:
-        """Writes one page with the laws, figures and tables of the store, as the verb does.
+        """Writes one page with the laws, figures and tables of the store, as the verb does, and returns its path.
 
-        Args:
-            output: the file, or for figures the folder; report.html by default. A file that is not a report is not
-                overwritten.
-            format: html, md, tex, svg, pdf or png; by default by the suffix of the output.
-            keys: keys that narrow the report.
-
-        Returns:
-            The path of the file or folder.
+        `output` is the file, or for figures the folder; report.html by default. A file that is not a report is not
+        overwritten. The format is that of its suffix unless given; further keys narrow the report.
 
         Raises:
             RbpxError: the report cannot be written, or nothing in the store matches.
@@ -136,14 +123,7 @@ class Measurements(Questions):
             return write_report(grids, narrowed)
 
     def export(self, what: str, output: str | Path) -> Path:
-        """Writes a relation or the answer to a query to a file, as the verb does.
-
-        Args:
-            what: the name of a relation, or one SELECT.
-            output: a file that ends in .csv, .json or .parquet.
-
-        Returns:
-            The path of the file.
+        """Writes a relation, or the answer to one SELECT, to a .csv, .json or .parquet file, and returns its path.
 
         Raises:
             RbpxError: there is no such relation, DuckDB refuses the query, or the file cannot be written.

@@ -33,15 +33,9 @@ def write_findings(
     changes: Sequence[str] = (),
     limits: SqlLimits = _LIMITS,
 ) -> Path:
-    """Writes a study's file with its findings at the end, in place of earlier findings.
+    """Writes a study's file with its findings at the end, in place of earlier findings, or to `output`.
 
-    Args:
-        study: the study.
-        records: rows of its analyses.
-        source: the file of the study.
-        output: where to write; None is the study's file.
-        changes: overrides that the study does not set itself, which the findings list.
-        limits: of the study's SQL.
+    `records` are rows of its analyses, `changes` overrides that the study does not set itself, which the findings list.
 
     Raises:
         RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.

@@ -25,10 +25,7 @@ _GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store
 
 
 def perform(line: CommandLine) -> int:
-    """Performs a command line.
-
-    Returns:
-        0 if done; 1 if something failed while running; 2 if the request was wrong and nothing was done.
+    """Performs a command line: 0 if done; 1 if something failed; 2 if the request was wrong and nothing was done.
 
     Raises:
         RbpxError: a request is wrong, or the whole command failed.

@@ -22,7 +22,7 @@ class Verb:
 
     Attributes:
         order: its place among the verbs; the questions are at 100.
-        theme: one of `THEMES`, under which the list of verbs shows it.
+        theme: one of `THEMES`.
         examples: commands that can be typed.
         primary: the defaults of its request: measure, analyse, audit, or import.
         takes_words: whether it takes words besides key=value, as the query of sql.
@@ -30,8 +30,8 @@ class Verb:
         keys: its keys besides the store's; one with a dot is listed for its help page.
         kind: returns the dataclass of its request, if that is not `Request`.
         performs: whether it asks questions, whose keys it then has too.
-        summary: the first line of its file's docstring, for the list of verbs.
-        help: the rest of that docstring, for its `--help`.
+        summary: the first line of its file's docstring.
+        help: the rest of it.
     """
 
     order: int
@@ -49,11 +49,9 @@ class Verb:
 
 @dataclass(frozen=True)
 class Asked:
-    """A command line and its requests, for a verb to perform.
+    """A command line and its requests, one for each job of a sweep, for a verb to perform.
 
     Attributes:
-        line: the command line.
-        requests: one for each job of a sweep, in order; one without a sweep.
         launcher: Hydra's launcher of jobs; None if this process runs them.
     """
 

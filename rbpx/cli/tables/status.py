@@ -61,10 +61,8 @@ _IMPORTS: Final = View[Any](
 def print_status(requests: Sequence[Request], cell_states: Sequence[CellState] | None, narrowing: str = "") -> None:
     """Prints the state of the named cells, or else what each store holds of what the requests choose.
 
-    Args:
-        requests: of the jobs; the first one sets the format.
-        cell_states: the cells of the named grids, each shown once; None if no grid is named.
-        narrowing: the overrides that choose runs.
+    The first request sets the format; `cell_states` are each shown once; `narrowing` are the overrides that choose
+    runs.
     """
     if cell_states is not None:
         _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
@@ -93,11 +91,7 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
 
 
 def _print_store(store: Store, requests: Sequence[Request]) -> bool:
-    """Prints a store's contents by family, dataset and protocol, states of cells, and running and failed cells.
-
-    Returns:
-        Whether it holds anything that the requests choose.
-    """
+    """Prints a store's contents, states of cells, running and failed cells; whether it holds what requests choose."""
     narrowed, format = [choices(request) for request in requests], requests[0].format
     runs = [run for run in store.runs() if _meets(run, narrowed)]
     imports = [one for one in list_imports(store) if _meets(one, narrowed)]
