@@ -10,6 +10,7 @@ import duckdb
 from rbpx.errors import RbpxError
 from rbpx.files.output import output_file, write_csv, write_json, write_parquet
 from rbpx.spelling import typed
+from rbpx.store.relations import check_read
 from rbpx.store.schema import COLUMNS
 from rbpx.store.sql import SqlLimits, connect, user_rows
 from rbpx.store.store import Store
@@ -56,6 +57,7 @@ def export(
 
 def _export_all(store: Store, output: str, limits: SqlLimits) -> None:
     with connect(store, limits=limits) as connection, output_file(output) as path:
+        check_read(connection, " ".join(COLUMNS))
         with duckdb.connect(str(path), config={"storage_compatibility_version": "v1.0.0"}) as copy:
             for name in COLUMNS:
                 copy.register("rows_of_relation", connection.sql(f"FROM {name}").to_arrow_reader())

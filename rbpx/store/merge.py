@@ -8,13 +8,25 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.store.imports.storage import adopt
-from rbpx.store.records import BESIDE, MANIFESTS, NO_ROWS, RECORDS, Record, contradiction, is_name, read_record
-from rbpx.store.store import MANIFEST, Store
+from rbpx.store.records import (
+    BESIDE,
+    MANIFEST,
+    MANIFESTS,
+    NO_ROWS,
+    RECORDS,
+    Record,
+    contradiction,
+    is_name,
+    read_record,
+)
 from rbpx.store.verify import imported_runs, read_own, run_fault, runs_of
+
+if TYPE_CHECKING:
+    from rbpx.store.store import Store
 
 REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first
 FILES: Final = (*BESIDE, "imports")
@@ -44,7 +56,7 @@ class Source(Protocol):
 class Folder:
     """A store on this machine."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: "Store") -> None:
         """Copy from this store."""
         self.name, self._root = store.name, store.root
         self._runs = store.run_ids()
@@ -103,7 +115,7 @@ def missing(
         advance()
 
 
-def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
+def merge(store: "Store", other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
     """Copy what another store has and this one lacks; a repeated merge copies nothing, a stopped one resumes.
 
     Raises:
@@ -117,7 +129,7 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
 class _Merging:
     """One merge: a store, another one, a folder for what is not checked yet, and what was done."""
 
-    def __init__(self, store: Store, other: Source, folder: Path) -> None:
+    def __init__(self, store: "Store", other: Source, folder: Path) -> None:
         self.store, self.other, self.folder, self.merged = store, other, folder, Merged()
 
     def everything(self, advance: Callable[[], None]) -> Merged:

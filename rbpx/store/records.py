@@ -27,6 +27,7 @@ NEEDED: Final[dict[str, dict[str, type]]] = {  # keys that readers of each kind 
     "forecasts": {"name": str, "predictions": list},
 }
 RECORDS: Final = tuple(NEEDED)
+MANIFEST: Final = "manifest.json"  # of a run
 MANIFESTS: Final = "manifests"  # the kind of record that each run has one of
 NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # the key that names a record and its file
 RUN_TABLES: Final = ("tokens", "rank_counts", "documents")

@@ -221,7 +221,7 @@ def _of_condition(
         except (duckdb.Error, RbpxError) as problem:
             columns = ", ".join(column for column in rows.column_names if column != "row")
             why = one_line(problem).partition("; narrow it")[0]  # no key limits the time of such a condition
-            raise unread(problem) or RbpxError(
+            raise RbpxError(
                 f"{key}={condition!r} is not a valid condition: {why}; give one SQL expression over {columns}"
             ) from None
 

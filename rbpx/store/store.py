@@ -39,12 +39,11 @@ from rbpx.files.entries import (
 )
 from rbpx.spelling import typed
 from rbpx.store.messages import warn_damage
-from rbpx.store.records import BESIDE, MANIFESTS, NO_ROWS, RUN_TABLES, is_name, read_record, sealed
+from rbpx.store.records import BESIDE, MANIFEST, MANIFESTS, NO_ROWS, RUN_TABLES, is_name, read_record, sealed
 from rbpx.store.records import Record as Record
 from rbpx.store.schema import FORMAT, LAYOUT
 
 _LOGGER = logging.getLogger(__name__)
-MANIFEST: Final = "manifest.json"  # of a run
 RUNNING: Final = "running"  # heartbeats, and parts of runs in progress
 # Questions write hundreds of these at once; synchronising each would take longer than the fits.
 _COMPUTED: Final = ("fits", "rank_fits")

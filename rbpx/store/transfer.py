@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.store.merge import FILES, REFERRED, Folder, Merged, ending_of, missing
-from rbpx.store.records import RECORDS
-from rbpx.store.store import MANIFEST, Store
+from rbpx.store.records import MANIFEST, RECORDS
 from rbpx.store.verify import run_fault
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+
+    from rbpx.store.store import Store
 
 T = TypeVar("T")
 _KNOWN: Final = ("s3://", "gs://", "az://")
@@ -101,7 +102,7 @@ class Bucket:
             raise MeasureError(_unreached(self.name, problem)) from None
 
 
-def push(store: Store, bucket: Bucket, advance: Callable[[], None] = lambda: None) -> Merged:
+def push(store: "Store", bucket: Bucket, advance: Callable[[], None] = lambda: None) -> Merged:
     """Send what a bucket lacks; a run is checked first, and its manifest goes last.
 
     Raises:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -18,10 +18,12 @@ from rbpx.errors import reason
 from rbpx.files.digest import digest_of_rows
 from rbpx.store.parquet import UNREADABLE, changed
 from rbpx.store.parquet import read_whole as read_whole
-from rbpx.store.records import BESIDE, MANIFESTS, RECORDS, Record, contradiction, read_record
+from rbpx.store.records import BESIDE, MANIFEST, MANIFESTS, RECORDS, Record, contradiction, read_record
 from rbpx.store.relations import LINK, UNLINKED, list_of, read_sql, scan
 from rbpx.store.schema import BY_FILE, columns_fault
-from rbpx.store.store import MANIFEST, Store
+
+if TYPE_CHECKING:
+    from rbpx.store.store import Store
 
 # What the tables of a run must add up to.
 _COUNTED: Final = (
@@ -69,7 +71,7 @@ class Verified:
     leftovers: list[str]
 
 
-def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
+def verify(store: "Store", advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
     """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
     faults: list[Fault] = []
     run_ids, manifests, sound, n_bytes = store.run_ids(), dict[str, Record](), list[str](), 0
@@ -115,7 +117,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
 
 
 def _record_fault(
-    store: Store, kind: str, path: Path, manifests: Mapping[str, Record], imported: set[str], linked: set[str]
+    store: "Store", kind: str, path: Path, manifests: Mapping[str, Record], imported: set[str], linked: set[str]
 ) -> tuple[str | None, str]:
     """The fault of a record, or of what it names, with its remedy; adds the runs of cells to `linked`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
@@ -140,7 +142,7 @@ def _record_fault(
     return None, again
 
 
-def imported_runs(store: Store) -> set[str]:
+def imported_runs(store: "Store") -> set[str]:
     """The run_ids of imported observations, to which fits may refer; logs each file that cannot be read."""
     found = set[str]()
     for path in store.import_files():

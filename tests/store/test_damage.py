@@ -167,6 +167,8 @@ def test_a_flipped_bit_in_a_page_is_an_error_that_names_the_relation_and_verify(
         assert document_ranks(connection, whole, Ties.mid).num_rows, "no damaged run hinders another"
         with pytest.raises(MeasureError, match=r"^tokens cannot be read: tokens\.parquet has changed since it was "):
             document_ranks(connection, run_id, Ties.mid)
+    here("export", own_store.parent / "all.duckdb", "--store", own_store, cwd=cwd, check=1)
+    assert not (own_store.parent / "all.duckdb").exists()
     answer = here("sql", "FROM tokens", "--store", own_store, cwd=cwd, check=1)
     (line,) = answer.stderr.splitlines()
     assert line.startswith("rbpx: tokens cannot be read: ")
