@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from rbpx.display.view import Table, View, decimal, magnitude, text, whole, with_ends
+from rbpx.display.view import Table, View, amount, decimal, text, whole, with_ends
 from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.sweeps import SweepCell
@@ -23,8 +23,8 @@ def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
     view = View[dict[str, Any]](
         "frontier",
         [text("law", "law", lambda row: law_title(row["law"], row["k"]))] if several else [],
-        magnitude("S", "S"),
-        magnitude("D", "D"),
+        amount("S", "S"),
+        amount("D", "D"),
         whole("runs", "n_runs"),
         whole("behind", "n_used", means="runs that stand behind the best", spare=2),
         with_ends("best y", "y", ends_spare=3),

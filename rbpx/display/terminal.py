@@ -95,6 +95,8 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
     for together in alike.values():
         shown = {together[0].columns[at].heading for at in _put(screen, together, width or screen.width)}
         notes += [note for table in together for note in table.notes(shown)]
+        n, left = sum(len(table.rows) for table in together), sum(table.n_left_out for table in together)
+        notes += [f"Shown: {n:,} of {n + left:,} rows."] if left else []
     return notes
 
 

@@ -5,10 +5,11 @@ Terminal, page, Markdown, LaTeX, the values of figures and frames of a notebook 
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
-from typing import Any, Generic, Never, Protocol, TypeVar
+from typing import Any, Final, Generic, Never, Protocol, TypeVar
 
-from rbpx.display.vocabulary import AXES, UNKNOWN, number, percent, short
+from rbpx.display.vocabulary import AXES, UNKNOWN, number, percent, short, size_name, spoken
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
@@ -112,6 +113,15 @@ def text(
     return Column(heading, (key,), cell, means, spare)
 
 
+def _size(row: Any) -> Cell:
+    size = value_of(row, "size")
+    return Cell((UNKNOWN if size is None else size_name(size),), (size,), is_number=False)
+
+
+SIZE: Final[Column[Any]] = Column("size", ("size",), _size)
+"""The name of a size."""
+
+
 def written(
     heading: str,
     key: str,
@@ -145,6 +155,11 @@ def whole(heading: str, key: str, of: Of[Row] | None = None, means: str = "", sp
 def magnitude(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
     """Returns a column of numbers of any magnitude, in three digits."""
     return written(heading, key, of, short, means, spare, ".3~g")
+
+
+def amount(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
+    """Returns a column of parameters or tokens, as 41M or 3.5B."""
+    return written(heading, key, of, partial(spoken, digits=3), means, spare, ".3~g")
 
 
 def error(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
@@ -274,6 +289,7 @@ class Table:
         about: its group of runs; empty for several.
         is_wide: whether it is too wide for a terminal and for paper, so that only pages have it.
         brief: indices of the rows that a terminal shows without details; None for all.
+        n_left_out: how many rows `briefly` left out.
     """
 
     name: str
@@ -284,10 +300,14 @@ class Table:
     about: str = ""
     is_wide: bool = False
     brief: tuple[int, ...] | None = None
+    n_left_out: int = 0
 
     def briefly(self) -> "Table":
         """Returns the table of the rows that a terminal shows without details."""
-        return self if self.brief is None else replace(self, rows=tuple(self.rows[at] for at in self.brief), brief=None)
+        if self.brief is None:
+            return self
+        rows = tuple(self.rows[at] for at in self.brief)
+        return replace(self, rows=rows, brief=None, n_left_out=len(self.rows) - len(rows))
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
         """Returns its notes: its own, then the meanings of its columns, or of those in `shown`."""

@@ -50,6 +50,11 @@ def spoken(value: float | None, digits: int = 2) -> str:
     return _rounded(value, digits)
 
 
+def size_name(size: str) -> str:
+    """Returns the name of a size, 3.5B where it is the bare number of its parameters."""
+    return spoken(float(size), 3) if re.fullmatch(r"\d{4,}(\.\d+)?", size) else size
+
+
 def _rounded(value: float | None, digits: int) -> str:
     """Writes a number out up to a million, with zeros after the last significant digit; beyond with an exponent."""
     if value is None or not math.isfinite(value):

@@ -11,7 +11,7 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.section import Fact
-from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
+from rbpx.display.view import Column, Table, View, amount, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.sentences import headline, largest
@@ -189,10 +189,10 @@ RUNS: Final = View[Run](
     text("family", "family", lambda run: run.family),
     text("variant", "variant", lambda run: run.variant, spare=1),
     text("model", "model", lambda run: run.model, spare=1),
-    text("size", "size", lambda run: run.size),
+    text("size", "size", lambda run: run.label),
     text("revision", "revision", lambda run: run.revision, spare=1),
     whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
-    magnitude("D", "training_tokens", lambda run: run.training_tokens, spare=1),
+    amount("D", "training_tokens", lambda run: run.training_tokens, spare=1),
     text("text", "dataset", lambda run: run.dataset),
     text("of hash", "text_hash", lambda run: run.text_hash, spare=1),
     text("protocol", "protocol", lambda run: run.protocol, spare=1),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.display.vocabulary import size_name, spoken
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, SchedulePhase, SizeBy
 from rbpx.status import Status
@@ -135,6 +136,11 @@ class Run:
         if self.axis is Axis.C:
             return C if C is not None or D is None else 6.0 * S * D
         return self.training_step if self.axis is Axis.step else self.non_embedding_params
+
+    @property
+    def label(self) -> str:
+        """Its size as people read it."""
+        return size_name(self.size)
 
     @property
     def training(self) -> tuple[Any, ...]:
@@ -330,11 +336,11 @@ def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 def labels_of(runs: Sequence[Run]) -> list[str]:
     """The size of each run, with what distinguishes runs of one size."""
     seeds = [f"seed {run.training_seed}" for run in runs]
-    places = [f"{run.axis.value} = {run.x:g}" for run in runs]
+    places = [f"{run.axis.value} = {spoken(run.x, 6)}" for run in runs]
     revisions = ["finished" if run.revision is None else f"revision {run.revision}" for run in runs]
     models = [f"model {run.model}" for run in runs]
-    tokens = ["D unknown" if run.training_tokens is None else f"D = {run.training_tokens:g}" for run in runs]
-    return _told_apart([run.size for run in runs], seeds, places, revisions, models, tokens)
+    tokens = ["D unknown" if run.training_tokens is None else f"D = {spoken(run.training_tokens, 6)}" for run in runs]
+    return _told_apart([run.label for run in runs], seeds, places, revisions, models, tokens)
 
 
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:

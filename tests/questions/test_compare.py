@@ -86,7 +86,7 @@ def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Aske
     assert whole["change"] == pytest.approx(bits[1] - bits[0], rel=1e-9)
     answer, *rest = there.table(100, details=False).splitlines()
     assert answer.startswith(("mine/l predicts", "mine/xs and mine/l cannot be told apart: "))
-    assert f"bits a byte change by {bits[1] - bits[0]:.3f} (95 %: " in answer
+    assert f"bits per byte of mine/l minus those of mine/xs are {bits[1] - bits[0]:.3f} (95 %: " in answer
     assert max(len(line) for line in rest if line.startswith(" ")) <= 100
     # the interval: a ratio of sums over documents, linearised, by a loop
     D = np.unique(a["doc_id"])

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from operator import attrgetter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
+from rbpx.display.vocabulary import spoken
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import fit_power_law
@@ -244,10 +246,16 @@ def test_the_first_line_has_the_counts_of_windows_and_an_interval_and_claims_no_
     asked = ask(filled(tmp_path / "store"), "emergence", k=[1, 10], n=[1, 2, 5], resamples=100)
     shown = asked.table(100, details=False).splitlines()
     assert shown[0].startswith(
-        "At k = 10, l gets 5 tokens in a row right in 47 of 256 windows (a share of 0.184, 95 %: 0.0"
+        "l gets 5 tokens in a row right at k = 10 in 47 of 256 windows (0.184 of them, 95 %: 0.0"
     )
     assert "times the 0.197 of independent tokens, which these windows do not tell apart" in shown[0]
-    assert "At k = 1, l gets no window of several tokens right 30 times" in asked.words
+    rbp = next(row["p"] for row in asked.of_kind("windows") if (row["size"], row["k"], row["n"]) == ("l", 1, 1))
+    law = next(row for row in asked.of_kind("law") if (row["k"], row["n"]) == (1, 2))
+    half = law["params"]["half"]["S"] or law["params"]["half"]["law"]["S"]
+    assert f"; RBP_1^2, of independent tokens, is {rbp**2:.3g} and is one half at S = {spoken(half)}" in asked.words
+    rows = [line for line in shown if line.startswith(" k = ")]
+    assert any(row.startswith(" k = 10, N = 5 ") for row in rows)
+    assert any(re.fullmatch(r"Shown: \d+ of \d+ rows\.", line) for line in shown)
     assert max(len(line) for line in shown if line.startswith(" ")) <= 100
 
 

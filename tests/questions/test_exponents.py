@@ -29,8 +29,8 @@ def test_a_drawn_family_has_the_exponents_of_its_tokens(tmp_path: Path) -> None:
     assert pair["drift_lo"] <= 0 <= pair["drift_hi"]  # one exponent at every k is what was drawn
     n = int(not pair["difference_lo"] <= 0 <= pair["difference_hi"])
     assert (
-        f"can be told apart for {n} of 1 pair of family and text: they differ by {pair['difference']:.4f}"
-        in asked.words
+        f"different exponents in {n} of 1 pair of family and text; alpha of -ln RBP_1 minus that of cross-entropy: "
+        f"{pair['difference']:.4f}" in asked.words
     )
 
 

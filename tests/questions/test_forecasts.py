@@ -85,8 +85,9 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path
     printed = here("forecasts", "--store", store, cwd=cwd, check=0).stdout
     held = sum(row["outcome"] == "inside" for row in scored)
     assert printed.startswith(
-        f"{held} of 3 95 % intervals of forecasts held what 1 model showed: {held / 3:.2f} (95 %: "
+        f"Of 3 forecasts of 1 model, measured since, {held} held: the measured value lies within the 95 % interval."
     )
+    assert f" each model counted once, is {held / 3:.2f} (95 %: " in printed
 
 
 def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:

@@ -95,7 +95,7 @@ def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_pat
     clearest, told = min(found, key=lambda about: about["p"]), asked.table(100, details=False)
     ratio, lo, hi = (clearest[f"ratio{end}"] for end in ("", "_lo", "_hi"))
     assert told.startswith(f"Of 10 gaps {counts[0]} open and {counts[1]} close with size (p below 0.05 after Holm over")
-    assert f": cross-entropy {ratio:.3f} (95 %: {lo:.3f} to {hi:.3f}) times, a gap that" in told
+    assert f" is {ratio:.3f} (95 %: {lo:.3f} to {hi:.3f}) times that on " in told
     assert max(map(len, told.partition("\n\n")[2].split("ratio: L")[0].splitlines())) <= 100
 
 

@@ -168,8 +168,8 @@ def test_it_answers_how_many_ids_improve_and_what_the_first_carry(measured: Meas
     improve = [row["token_id"] for row in every.of_kind("token") if row["slope_hi"] is not None and row["slope_hi"] < 0]
     improve = sorted((each for each in improve if falls[each] > 0), key=lambda each: -falls[each])
     carried, told = sum(falls[each] for each in improve[:5]) / sum(falls.values()), every.table(100, details=False)
-    assert f" {len(improve)} of {len(by_hand):,} improve from xs to l, " in told
-    assert f"the first 5 carry {carried:.0%} of the fall of cross-entropy." in told
+    assert f" {len(improve)} of {len(by_hand):,} token ids are predicted better by l than by xs, " in told
+    assert f"the 5 that improve most make {carried:.0%} of the fall of cross-entropy." in told
     assert len([line for line in told.splitlines() if "%.." in line]) == 5
     assert max(map(len, told.partition("\n\n")[2].split("slope: mean")[0].splitlines())) <= 100
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from rbpx.display.vocabulary import size_name
 from rbpx.laws.in_k import curvature_of, fit_k_law, nested_covariance
 from rbpx.status import Status
 from tests.support.asking import ask
@@ -72,7 +73,7 @@ def test_the_first_sentence_has_the_slopes_of_the_first_and_the_last_model(tmp_p
     told, *lines = asked.table(100, details=False).splitlines()
     for row in (of_size[0], of_size[-1]):
         slope = np.polyfit(np.log(row["params"]["k"]), np.log(row["params"]["y"]), 1)[0]
-        assert f"k^-{-slope:.3f} in {row['size']}" in told
+        assert f"k^-{-slope:.3f} in {size_name(row['size'])}" in told
     assert max(len(line) for line in lines if line.startswith(" ")) <= 100
 
 

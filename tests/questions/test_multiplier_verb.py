@@ -55,7 +55,7 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
     (shared,) = [row for row in found.of_kind("overall") if row["offset"] == "shared"]
     m, lo, hi = (f"{shared[f'multiplier{end}']:#.3g}" for end in ("", "_lo", "_hi"))
     assert told.startswith(
-        f"On synthetic better is worth {m} ({lo} to {hi}) times the size of plain by -ln RBP_10, so "
+        f"On synthetic better has the -ln RBP_10 that plain has at {m} (95 %: {lo} to {hi}) times the size, so "
     )
     assert max(map(len, told.partition("\n\n")[2].split("E: of both")[0].splitlines())) <= 100
 

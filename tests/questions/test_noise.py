@@ -46,7 +46,7 @@ def test_the_first_sentence_says_how_far_the_law_holds_and_the_table_has_that_k(
     stands = {row["k"]: row["params"]["regime"]["stands"] for row in asked.rows}
     reach = max((k for k in stands if all(holds for of, holds in stands.items() if of <= k)), default=None)
     assert len(asked.rows) > 20
-    assert (f"up to {reach:,} (alpha {asked.rows[0]['alpha']:.3f}" in told) == (reach is not None)
+    assert (f"at k = 1 to {reach:,} (alpha {asked.rows[0]['alpha']:.3f}" in told) == (reach is not None)
     shown = [int(line.split()[0].replace(",", "")) for line in lines if re.match(r" +[\d,]+  ", line)]
     assert {1, 10, 100, reach} - {None} <= set(shown)
     assert len(shown) <= 8

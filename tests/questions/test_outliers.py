@@ -80,6 +80,4 @@ def test_along_one_axis_the_size_that_lies_off_is_named(tmp_path: Path) -> None:
     table = "\n".join(["S,dataset,loss_nats", *(f"{s:.0f},c4,{each!r}" for s, each in zip(S, y.tolist(), strict=True))])
     store = imported(tmp_path / "store", table, family="ours")
     for verb in ("fit", "predict"):
-        assert re.search(
-            r"31622777 lies off what the others say .*cross-entropy 5\.\d% above \(", ask(store, verb).words
-        )
+        assert re.search(r"31.6M lies off what the others say .*cross-entropy 5\.\d% above \(", ask(store, verb).words)

@@ -82,7 +82,7 @@ def test_the_first_sentence_is_the_loss_of_the_last_model_and_its_median_rank(me
     )
     told = asked.table(100, details=False)
     assert told.startswith(f"{size} takes {bits:.3f} (95 %: ")
-    assert f"half of its true tokens rank in the first {np.median(rank_by_hand(run, 'pessimistic')) / 320:.2%}" in told
+    assert f"has half of the true tokens within its {np.median(rank_by_hand(run, 'pessimistic')) / 320:.2%}" in told
     assert max(len(line) for line in told.splitlines() if line.startswith(" ")) <= 100
 
 

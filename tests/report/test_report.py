@@ -19,6 +19,7 @@ import rbpx
 from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES, STEPS
 from rbpx.display.chart.figure import Chart, Origin, Scale, drawn, points
 from rbpx.display.view import View, decimal, whole
+from rbpx.display.vocabulary import size_name
 from rbpx.report.contents import Report, gather
 from rbpx.report.page import page as page_of
 from rbpx.report.pictures import Look
@@ -204,8 +205,8 @@ def test_the_sql_of_figures_gives_their_values(text: str, store: Path) -> None:
     for name, y in (("drawn-on-prose-fit-laws", "y"), ("drawn-on-prose-klaw-k", "neg_ln_rbp")):
         figure, values = page.figures[name], page.tables[f"{name}-values"]
         rows = asked(store, figure.sql)
-        shares = {(row["size"], str(row["k"])): row["neg_ln_rbp"] for row in rows}
-        shares |= {(row["size"], "cross-entropy"): row["cross_entropy_nats"] for row in rows}
+        shares = {(size_name(row["size"]), str(row["k"])): row["neg_ln_rbp"] for row in rows}
+        shares |= {(size_name(row["size"]), "cross-entropy"): row["cross_entropy_nats"] for row in rows}
         assert len(values) >= 8, name
         for row in values:
             law, k = re.match(r"(?:−ln RBP_)?([^ ]+)", row["series"])[1], row.get("k", "").replace(",", "")
@@ -440,7 +441,10 @@ def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_b
     with connected_once():
         page, words = page_of(found := gather([(request(store, resamples=40), None)])), markdown(found)
     worth, *trained = re.findall(r'<article class="card" id="first-\d">.*?</article>', page, re.S)
-    said = re.search(r"On c4 toy:new is worth ([\d.]+) \(([\d.]+) to ([\d.]+)\) times the compute of toy:base", worth)
+    said = re.search(
+        r"On c4 toy:new has the cross-entropy that toy:base has at ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\) times",
+        worth,
+    )
     assert said is not None
     m, lo, hi = map(float, said.groups())
     assert m == pytest.approx(1.25**2, rel=0.01)

@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
-from rbpx.display.view import Cell, Column, View, text, written
+from rbpx.display.view import SIZE, Cell, Column, View, amount, text, written
 from rbpx.display.vocabulary import UNKNOWN, rough, short, spoken, time
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import out, say, visible_line
@@ -38,8 +38,8 @@ def _tokens(row: Any) -> Cell:
 
 _COSTS: Final = View[Any](
     "costs",
-    text("size", "size"),
-    written("S", "non_embedding_params", None, partial(spoken, digits=3)),
+    SIZE,
+    amount("S", "non_embedding_params"),
     written("parameters", "total_params", None, partial(spoken, digits=3), spare=1),
     written("weights MiB", "weights_mib", None, short, spare=2),
     written("memory MiB", "memory_mib", None, short, "weights, a batch and its logits"),

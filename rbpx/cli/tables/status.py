@@ -14,7 +14,7 @@ from rbpx.config.request import Request
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import Table, View, text, whole
-from rbpx.display.vocabulary import UNKNOWN, time
+from rbpx.display.vocabulary import UNKNOWN, size_name, time
 from rbpx.errors import number_of
 from rbpx.runs.group import MEASURED
 from rbpx.runs.select.sizes import choices
@@ -149,7 +149,10 @@ def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -
 
 
 def _sizes(runs: Sequence[Record]) -> str:
-    return ", ".join(f"{size} ({n})" if n > 1 else size for size, n in Counter(run["size"] for run in runs).items())
+    return ", ".join(
+        f"{size_name(size)} ({n})" if n > 1 else size_name(size)
+        for size, n in Counter(run["size"] for run in runs).items()
+    )
 
 
 def _facts(beat: LastHeartbeat) -> Record:

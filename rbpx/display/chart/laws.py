@@ -6,12 +6,11 @@ from itertools import zip_longest
 from typing import Any, Final, Protocol
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, curve, drawn, rule, scale_of
-from rbpx.display.view import Bounded, Column, View, decimal, magnitude, place, text, whole, with_ends
+from rbpx.display.view import SIZE, Bounded, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
 
 _Row = Mapping[str, Any]
-_SIZE: Final[Column[_Row]] = text("size", "size")
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
 
 
@@ -69,7 +68,7 @@ def law_figure(
     view = View[_Row](
         name,
         text(legend or "law", "series"),
-        [] if sizes is None else [_SIZE],
+        [] if sizes is None else [SIZE],
         whole(x.title, x.key),
         with_ends(y.title, y.key) if has_ends else decimal(y.title, y.key),
     )
@@ -154,7 +153,7 @@ def residual_figure(
         axis: what the laws are in.
         by: which parameters S counts.
     """
-    view = View[_Row](name, text(legend, "series"), _SIZE, place(), decimal(_Y.title, _Y.key, digits=5))
+    view = View[_Row](name, text(legend, "series"), SIZE, place(), decimal(_Y.title, _Y.key, digits=5))
     values = [
         {"series": series, "size": size, "non_embedding_params": at.non_embedding_params, "x": at.x, _Y.key: left}
         for series, size, at, left in rows

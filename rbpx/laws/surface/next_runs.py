@@ -60,14 +60,12 @@ class Targets:
     S: Floats
     D: Floats
     of: Callable[[Floats], Floats]
-    name: str
 
 
 def predictions(points: Sequence[tuple[float, float]]) -> Targets:
     """Targets ln y at points of size and tokens."""
     S, D = np.array(points, np.float64).T
-    named = ", ".join(f"S = {at_S:.3g}, D = {at_D:.3g}" for at_S, at_D in points)
-    return Targets(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
+    return Targets(S, D, lambda ln_y_KP: ln_y_KP)
 
 
 def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
@@ -79,8 +77,7 @@ def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
         return ln_y.reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
-    of_all = ", ".join(f"{C:.3g}" for C in budgets)
-    return Targets(np.tile(S_G, len(budgets)), D, of, f"ln y of the best run at C = {of_all}")
+    return Targets(np.tile(S_G, len(budgets)), D, of)
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:

@@ -9,6 +9,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.view import (
+    SIZE,
     Column,
     Table,
     View,
@@ -67,7 +68,6 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
 
 
 _WAYS: Final = {LINE: "least squares", BETA: "beta"}
-_SIZE: Final[Column[Record]] = text("size", "size")
 _K: Final[Column[Record]] = whole("k", "k")
 
 
@@ -81,7 +81,7 @@ def _way(key: str) -> Column[Record]:
 
 PASSES: Final = View[Record](
     "passes",
-    _SIZE,
+    SIZE,
     place(spare=4),
     whole("items", "n_items", spare=3),
     _K,
@@ -92,14 +92,14 @@ PASSES: Final = View[Record](
 )
 EXPONENTS: Final = View[Record](
     "exponents",
-    _SIZE,
+    SIZE,
     _way("how"),
     with_ends("exponent", "alpha", None, _probability, "of −ln pass@k by least squares, or a of the tail, p^(a − 1)"),
     ends("k_from k_to", None, short, "of k", "where it speaks of: beta's from k far above b", 1),
     written("b", "b", None, _probability, spare=2),
     state(),
 )
-FORECASTS: Final = View[Record]("forecasts", _SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability))
+FORECASTS: Final = View[Record]("forecasts", SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability))
 HIDDEN: Final = View[Record](
     "hidden",
     _way("way"),

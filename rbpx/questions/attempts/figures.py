@@ -18,7 +18,7 @@ from rbpx.display.chart.figure import (
     points,
     spread,
 )
-from rbpx.display.view import View, decimal, text, whole
+from rbpx.display.view import SIZE, View, decimal, whole
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, forecast
 from rbpx.questions.attempts.passing import Counted, Items, grid_to
@@ -29,7 +29,7 @@ from rbpx.store.store import Record
 _POINTS: Final = 16  # of a curve
 _SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # shares of items that lie below the items drawn individually
 CURVES: Final = View[Record](
-    "passes", text("size", "size"), whole("k", "k"), decimal("−ln pass@k", "neg_ln_pass")
+    "passes", SIZE, whole("k", "k"), decimal("−ln pass@k", "neg_ln_pass")
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends
+from rbpx.display.view import SIZE, Table, View, decimal, magnitude, share, state, text, whole, with_ends
 from rbpx.display.vocabulary import short, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.audit.analysis import ROUNDING, Audit
@@ -95,7 +95,7 @@ def _quantity(row: Record) -> str:
 
 MOVES: Final = View[Record](
     "moves",
-    text("size", "size"),
+    SIZE,
     whole("tokens", "n_tokens"),
     share("moved", "moved", lambda row: row["n_moved"] / row["n_tokens"], 3),
     magnitude("by, median", "median_move"),

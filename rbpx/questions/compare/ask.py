@@ -173,13 +173,13 @@ def _sentence(texts: Sequence[Sequence[Record]]) -> str:
     wholes = [rows[0] for rows in texts]  # the whole text is first
     a, b = (wholes[0][side] for side in "ab")
     ends = [[row["change"] if row[key] is None else row[key] for key in ("change_lo", "change_hi")] for row in wholes]
-    verdict = f"{b} against {a}, where below 0 is better"
+    verdict = f"Which of {a} and {b} predicts better depends on the text"
     if all(lo <= 0 <= hi for lo, hi in ends):
         verdict = f"{a} and {b} cannot be told apart"
     elif all(hi < 0 for _, hi in ends) or all(lo > 0 for lo, _ in ends):
         verdict = f"{b} predicts {'better' if ends[0][1] < 0 else 'worse'} than {a}"
     changes = [f"{interval_of(estimate_in(row, 'change'))} on {row['dataset']}" for row in wholes]
-    return f"{verdict}: bits a byte change by {listed(changes, _NAMED)}."
+    return f"{verdict}: bits per byte of {b} minus those of {a} are {listed(changes, _NAMED)}."
 
 
 def _moves(rows: Sequence[Record]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
+from rbpx.display.view import Table, View, amount, decimal, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import in_digits, percent, rough, short, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -76,10 +76,10 @@ CHOICES: Final = View[Record](
 NEXT: Final = View[Record](
     "next",
     whole("run", "rank"),
-    magnitude("S", "S"),
-    magnitude("D", "D"),
+    amount("S", "S"),
+    amount("D", "D"),
     magnitude("C = 6 S D", "C"),
-    share("narrower by", "narrowed", means="standard deviation, given the runs above"),
+    share("narrower by", "narrowed", means="standard deviation of its logarithm, given the runs above"),
     decimal("sd before", "sd_before", spare=1),
     decimal("sd after", "sd_after", spare=1),
     written("per 1e18 FLOPs", "per_flop", lambda row: row["per_flop"] * 1e18, rough, spare=3),
@@ -212,10 +212,19 @@ def _next(
                 f"flops={flops:g} pays for no run that informs: the least that there is took {C_N.min():.3g}"
             )
         return
-    wanted = predictions(points) if asks and points else best_values(runs, [TENFOLD * most] if asks else budgets)
+    budgets = [TENFOLD * most] if asks else budgets
+    wanted, target = best_values(runs, budgets), f"for the best run of {', '.join(map(short, budgets))} FLOPs"
+    if asks and points:
+        wanted, target = predictions(points), f"at {', '.join(f'S = {_THREE(S)}, D = {_THREE(D)}' for S, D in points)}"
     plans = next_runs(fits, wanted, request.next or _NEXT, flops, request.seed)
     for plan in plans if asks else plans[-1:]:
-        of_plan = {"kind": "next", **named, "target": wanted.name, "plan": plan.name, "next_narrows": plan.next_narrows}
+        of_plan = {
+            "kind": "next",
+            **named,
+            "target": f"the prediction {target}",
+            "plan": plan.name,
+            "next_narrows": plan.next_narrows,
+        }
         yield from [of_plan | {"rank": n, **run} for n, run in enumerate(plan.runs, 1)] or [of_plan]
 
 
@@ -225,7 +234,9 @@ def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> 
         if rows := [*_choices(of)]:
             yield CHOICES.table(f"What else costs what{quantity}", alike(rows), group.title, brief=not asks)
         if rows := [row for row in of.of_kind("next") if "S" in row]:
-            table = NEXT.table(f"To narrow {rows[0]['target']}{quantity}", rows, group.title, brief=asks)
+            table = NEXT.table(
+                f"Runs that make {rows[0]['target']} more certain{quantity}", rows, group.title, brief=asks
+            )
             yield replace(table, name=f"next-{n}")
 
 
@@ -319,23 +330,24 @@ def _trust(of: Decision, row: Record) -> str:
     if row["method"] == WITHOUT_LARGEST:
         return "the largest runs speak against it"
     if Status.intervals_missed in row["reasons"]:
-        return "smaller runs did not predict the largest"
+        return "predicted from smaller runs, too many of the larger ones lie outside their 95 % intervals"
     if len(held) == 1:
-        return f"smaller runs {'predicted' if all(held) else 'did not predict'} the largest"
-    return f"smaller runs predicted {sum(held)} of the {len(held)} largest" if held else "no larger run tests it"
+        return f"predicted from smaller runs, the largest lies {'within' if all(held) else 'outside'} its 95 % interval"
+    of_largest = f"{sum(held)} of the {len(held)} largest lie within their 95 % intervals"
+    return f"predicted from smaller runs, {of_largest}" if held else "no larger run tests it"
 
 
 def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
     for row in of.of_kind("next"):
         plan = [each for each in of.of_kind("next") if each["plan"] == row["plan"]]
         if "S" not in row:
-            yield from [f"No run narrows {row['target']} by 2 %."] if asks else ()
+            yield from [f"No run makes {row['target']} 2 % more certain."] if asks else ()
         elif row["rank"] == 1:
             n, all_of_them = len(plan), 1 - plan[-1]["sd_after"] / row["sd_before"]
             yield (
                 f"Train next {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens ({short(row['C'])} FLOPs): "
-                f"the standard deviation of {row['target']} falls by {row['narrowed']:.0%}"
-                f"{f', after {n} runs by {all_of_them:.0%}' if n > 1 else ''}."
+                f"that makes {row['target']} {row['narrowed']:.0%} more certain"
+                f"{f', {n} such runs {all_of_them:.0%}' if n > 1 else ''}."
             )
 
 

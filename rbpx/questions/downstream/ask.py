@@ -13,7 +13,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
+from rbpx.display.view import Column, View, amount, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream.figures import figures
@@ -150,8 +150,8 @@ PREDICTIONS: Final = View[Record](
     with_ends("feature predicted", "step1_predicted", spare=2, ends_spare=6),
     decimal("its measured value", "step1_actual", spare=2),
     with_ends("by step 2 alone", "step2_predicted", None, _IN_3, "from the feature's measured value", 3, 7),
-    magnitude("S", "S", spare=8),
-    magnitude("D", "D", spare=8),
+    amount("S", "S", spare=8),
+    amount("D", "D", spare=8),
     text("form of step 1", "form", spare=9),
     whole("trainings fitted", "n_trainings", spare=10),
     whole("points of step 2", "n_points", spare=10),

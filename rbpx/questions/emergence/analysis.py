@@ -64,6 +64,12 @@ class Emergence:
         return carried[:2][-1] if carried else None
 
     @property
+    def told(self) -> Record:
+        """Those windows, or else the shortest of several tokens."""
+        rows = self.windows[-1]
+        return self.spoken_of or next((row for row in rows if row["n"] > 1), rows[0])
+
+    @property
     def are_apart(self) -> bool:
         """Whether the interval of these windows leaves out independent tokens."""
         row = self.spoken_of

@@ -3,6 +3,7 @@
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -14,10 +15,11 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
-from rbpx.display.vocabulary import decimals, rough, short
+from rbpx.display.vocabulary import decimals, rough, short, spoken
+from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.power.predicted import FAR
-from rbpx.questions.emergence.analysis import FEWEST, JOINT, Emergence, windows_of
+from rbpx.questions.emergence.analysis import JOINT, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -95,27 +97,56 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
         laws += of.laws[len(of.fits) :]
     if len(found) == 1:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
-    title = "Laws of windows of N tokens in a row"
-    yield LAWS.table(title, laws, *about, brief=lambda row: (row["n"] or 1) > 1 and row["alpha"] is not None)
+    title, first = "Laws of windows of N tokens in a row", _first(found)
+    told = [(first.k, n) for n in (first.told["n"], None)]  # what the sentence is about
+    yield LAWS.table(title, laws, *about, brief=lambda row: _has_law(row) or (row["k"], row["n"]) in told)
+
+
+def _has_law(row: Record) -> bool:
+    return (row["n"] or 1) > 1 and row["alpha"] is not None
+
+
+def _first(found: Sequence[Emergence]) -> Emergence:
+    """The windows of the answer: at the first k where some are right often enough."""
+    return next((of for of in found if of.spoken_of is not None), found[0])
 
 
 def _sentence(group: Group, of: Emergence) -> str:
-    row, joint, size = of.spoken_of, of.laws[len(of.fits)], group.runs[-1].size
-    says = f"At k = {of.k:,}, {size} gets no window of several tokens right {FEWEST} times"
-    if row is not None:
-        p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
-        over = "no interval" if ends is None else f"95 %: {ends[0]:.3g} to {ends[1]:.3g}"
-        share = f"a share of {p:.3g} of windows ({over})"
-        share = share if n is None else f"{round(p * n):,} of {n:,} windows (a share of {p:.3g}, {over})"
-        apart = "" if ends is None or of.are_apart else ", which these windows do not tell apart"
-        says = (
-            f"At k = {of.k:,}, {size} gets {row['n']} tokens in a row right in {share}, {short(p / alone)} times the "
-            f"{alone:.3g} of independent tokens{apart}"
-        )
+    joint, x, doubt = of.laws[len(of.fits)], group.axis.value, ""
+    says = _shares(group.runs[-1].label, of)
+    if of.spoken_of is None or len(of.fits) == 1:
+        return f"{says}{_if_independent(of, x)}."
     if joint["alpha"] is None:
         return f"{says}."
-    alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"]).label
-    return f"{says}; α of C·N·{group.axis.value}^−α is {alpha}, R² {decimals(2)(joint['r2'])}: {status}."
+    alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"])
+    if status is not Status.ok:
+        doubt = ", and windows bend away from it" if status is Status.bends else f" ({status.label})"
+    return f"{says}; the law of all N, −ln p = C·N·{x}^−α, has α {alpha} and R² {decimals(2)(joint['r2'])}{doubt}."
+
+
+def _shares(model: str, of: Emergence) -> str:
+    row, tokens = of.told, number_of(of.told["n"], "token")
+    p, n, alone, ends = row["p"], row["n_windows"], row["p_independent"], estimate_in(row, "p").ends
+    if p is None:
+        return f"No document has {tokens} in a row"
+    over = "no interval" if ends is None else f"95 %: {ends[0]:.3g} to {ends[1]:.3g}"
+    share = f"a share of {p:.3g} of windows ({over})" if p else "no window"
+    if n is not None:
+        share = f"{round(p * n):,} of {n:,} windows" + (f" ({p:.3g} of them, {over})" if p else "")
+    if of.spoken_of is not None:
+        share += f", {short(p / alone)} times the {alone:.3g} of independent tokens"
+        share += "" if ends is None or of.are_apart else ", which these windows do not tell apart"
+    return f"{model} gets {tokens} in a row right at k = {of.k:,} in {share}"
+
+
+def _if_independent(of: Emergence, x: str) -> str:
+    row = of.told
+    power, half = f"RBP_{of.k}^{row['n']}", of.laws[of.windows[-1].index(row)]["params"].get("half")
+    said = [] if of.spoken_of is not None or math.isnan(row["p_independent"]) else [f"is {row['p_independent']:.3g}"]
+    at = None if half is None else half["S"] or (half["law"] and half["law"]["S"])
+    if half is not None and at is not None:
+        said.append(f"is one half at {x} = {spoken(at)}{', too far out to rely on' if half['is_beyond'] else ''}")
+    return f"; {power}, of independent tokens, {' and '.join(said)}" if said else ""
 
 
 QUESTION = of_each(answer, select=partial(in_size, sizes=3))

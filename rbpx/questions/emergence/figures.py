@@ -21,7 +21,7 @@ from rbpx.display.chart.figure import (
     scale_of,
     spread,
 )
-from rbpx.display.view import Cell, Column, Table, View, magnitude, place, text, whole, with_ends
+from rbpx.display.view import SIZE, Cell, Column, Table, View, magnitude, place, whole, with_ends
 from rbpx.display.vocabulary import short
 from rbpx.questions.emergence.analysis import Emergence
 from rbpx.runs.group import Group
@@ -29,7 +29,7 @@ from rbpx.runs.origin import spelled
 from rbpx.store.store import Record
 
 WINDOWS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
-    text("size", "size"),
+    SIZE,
     place(spare=2),
     Column(
         "windows", ("windows", "n"), lambda row: Cell((row["windows"],), (row["windows"], row["n"]), is_number=False)
@@ -82,7 +82,7 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     return drawn(
         values,
         Chart(x, Scale("p", "share of windows", log=True), marks, "windows"),
-        f"Share of windows that are all hits for {group.title}; at {group.runs[-1].size} {says}.",
+        f"Share of windows that are all hits for {group.title}; at {group.runs[-1].label} {says}.",
         "Points: share of windows of N consecutive scored tokens that are all hits, without those of 0. Solid: the law "
         "of each N. Dashed: RBP_k^N, if tokens were independent.",
         _origin(group, of),

@@ -16,8 +16,8 @@ from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, Table, View, decimal, place, state, text, with_ends
-from rbpx.display.vocabulary import decimals, law_title
+from rbpx.display.view import SIZE, Table, View, decimal, place, state, text, with_ends
+from rbpx.display.vocabulary import decimals, law_title, size_name
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
@@ -97,10 +97,9 @@ def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> It
     yield LAWS.table(title, laws, *about, brief=lambda law: has_laws and law["law"] in whole)
 
 
-_SIZE: Final[Column[Record]] = text("size", "size")
 NATS: Final = View[Record](
     "terms",
-    _SIZE,
+    SIZE,
     place(spare=5),
     decimal("CE", "cross_entropy_nats"),
     [decimal(law_title(name), f"{name}_nats") for name in TERMS],
@@ -110,7 +109,7 @@ NATS: Final = View[Record](
 )
 SHARES: Final = View[Record](
     "shares",
-    _SIZE,
+    SIZE,
     place(spare=5),
     with_ends("error-entropy", "error_entropy_share_corrected", None, decimals(3)),
     with_ends("self-alignment", "self_alignment_share_corrected", None, decimals(3), ends_spare=2),
@@ -130,16 +129,16 @@ LAWS: Final = View[Record](
 
 def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
     nats = {name: terms[-1][f"{name}_nats"] for name in ("cross_entropy", *TERMS)}
-    of = ", ".join(f"{law_title(name)} {nats[name]:.3f}" for name in TERMS)
-    says = f"At {terms[-1]['size']} cross-entropy is {nats['cross_entropy']:.3f} nats: {of}"
+    of = " and ".join(", ".join(f"{law_title(name)} {nats[name]:.3f}" for name in TERMS).rsplit(", ", 1))
+    says = f"Cross-entropy of {size_name(terms[-1]['size'])}, {nats['cross_entropy']:.3f} nats, is the sum of {of}"
     alpha = {law["law"]: estimate_in(law, "alpha") for law in laws if law["alpha"] is not None}
     told = [f"of {law_title(law)} {interval_of(alpha[law])}" for law in ("cross_entropy", TERMS[0]) if law in alpha]
-    return f"{says}; α {', '.join(told)}." if told else f"{says}."
+    return f"{says}; over the sizes α {', '.join(told)}." if told else f"{says}."
 
 
 DRAWN: Final = View[Record](
     "shares",
-    _SIZE,
+    SIZE,
     place(),
     text("term", "term"),
     decimal("nats", "nats"),

@@ -99,14 +99,14 @@ def _slope_in_k(ks: Sequence[int]) -> Floats:
 def _sentence(rows: Sequence[Record]) -> str:
     apart = [row for row in rows if estimate_in(row, "difference").leaves_out_0]
     told = "; ".join(
-        f"by {interval_of(estimate_in(row, 'difference'), 4)} for {row['family']} on {row['dataset']}, where α changes "
-        f"by {interval_of(estimate_in(row, 'drift'), 4)} for each unit of ln k"
+        f"{interval_of(estimate_in(row, 'difference'), 4)} for {row['family']} on {row['dataset']}, where α changes by "
+        f"{interval_of(estimate_in(row, 'drift'), 4)} with each unit of ln k"
         for row in rows[:_MOST]
     )
     left = f"; and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     return (
-        f"α of −ln RBP_1 and of cross-entropy can be told apart for {len(apart)} of "
-        f"{number_of(len(rows), 'pair')} of family and text: they differ {told}{left}."
+        f"−ln RBP_1 and cross-entropy have different exponents in {len(apart)} of {number_of(len(rows), 'pair')} of "
+        f"family and text; α of −ln RBP_1 minus that of cross-entropy: {told}{left}."
     )
 
 

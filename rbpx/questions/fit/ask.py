@@ -12,7 +12,7 @@ from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
+from rbpx.display.view import SIZE, Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
@@ -70,7 +70,7 @@ def _models(laws: GroupLaws) -> Table:
         rows.append(row | run.imported | {name: float(measured[name]) for name in _TERMS if name in measured})
     view = View[Record](
         "models",
-        text("size", "size"),
+        SIZE,
         place(spare=1),
         [decimal(f"RBP_{k}", f"rbp_{k}", spare=0 if k in USUAL_K else 4 + at) for at, k in enumerate(laws.k_grid)],
         decimal("CE", "cross_entropy_nats", means="cross-entropy, nats"),

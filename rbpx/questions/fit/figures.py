@@ -61,7 +61,7 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
     named = [(_series(law) + " (negated)" * (law.fit.sign == -1), law.fit) for law in laws]
     changes = "; ".join(f"{law_title(law.law, law.k)}, α = {interval_of(law.fit.alpha, 4)}" for law in laws)
     says = f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}."
-    sizes = {float(run.x or 0): run.size for run in group.runs}
+    sizes = {float(run.x or 0): run.label for run in group.runs}
     within = [[_within(result, law, at) for at in range(len(law.fit.y))] for law in laws]
     caption = f"Lines: laws fitted by {by_methods([laws[0].method])}. Bands: where 95 % of new models would lie."
     caption += " Bars: 95 % over documents." if any(at.lo is not None for of in within for at in of) else ""
@@ -94,7 +94,7 @@ def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Un
         return Undrawn(name, title, "No law has numbers.")
     names = ["CE" if law.k is None else f"k = {law.k}" for law in chosen]
     rows = [
-        (of, run.size, run, left)
+        (of, run.label, run, left)
         for of, law in zip(names, chosen, strict=True)
         for run, left in zip(law.runs, law.fit.residuals_ln, strict=True)
     ]

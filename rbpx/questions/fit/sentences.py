@@ -38,7 +38,7 @@ def by_methods(methods: Iterable[Method]) -> str:
 def describe_runs(group: Group) -> str:
     """Describes what was measured in one line: models, tokens, documents, protocol and precision."""
     runs, first = group.runs, group.first
-    sizes = list(dict.fromkeys(run.size for run in runs))
+    sizes = list(dict.fromkeys(run.label for run in runs))
     count = number_of(len(runs), AXES[group.axis].point)
     if group.axis is Axis.S and len(sizes) < len(runs):
         count = f"{number_of(len(runs), 'run')} of {number_of(len(sizes), 'size')}"
@@ -57,7 +57,7 @@ def describe_runs(group: Group) -> str:
 def largest(group: Group) -> str:
     """Describes the run at the end of the axis."""
     last = group.runs[-1]
-    return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
+    return f"the largest {AXES[group.axis].one}, {last.label if group.axis is Axis.S else short(last.x)}"
 
 
 def asked_for(rows: Sequence[Record]) -> list[Record]:
@@ -118,7 +118,7 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
     """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
     if laws.group.n_sizes < 3:
-        are, names = "is" if len(laws.group.runs) == 1 else "are", ", ".join(run.size for run in laws.group.runs)
+        are, names = "is" if len(laws.group.runs) == 1 else "are", ", ".join(run.label for run in laws.group.runs)
         points = number_of(laws.group.n_sizes, words.point)
         yield f"There {are} {points} ({names}); a law needs at least 3: measure or import more."
         return

@@ -11,7 +11,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, decimal, error, magnitude, text, with_ends, written
+from rbpx.display.view import Table, View, amount, decimal, error, text, with_ends, written
 from rbpx.display.vocabulary import law_title, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
@@ -67,8 +67,9 @@ def _overall(scored: Sequence[tuple[Record, Run]], n_rows: int) -> tuple[Record,
     sentence = f"No model that was forecast has been measured yet: {number_of(n_rows, 'prediction')} wait for theirs."
     if scored:
         sentence = (
-            f"{sum(held)} of {number_of(len(held), '95 % interval')} of forecasts held what {number_of(n, 'model')} "
-            f"showed: {interval_of(share, 2)}, where 0.95 is meant and each model counts once."
+            f"Of {number_of(len(held), 'forecast')} of {number_of(n, 'model')}, measured since, {sum(held)} held: the "
+            f"measured value lies within the 95 % interval. Their share, each model counted once, is "
+            f"{interval_of(share, 2)}; 0.95 is meant."
         )
     return row | {"interval_score": mean}, sentence
 
@@ -126,8 +127,8 @@ def _tables(rows: Sequence[Record]) -> list[Table]:
 FORECASTS: Final = View[Record](
     "forecasts",
     text("quantity", "law", lambda row: law_title(row["law"], row["k"])),
-    magnitude("S", "S"),
-    magnitude("D", "D", spare=2),
+    amount("S", "S"),
+    amount("D", "D", spare=2),
     with_ends("predicted", "y", lambda row: Estimate(row["y"], row["lo"], row["hi"])),
     decimal("measured", "measured"),
     error("error", "error", spare=1),

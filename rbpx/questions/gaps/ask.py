@@ -83,24 +83,23 @@ def _counted(losses: Sequence[LossGap], tested: int) -> Iterator[str]:
 def _sentence(losses: Sequence[LossGap]) -> str:
     said, named = list[str](), ""
     for each in losses:
-        gap, axis, sides = each.gap, each.a.group.axis, f"{each.a.name} against {each.b.name}: "
-        by = f" as {axis.value}^{interval_of(gap.delta)}"
-        what = _BECOMES.get(gap.verdict or "", "without a trend") + (by if gap.verdict in ("closes", "opens") else "")
-        said.append(
-            f"{'' if sides == named else sides}{each.name} {interval_of(gap.ratio)} times, "
-            f"{what.format(grows=AXES[axis].grows)}"
-        )
+        gap, axis, sides = each.gap, each.a.group.axis, f" that on {each.b.name}"
+        by = f", as {axis.value}^{interval_of(gap.delta)}" if gap.verdict in ("closes", "opens") else ""
+        what = _BECOMES.get(gap.verdict or "", "without a trend {grows}").format(grows=AXES[axis].grows)
+        on = "" if sides == named else f" on {each.a.name}"
+        said.append(f"{each.name}{on} is {interval_of(gap.ratio)} times{'' if sides == named else sides}, {what}{by}")
         named = sides
-    return f"{'; '.join(said)}."
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 _MOST_ROWS: Final = 16
 _MOST_PAIRS: Final = 6  # with sentences of their own; 6 texts have 15 pairs, which would fill a page
 _BECOMES: Final = {
-    "closes": "a gap that closes {grows}",
-    "opens": "a gap that opens {grows}",
-    "may close": "a gap that may close {grows}",
-    "may open": "a gap that may open {grows}",
+    "closes": "and the gap closes {grows}",
+    "opens": "and the gap opens {grows}",
+    "may close": "and the gap may close {grows}",
+    "may open": "and the gap may open {grows}",
 }
 
 

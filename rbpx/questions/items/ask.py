@@ -12,8 +12,8 @@ from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, Table, View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, decimals, listed, number, short
+from rbpx.display.view import SIZE, Column, Table, View, decimal, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import UNKNOWN, decimals, listed, number, short, size_name
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.laws.counts.fit import Correction
@@ -107,7 +107,7 @@ def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str |
 _OF_RUN: Final[Sequence[Column[Record]]] = (
     text("task", "dataset"),
     text("slice", "slice", spare=1),
-    text("size", "size"),
+    SIZE,
 )
 _ASSUMED: Final = {
     Correction.none: "independent", Correction.measured: "as measured", Correction.free: "as fitted"
@@ -171,7 +171,7 @@ def _items_table(group: Group, shown: Sequence[Record]) -> Table:
         whole("item", "item"),
         text("context", "context", lambda row: row["context"] and visible(row["context"].strip("\n")[-_LONGEST:])),
         text("target", "target", lambda row: row["target"] and visible(row["target"])),
-        [text(run.size, f"p_{run.size}", partial(_reading, at=at)) for at, run in enumerate(group.runs)],
+        [text(run.label, f"p_{run.size}", partial(_reading, at=at)) for at, run in enumerate(group.runs)],
     )
     note = (
         "For each size: the probability of the right choice (of the target, where there are none), the ranks of its "
@@ -194,14 +194,15 @@ def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
         scores = [
             f"{number(rows[-1][key], 3)} on {rows[-1]['dataset']}" for rows, key in zip(wholes, keys, strict=True)
         ]
-        yield f"{wholes[0][-1]['size']} scores {listed(scores, _NAMED)} (shares of items, of texts bits a byte)."
+        largest = size_name(wholes[0][-1]["size"])
+        yield f"{largest} scores {listed(scores, _NAMED)} (shares of items, of texts bits a byte)."
     for (first, *_, last), key in zip((rows * 2 for rows in wholes), keys, strict=True):
         value, items = interval_of(estimate_in(last, key)), number_of(last["n_items"], "item")
         said = f"is right on {value} of {items}" if key == "acc" else f"takes {value} bits a byte"
-        said = f"{last['size']} {said} of {last['dataset']}"
+        said = f"{size_name(last['size'])} {said} of {last['dataset']}"
         if last["chance"] is not None:
             said += f", {'' if last['acc_lo'] > last['chance'] else 'no '}better than guessing ({last['chance']:.3f})"
-        yield said + (f"; {first['size']}: {number(first[key], 3)}." if first is not last else ".")
+        yield said + (f"; {size_name(first['size'])}: {number(first[key], 3)}." if first is not last else ".")
 
 
 QUESTION = Question(answer, select=partial(in_size, along=False))

@@ -17,8 +17,9 @@ from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import Table, View, decimal, place, share, state, text, whole, with_ends, written
+from rbpx.display.view import SIZE, Table, View, decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, AxisWords, decimals, rough, significant
+from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm, fit_joint_law, fit_k_law
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
@@ -46,7 +47,7 @@ _MOST: Final = 4  # models on a terminal
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 LAWS: Final = View[Record](
     "laws",
-    text("size", "size"),
+    SIZE,
     place(spare=3, x_spare=5),  # the size names it too
     with_ends("α_k", "alpha"),
     with_ends("C", "C", None, lambda value: significant(value, 3), spare=4),
@@ -171,14 +172,15 @@ def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> 
         yield f"No model has RBP_k at {MIN_K} values of k, which a law needs: ask for more with k=."
         return
     ends = dict.fromkeys((at, law["size"]) for at, law in ((0, known[0]), (len(known) - 1, known[-1])))
-    told = " to ".join(f"k^−{known[at]['alpha']:.3f} in {size}" for at, size in ends)
+    told = " and ".join(f"k^−{known[at]['alpha']:.3f} in {size}" for at, size in ends)
     bends = sum(Status.bends in (law["params"]["reasons"] or ()) for law in known)
+    told += f" (no straight line in {bends} of {number_of(len(known), 'model')})" if bends else ""
     worth = ""
     for law in [law for law in known if law["factor"] is not None][:1]:
         lo, hi = rough(law["factor_lo"]), rough(law["factor_hi"])
-        worth = f"; to do at k = 1 what {law['size']} does at k = {STEP}, a model must be "
-        worth += f"{x.more.format(rough(law['factor']))} (95 %: {lo} to {hi})"
-    yield f"−ln RBP_k falls as {told}{f', bending in {bends} of {len(known)}' if bends else ''}{worth}."
+        worth = f"; what {law['size']} has within its {STEP} likeliest tokens, a model "
+        worth += f"{x.more.format(rough(law['factor']))} (95 %: {lo} to {hi}) has as its likeliest"
+    yield f"−ln RBP_k falls with k as {told}{worth}."
     if joint is not None and joint.alpha.alpha.value is not None:
         told = "is rejected over every range of k" if joint.n_ranges else f"is not tested with fewer than {MIN_K} k"
         if joint.range is not None:

@@ -8,8 +8,8 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
-from rbpx.display.view import Column, View, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals, headline, law_title, short, significant, spoken
+from rbpx.display.view import Column, View, amount, decimal, ends, magnitude, state, text, with_ends, written
+from rbpx.display.vocabulary import decimals, headline, law_title, significant, size_name, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -135,7 +135,7 @@ def _sentence(row: Record) -> str:
     m, on = estimate_in(row, "multiplier"), f"On {row['dataset']} {variant}"
     if m.value is None:
         return f"{on} cannot be compared with {base} by {title}. {Status(row['status']).remedy}"
-    said = f"{on} is worth {_ends(m)} times the {WORTH[row['axis']]} of {base} by {title}"
+    said = f"{on} has the {title} that {base} has at {_ends(m)} times the {WORTH[row['axis']]}"
     if m.ends is not None:
         shows = "no difference shows" if m.ends[0] <= 1 <= m.ends[1] else "it pays" if m.ends[0] > 1 else "it costs"
         said += f", so {shows}"
@@ -154,7 +154,7 @@ def _sentence(row: Record) -> str:
 
 
 def _ends(of: Estimate) -> str:
-    return _THREE(of.value) + ("" if of.ends is None else f" ({_THREE(of.lo)} to {_THREE(of.hi)})")
+    return _THREE(of.value) + ("" if of.ends is None else f" (95 %: {_THREE(of.lo)} to {_THREE(of.hi)})")
 
 
 WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
@@ -181,11 +181,11 @@ OVERALL: Final = View[Record](
 MODELS: Final = View[Record](
     "models",
     _QUANTITY,
-    text("model", "model", lambda row: row.get("size"), spare=1),
+    text("model", "model", lambda row: row.get("size") and size_name(row["size"]), spare=1),
     decimal("loss", "loss", spare=1),
     magnitude("C", "C", means="training FLOPs of the variant, 6 S D", spare=1),
-    written("S", "S", None, short, spare=3),
-    written("D", "D", None, short, spare=3),
+    amount("S", "S", spare=3),
+    amount("D", "D", spare=3),
     with_ends("multiplier", "multiplier", None, _THREE),
     magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
     state(),

@@ -10,7 +10,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
+from rbpx.display.view import SIZE, Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
 from rbpx.display.vocabulary import decimals, number, signed
 from rbpx.errors import number_of
 from rbpx.laws.counts.fit import Correction
@@ -42,7 +42,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     about = {"kind": "learner", **group.names(), "size": run.size, "smaller": smaller.size}
     about["run_ids"] = [run.run_id, smaller.run_id]
     learned = [about | row for row in learners(connection, group, k_grid, lengths, request.seed)]
-    title = f"Hits of {run.size}, learned from outcomes, with features from {smaller.size}"
+    title = f"Hits of {run.label}, learned from outcomes, with features from {smaller.label}"
     table = LEARNERS.table(title, learned, group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
     says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens})]
@@ -75,7 +75,7 @@ LAWS: Final = View[Record](
 SHARES: Final = View[Record](
     "shares",
     _K,
-    text("size", "size"),
+    SIZE,
     magnitude("N", "n"),
     whole("sequences", "n_sequences", spare=1),
     magnitude("passed", "passed", lambda row: row["n_passed"] / max(row["n_sequences"], 1), "share of them"),
@@ -129,9 +129,10 @@ def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, floa
             yield f"No law of {quantity} follows from {of}, right or wrong as a whole. {status.remedy}"
             continue
         hits = "independent" if law["correction"] == "none" else f"correlated by {law['params']['r']:.3f}"
-        says = f"From {of}, right or wrong as a whole, α of {quantity} is {interval_of(estimate_in(law, 'alpha'), 4)}"
-        says += f", with hits {hits}" + ("" if own is None else f"; from the tokens themselves it is {number(own)}")
-        yield says + ("." if status is Status.ok else f": {status.label}.")
+        says = f"By whether {of} are right as a whole, α of {quantity} is {interval_of(estimate_in(law, 'alpha'), 4)}"
+        says += "" if own is None else f", by the tokens themselves {number(own)}"
+        says += f"; hits of a sequence are taken to be {hits}"
+        yield says + ("." if status is Status.ok else f" ({status.label}).")
 
 
 QUESTION = of_each(answer, select=partial(in_size, along=False))

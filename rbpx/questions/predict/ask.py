@@ -138,7 +138,7 @@ def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[s
         f"Errors of predictions for {group.title}; mean error of each law: "
         f"{', '.join(f'{name} {mean:.1%}' for name, mean in errors.items())}. Smallest single error: "
         f"{title_of(least)}, {least['error']:+.1%}.",
-        f"Error of the combined prediction for {largest.size}, (predicted − measured) / measured; laws in order of "
+        f"Error of the combined prediction for {largest.label}, (predicted − measured) / measured; laws in order of "
         "their mean error over all backtests. Colour and shape: how many of the smallest sizes were fitted.",
         from_fits(fit_ids, group),
     )

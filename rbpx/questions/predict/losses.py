@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Mark, Origin, Rows, Scale, Undrawn, line
 from rbpx.display.chart.laws import series_figure
 from rbpx.display.view import Table, Value, View, magnitude, text, whole
-from rbpx.display.vocabulary import in_digits, short
+from rbpx.display.vocabulary import in_digits, short, size_name
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far, rises
@@ -49,7 +49,7 @@ BACKTESTS: Final = View[Record]("backtest", LAW, text("fitted", "family"), whole
 PREDICTIONS: Final = View[Record](
     "predictions",
     LAW,
-    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {row['size']}", spare=1),
+    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {size_name(row['size'])}", spare=1),
     magnitude("x", "x", means="what the model shows on the other text"),
     text("fitted", "family", spare=2),
     predicted_columns(in_digits(4)),
@@ -164,7 +164,7 @@ def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> It
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
-        of = f"{row['model_family']} {row['size']}, where" if row["size"] else "Where"
+        of = f"{row['model_family']} {size_name(row['size'])}, where" if row["size"] else "Where"
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 

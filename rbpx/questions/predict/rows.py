@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
+from rbpx.display.view import Cell, Column, Table, View, amount, magnitude, share, state, text, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
@@ -184,7 +184,7 @@ TESTED: Final[Sequence[Column[Record]]] = (
     share("backtests", "mean_error", means="mean |error| of predictions of measured models from smaller ones"),
     Column("inside", _HELD, _inside, "how many 95 % intervals of backtests contain the measured value", 1),
 )
-S: Final[Column[Record]] = magnitude("S", "S")
+S: Final[Column[Record]] = amount("S", "S")
 
 
 def predicted_columns(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
@@ -215,7 +215,7 @@ def prediction_tables(
         known = row.get("weights") or {}
         return "/".join(f"{100 * known[form]:.0f}" for form in forms if form in known) or None
 
-    D: Column[Record] = magnitude("D", "D")
+    D: Column[Record] = amount("D", "D")
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
     yield View("predictions", LAW, at, predicted_columns(short), TESTED, STATUS).table(title, answers, about)
     yield View(
@@ -243,7 +243,7 @@ GIVEN: Final = View[Record](
         "p", "p", None, partial(significant, digits=2), "of the given value; below 0.05 the points speak against it"
     ),
     S,
-    magnitude("D", "D", spare=3),
+    amount("D", "D", spare=3),
     predicted_columns(short),
 )
 

@@ -10,6 +10,7 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import (
+    SIZE,
     Column,
     Table,
     View,
@@ -62,7 +63,7 @@ TOGETHER: Final = View[Record](
 )
 EACH: Final = View[Record](
     "rivals",
-    text("size", "size"),
+    SIZE,
     _NAME,
     behind("nats_behind", means="nats per token that it loses to the most likely one over 1..V"),
     decimal("distance", "distance", means="largest difference of the two CDFs", spare=3),
@@ -123,7 +124,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 
 def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
-    about, largest = ranks.group.title, ranks.group.runs[-1].size
+    about, largest = ranks.group.title, ranks.group.runs[-1].label
     names = [total["distribution"] for total in ranks.totals]
     upto = max(names.index(_FULL) + 1, 3) if _FULL in names else len(names)  # those that are no worse
     title = "Distributions of the ranks, by AIC above the least, summed over the sizes"
@@ -157,7 +158,7 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
     yield (
         f"{'All' if chosen['closes'] else 'Not all'} laws follow from {label(chosen)}. Chosen by how it predicts "
         f"{', '.join(chosen['chosen_on'])} from the sizes below, it has {chosen['n_inside']} of {chosen['n_scored']} "
-        f"quantities of {ranks.group.runs[-1].size}, which took no part in the choice, within their intervals and is "
+        f"quantities of {ranks.group.runs[-1].label}, which took no part in the choice, within their intervals and is "
         f"off by {chosen['error']:.1%}{separate}.{others}"
     )
 

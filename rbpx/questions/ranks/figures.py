@@ -26,7 +26,7 @@ from rbpx.display.chart.figure import (
     spread,
 )
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import Column, Value, View, error, magnitude, text, whole, with_ends
+from rbpx.display.view import SIZE, Column, Value, View, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import decimals, law_title, number
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.ranks.distribution import ln_shares
@@ -57,9 +57,7 @@ _BINS: Final[Sequence[Column[Record]]] = (
     magnitude("middle", "rank", lambda row: _middle(row["first_rank"], row["last_rank"]), "geometric mean of both"),
     whole("tokens", "n_tokens"),
 )
-_DISTRIBUTION: Final = View[Record](
-    "distribution", text("size", "size"), _BINS, magnitude("share per rank", "share_per_rank")
-)
+_DISTRIBUTION: Final = View[Record]("distribution", SIZE, _BINS, magnitude("share per rank", "share_per_rank"))
 _EXPECTED: Final = "tokens over those expected: 1 means as expected"
 _RESIDUALS: Final = View[Record]("residuals", _BINS, with_ends("ratio", "ratio", None, decimals(3), _EXPECTED))
 _TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "Residuals of the chosen form"}
@@ -98,7 +96,7 @@ def _derived(ranks: Ranks) -> Figure | Undrawn:
         f"Laws in size for {ranks.group.title}. {'; '.join(says)}.",
         "Laws of the measured values, and of those derived from the fitted distributions.",
     )
-    sizes = {run.non_embedding_params: run.size for run in ranks.group.runs}
+    sizes = {run.non_embedding_params: run.label for run in ranks.group.runs}
     x, y = scale_of(ranks.group.axis), Scale("nats", "nats", log=True)
     origin = from_fits([row["fit_id"] for row in ranks.fits], ranks.group)
     return law_figure(name, title, [*series.items()], x, y, words, origin, sizes=sizes, band=False)
@@ -187,7 +185,7 @@ def _residuals(ranks: Ranks, title: str) -> Figure:
             Scale("ratio", "observed / expected"),
             (rule(ratio=1.0), line(), bars("ratio_lo", "ratio_hi"), points()),
         ),
-        f"Tokens of each bin of ranks over those expected by {form}, at {largest.size} of {group.title}.",
+        f"Tokens of each bin of ranks over those expected by {form}, at {largest.label} of {group.title}.",
         f"Points: tokens of a bin of ranks over those that {form} expects there, fitted to the largest size itself; "
         "bars: 95 %, documents. 1 means as expected.",
         Origin(sql, largest.run_ids),

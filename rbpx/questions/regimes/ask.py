@@ -17,6 +17,7 @@ from rbpx.display.law_columns import backtest, constant, determination, estimate
 from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, View, magnitude, whole
 from rbpx.display.vocabulary import AXES, number
+from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.questions.question import of_each
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
@@ -120,20 +121,24 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
         return
     reach, at = rows[0]["supported_up_to_k"], {row["k"]: row for row in rows}
     end = next((row for row in rows if not row["stands"]), None)
-    last = max((row["k"] for row in rows if row["stands"]), default=0)
+    holds = [row["k"] for row in rows if row["stands"]]
+    last = max(holds, default=0)
     beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
-    told = []
+    told = f"−ln RBP_k follows a power law in {rows[0]['axis']} at {len(holds) or 'none'} of {len(rows)} k"
     if reach is not None:
-        alphas = " to ".join(f"{at[k]['alpha']:.3f}" for k in dict.fromkeys((rows[0]["k"], reach)))
-        told.append(f"the law of −ln RBP_k holds at every k of the grid up to {reach:,} (α {alphas})")
+        ends = list(dict.fromkeys((rows[0]["k"], reach)))
+        span, alphas = (
+            " to ".join(each) for each in ([f"{k:,}" for k in ends], [f"{at[k]['alpha']:.3f}" for k in ends])
+        )
+        told += f": at k = {span} (α {alphas})"
     if end is not None:
-        told.append(f"at k = {end['k']:,} it does not hold ({_word(end)})")
-    if last > (reach or 0):
-        told.append(f"it holds at {sum(row['stands'] for row in rows)} of {len(rows)} k, up to {last:,}")
+        told += f"{', not' if reach else '; not'} at {end['k']:,} ({_word(end)})"
+        told += f", again up to {last:,}" if last > end["k"] else ""
     if beyond is not None:
-        ends = "may be what ends it" if beyond["predicted"]["is_noise"] else "does not end it"
-        told.append(f"the noise of few misses {ends} at {beyond['k']:,}")
-    yield f"{told[0][0].upper()}{'; '.join(told)[1:]}."
+        hide, misses = "could" if beyond["predicted"]["is_noise"] else "would not", beyond["n_misses"]
+        few = "few tokens miss" if misses is None else f"the largest model misses {number_of(misses, 'token')}"
+        told += f"; at {beyond['k']:,}, where {few}, noise {hide} hide a law"
+    yield f"{told}."
     if beyond is not None:
         r2 = interval_of(estimate_in(beyond["predicted"], "r2"))
         yield (

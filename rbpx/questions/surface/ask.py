@@ -25,7 +25,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant
+from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.prediction.prediction import COMBINED
@@ -67,6 +67,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
 LAW: Final[Column[Record]] = text("law", "law", lambda row: law_title(row["law"], row["k"]))
 
 
+_THREE: Final = partial(spoken, digits=3)
 SURFACES: Final = View[Record](
     "surfaces",
     LAW,
@@ -99,8 +100,8 @@ OPTIMA: Final = View[Record](
     LAW,
     text("form", "form", spare=2),
     magnitude("C", "C"),
-    with_ends("best S", "S", None, short),
-    with_ends("best D", "D", None, short, ends_spare=5),
+    with_ends("best S", "S", None, _THREE),
+    with_ends("best D", "D", None, _THREE, ends_spare=5),
     magnitude("D/S", "ratio", lambda row: row["S"] and row["D"] and row["D"] / row["S"], spare=1),
     decimal("y", "y", spare=4),
     magnitude("N total", "S_with_head", means="best S where all parameters count, C = 6 N D", spare=6),

@@ -21,7 +21,7 @@ from rbpx.display.chart.figure import (
     points,
     scale_of,
 )
-from rbpx.display.view import Column, View, magnitude, text
+from rbpx.display.view import SIZE, Column, View, magnitude
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
@@ -61,7 +61,7 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     ]
     legend = f"{trained.title}{_UNITS.get(trained.law, '')}"
     return drawn(
-        View[Record](name, text("size", "size"), columns).table(f"Lines of equal {trained.title}", rows),
+        View[Record](name, SIZE, columns).table(f"Lines of equal {trained.title}", rows),
         Chart(x, scale_of(Axis.D), (*shown, *(marks if own else [])), "level", legend, levels, 360, True),
         f"{len(S)} runs on lines of equal {trained.title}, which falls towards large models and many tokens.",
         f"Lines of equal {trained.title} of the form {law.best.fit.form}; dots: the runs.",

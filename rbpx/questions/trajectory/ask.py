@@ -12,7 +12,7 @@ from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, spread
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, decimal, ends, magnitude, state, text, whole, written
+from rbpx.display.view import View, amount, decimal, ends, state, text, whole, written
 from rbpx.display.vocabulary import in_digits, significant, spoken
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import flat
@@ -44,7 +44,7 @@ _RESTS: Final = {
 ENDINGS: Final = View[Record](
     "endings",
     text("run", "model"),
-    magnitude("S", "S", spare=3),
+    amount("S", "S", spare=3),
     whole("step", "step"),
     whole("of", "of"),
     written("loss now", "loss", None, in_digits(4), spare=1),
@@ -126,7 +126,7 @@ def _known(group: Group) -> Known:
 
 def _name(run: Run) -> str:
     """The model of an imported run, or its size, with what else tells trainings apart."""
-    name = run.size if run.source == MEASURED else run.model or run.size
+    name = run.label if run.source == MEASURED else run.model or run.label
     seed = [] if run.training_seed is None else [f"seed {run.training_seed}"]
     return ", ".join([name, *seed, *(f"{key.removeprefix('vary_')} {value:g}" for key, value in run.varied.items())])
 

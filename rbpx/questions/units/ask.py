@@ -20,8 +20,8 @@ from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, View, text, whole, with_ends
-from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough
+from rbpx.display.view import SIZE, View, text, whole, with_ends
+from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough, size_name
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.questions.question import of_each
@@ -65,10 +65,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 def _said(first: Record, last: Record) -> str:
     unit, key = ("bits per byte", "bits_per_byte") if last["bits_per_byte"] is not None else ("nats", "nats_per_token")
-    told, ranked = f"{last['size']} takes {interval_of(estimate_in(last, key))} {unit}", f"{last[_MEDIAN]:.2%}"
-    told += "" if first is last else f", {first['size']} {number(first[key], 3)}"
-    more = "" if first is last else f", those of {first['size']} in the first {first[_MEDIAN]:.2%}"
-    return f"{told}; half of its true tokens rank in the first {ranked} of the vocabulary{more}."
+    larger, smaller = size_name(last["size"]), size_name(first["size"])
+    told, ranked = f"{larger} takes {interval_of(estimate_in(last, key))} {unit}", f"{last[_MEDIAN]:.2%}"
+    told += "" if first is last else f", {smaller} {number(first[key], 3)}"
+    more = "" if first is last else f", {smaller} within its {first[_MEDIAN]:.2%}"
+    return f"{told}; {larger} has half of the true tokens within its {ranked} likeliest{more}."
 
 
 def express(
@@ -145,7 +146,6 @@ def _rank(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,g}"
 
 
-SIZE: Final[Column[Record]] = text("size", "size")
 QUANTILES: Final = {percent: "median" if percent == 50 else f"{percent} %" for percent in PERCENTS}
 BITS: Final = View[Record](
     "bits",
