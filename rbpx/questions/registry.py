@@ -62,7 +62,9 @@ class Analysis:
         chooses_checkpoints: whether it takes `checkpoints=`.
         words: the keys, in order, of words without key=; empty for none.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
-        plain: the columns of its rows in CSV, JSON and frames; those of its tables if empty.
+        plain: the columns of its rows in CSV, JSON and frames, at most 24; NAME_* are all that begin so. All that are
+            not nested if empty.
+        kinds: the kinds of rows that are there; all if empty.
         primary: the file of conf/ that its request starts from.
     """
 
@@ -83,6 +85,7 @@ class Analysis:
     words: tuple[str, ...] = ()
     lacking: str = ""
     plain: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     primary: str = "analyse"
 
     @property

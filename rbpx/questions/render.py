@@ -1,5 +1,6 @@
 """Renders results on a terminal, as sections of a page, and as rows for programs."""
 
+import fnmatch
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -173,10 +174,6 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     return rows
 
 
-_DETAILS: Final = frozenset("objective_name delta aic bic alpha_stderr created_at seen_at versions".split())
-_HOW: Final = frozenset("window stride padding bos engine training_flops unique_tokens training_seed".split())
-
-
 def rows_for(name: str, request: Request, results: Sequence[Result]) -> list[Record]:
     """Returns the rows of results in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
@@ -194,28 +191,17 @@ def detailed_rows(results: Sequence[Result]) -> list[Record]:
 
 
 def plain_rows(name: str, results: Sequence[Result]) -> list[Record]:
-    """Returns the rows of results with the question's plain columns, at full precision.
-
-    Where it names none, they are the columns of its tables and those that identify a row. Nested values are left out,
-    and settings of measurement where all rows agree. A number of a table that is nested in `params` gets a column of
-    its own.
-    """
-    rows = [row for result in results for row in result.rows]
-    if chosen := analysis(name).plain:
-        every = [{**dict(_leaves(row.get("params"))), **row} for row in rows]
-        return [{key: plain(row.get(key)) for key in chosen} for row in every]
-    shown = dict.fromkeys(key for table in tables(results) for column in table.columns for key in column.keys)
-    columns = dict.fromkeys(key for row in rows for key in row)
-    left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list | tuple)}
-    left |= {key for key in _HOW if len({row.get(key) for row in rows}) == 1}
-    inner = [dict(_leaves(row.get("params"))) for row in rows]
-    nested = {key for of in inner for key in of}
-    lifted = [key for key in shown if key not in columns and key in nested]
-    return [
-        with_status_label({key: plain(row[key]) for key in columns if key in row and (key in shown or key not in left)})
-        | {key: plain(of.get(key)) for key in lifted}
-        for row, of in zip(rows, inner, strict=True)
+    """Returns the rows of results with the question's plain columns, at full precision; also those in `params`."""
+    described = analysis(name)
+    kept = [
+        row for result in results for row in result.rows if not described.kinds or row.get("kind") in described.kinds
     ]
+    rows = [{**dict(_leaves(row.get("params"))), **{k: of for k, of in row.items() if of is not None}} for row in kept]
+    every = dict.fromkeys(
+        key for row in kept for key, value in row.items() if not isinstance(value, dict | list | tuple)
+    )
+    columns = [key for each in described.plain or every for key in (fnmatch.filter(every, each) or [each])]
+    return [{key: plain(row.get(key)) for key in columns} for row in rows]
 
 
 def with_status_label(row: Record) -> Record:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rbpx.errors import RbpxError
+from rbpx.questions.registry import analyses
 from tests.support.asking import ask, imported, refused
 from tests.support.composed import here
 from tests.support.stores import columns_of
@@ -113,6 +114,11 @@ def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(d
     assert f"off by {off:.1%} on average, {held} of {len(tests)} intervals held" in shown[0]
     assert sum(" 20M " in line for line in shown[1:]) == len(means)  # a line for each law
     assert max(len(line) for line in shown if line.startswith(" ")) <= 100
+
+
+def test_plain_rows_of_a_question_have_at_most_24_columns_each_once() -> None:
+    for name, each in analyses().items():
+        assert 0 < len({*each.plain}) == len(each.plain) <= 24, name
 
 
 def test_every_method_recovers_the_law_shows_what_it_came_from_and_comes_out_again(drawn: Path, cwd: Path) -> None:

@@ -18,6 +18,11 @@ ANALYSIS = Analysis(
         "python -m rbpx attempts source=NAME k='[1,100,10000]'",
         "python -m rbpx attempts axis=D family=ladder --format csv",
     ),
+    plain=(
+        *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("training_tokens", "k", "n_items", "n_samples", "passes", "passes_lo", "passes_hi", "way", "how"),
+        *("alpha", "alpha_lo", "alpha_hi", "b", "status", "ties", "fit_id"),
+    ),
     title="Attempts",
     draws=True,
     small=True,

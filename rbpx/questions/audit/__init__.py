@@ -19,6 +19,11 @@ ANALYSIS = Analysis(
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
         "python -m rbpx audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1",
     ),
+    plain=(
+        *("kind", "family", "dataset", "protocol", "dtype", "size", "S", "law", "k", "stored", "again", "difference"),
+        *("difference_lo", "difference_hi", "n_lost", "n_gained", "is_same", "against", "n_documents"),
+        *("status", "run_id", "ties"),
+    ),
     title="Audit of precision",
     tokens=True,
     across=True,

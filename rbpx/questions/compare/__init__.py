@@ -17,6 +17,11 @@ ANALYSIS = Analysis(
         "python -m rbpx compare ladder/3.2m:float32 ladder/3.2m:bfloat16 k=1",
         "python -m rbpx compare ladder/25k ladder/200k slices='{early: \"first_byte < 64\"}' --format json",
     ),
+    plain=(
+        *("kind", "a", "b", "dataset", "by", "name", "k", "bits_a", "bits_b", "change", "change_lo", "change_hi"),
+        *("share", "n_bytes", "rbp_a", "rbp_b", "gained", "lost", "same", "better", "equal", "worse", "protocol"),
+        "ties",
+    ),
     title="Two models on one text",
     tokens=True,
     across=True,

@@ -18,6 +18,11 @@ ANALYSIS = Analysis(
         "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]'",
         "python -m rbpx downstream dataset=arc_easy k='[1,10]' S=1e9 --format json",
     ),
+    plain=(
+        *("kind", "task", "source", "family", "variant", "size", "feature", "k", "S", "D", "form", "step1_predicted"),
+        *("step1_actual", "step2_predicted", "chained_predicted", "chained_predicted_lo"),
+        *("chained_predicted_hi", "actual", "error", "held", "n_models", "mean_error", "status", "ties"),
+    ),
     title="Tasks in two steps",
     sizes=4,
     draws=True,

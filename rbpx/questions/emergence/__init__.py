@@ -12,6 +12,11 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
+    plain=(
+        *("kind", "k", "n", "source", "family", "dataset", "variant", "revision", "size"),
+        *("non_embedding_params", "training_tokens", "p", "p_lo", "p_hi", "n_windows", "p_independent"),
+        *("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status", "ties", "fit_id"),
+    ),
     title="Emergence: N tokens in a row",
     sizes=3,
     draws=True,

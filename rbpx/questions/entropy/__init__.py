@@ -11,6 +11,12 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
+    plain=(
+        *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("training_tokens", "law", "cross_entropy_nats", "error_entropy_nats"),
+        *("self_alignment_nats", "confidence_nats", "error_entropy_jackknife_nats", "C", "alpha"),
+        *("alpha_lo", "alpha_hi", "r2", "status", "ties", "axis", "fit_id"),
+    ),
     title="Cross-entropy taken apart",
     sizes=1,
     draws=True,

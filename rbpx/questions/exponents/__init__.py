@@ -11,6 +11,11 @@ ANALYSIS = Analysis(
         "python -m rbpx exponents model=ladder",
         "python -m rbpx exponents dataset=wikipedia family='[pythia,pythia-deduped]'",
     ),
+    plain=(
+        *("source", "family", "dataset", "variant", "revision", "protocol", "dtype"),
+        *("alpha_cross_entropy", "alpha_*", "difference", "difference_lo", "difference_hi", "drift"),
+        *("drift_lo", "drift_hi", "ties"),
+    ),
     title="Whether exponents agree",
     sizes=3,
     in_report=True,

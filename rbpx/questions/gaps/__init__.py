@@ -22,6 +22,11 @@ ANALYSIS = Analysis(
         'python -m rbpx gaps dataset=pydoc slices=\'{early: "position < 64", late: "position >= 64"}\'',
         "python -m rbpx gaps dataset=pydoc slices='{digits: \"regexp_matches(text, $$^[0-9]+$$)\"}'",
     ),
+    plain=(
+        *("loss", "k", "source", "family", "dataset", "dataset_b", "slice_a", "slice_b", "variant", "revision"),
+        *("ratio", "ratio_lo", "ratio_hi", "delta", "delta_lo", "delta_hi", "p", "p_adjusted", "verdict"),
+        *("n_points", "status", "ties", "axis", "fit_id"),
+    ),
     title="Gaps between texts",
     sizes=3,
     draws=True,

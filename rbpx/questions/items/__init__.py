@@ -23,6 +23,12 @@ ANALYSIS = Analysis(
         "python -m rbpx items dataset=mmlu slices=domain --format csv",
         "python -m rbpx items dataset=arc_easy k='[1,10]'",
     ),
+    plain=(
+        *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("slice", "k", "n_items", "chance", "acc", "acc_lo", "acc_hi", "acc_stderr", "acc_norm", "perplexity"),
+        *("bits_per_byte", "measured", "independent", "rho", "run_id", "ties"),
+    ),
+    kinds=("items", "exact_match"),
     title="Items of tasks",
     draws=True,
     tokens=True,

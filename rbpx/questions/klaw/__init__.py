@@ -11,6 +11,11 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
+    plain=(
+        *("law", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("training_tokens", "method", "n_points", "C", "alpha", "alpha_lo", "alpha_hi", "r2", "factor", "rate"),
+        *("residual_autocorrelation", "status", "ties", "axis", "fit_id"),
+    ),
     title="The law in k",
     draws=True,
     keys=("k", "ties", "resamples", "seed", "method", "axis"),

@@ -16,6 +16,12 @@ ANALYSIS = Analysis(
         "python -m rbpx learning dataset=pydoc least=50 k=10 --format csv",
         "python -m rbpx learning axis=D size=25k --format json",
     ),
+    plain=(
+        *("kind", "source", "family", "dataset", "variant", "revision", "k", "text", "token_id", "n_tokens"),
+        *("slope", "slope_lo", "slope_hi", "smallest_nats", "largest_nats", "smallest_rbp"),
+        *("largest_rbp", "share", "trend", "x", "learned", "status", "ties", "axis"),
+    ),
+    kinds=("token", "point", "tokens", "group"),
     title="When tokens are learned",
     sizes=3,
     draws=True,

@@ -23,6 +23,11 @@ ANALYSIS = Analysis(
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",
         "python -m rbpx multiplier base=mine variant=theirs E=1.69",
     ),
+    plain=(
+        *("kind", "base", "variant", "source", "dataset", "axis", "fixed_size", "law", "k", "offset", "size"),
+        *("multiplier", "multiplier_lo", "multiplier_hi", "slope", "slope_lo", "slope_hi", "loss"),
+        *("x_variant", "C", "S", "D", "status", "ties"),
+    ),
     title="What a change is worth",
     across=True,
     words=("base", "variant"),

@@ -16,6 +16,11 @@ from rbpx.questions.registry import Analysis
 ANALYSIS = Analysis(
     theme="tasks",
     examples=("python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",),
+    plain=(
+        *("kind", "k", "n", "correction", "source", "family", "dataset", "variant", "revision", "size"),
+        *("non_embedding_params", "n_sequences", "n_passed", "rbp", "C", "alpha", "alpha_lo", "alpha_hi"),
+        *("r", "auc", "log_loss_nats", "status", "ties", "fit_id"),
+    ),
     title="From outcomes to tokens",
     sizes=2,
     tokens=True,

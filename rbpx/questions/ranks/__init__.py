@@ -15,6 +15,12 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
+    plain=(
+        *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("distribution", "law", "k", "aic", "distance", "mu", "sigma", "alpha", "alpha_lo", "alpha_hi", "level"),
+        *("closes", "error", "status", "ties", "fit_id"),
+    ),
+    kinds=("distribution", "closure", "form"),
     title="The distribution of the ranks",
     draws=True,
     tokens=True,

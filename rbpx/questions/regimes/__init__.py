@@ -9,6 +9,11 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
+    plain=(
+        *("law", "k", "source", "family", "dataset", "variant", "revision", "method", "n_points", "C", "alpha"),
+        *("alpha_lo", "alpha_hi", "r2", "backtest_error", "n_misses", "signal", "binomial_sd"),
+        *("document_sd", "status", "ties", "axis", "fit_id"),
+    ),
     title="How far k reaches",
     sizes=3,
     draws=True,

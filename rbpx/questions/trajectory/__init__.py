@@ -16,6 +16,10 @@ from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx trajectory", "python -m rbpx trajectory source=them variant=hero --details"),
+    plain=(
+        *("source", "family", "dataset", "variant", "revision", "model", "S", "step", "of", "loss", "y", "lo", "hi"),
+        *("rests_on", "status", "ties"),
+    ),
     title="Runs that are underway",
     theme="predict",
     across=True,

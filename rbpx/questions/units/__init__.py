@@ -11,6 +11,13 @@ from rbpx.questions.registry import Analysis
 ANALYSIS = Analysis(
     theme="compare",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
+    plain=(
+        *("source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
+        *("training_tokens", "vocab_size", "nats_per_token", "nats_per_token_lo"),
+        *("nats_per_token_hi", "bits_per_byte", "bits_per_byte_lo", "bits_per_byte_hi"),
+        *("tokens_per_byte", "rank_50", "rank_90", "rank_99", "relative_rank_50"),
+        *("relative_rank_90", "relative_rank_99", "ties", "run_id"),
+    ),
     title="Units across tokenizers",
     tokens=True,
     keys=("k", "ties", "resamples", "seed"),
