@@ -89,7 +89,7 @@ class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys
 
     def points_to_predict(self) -> list[tuple[float, float]]:
         """The points (S, D) to predict; empty without D."""
-        return points(self.S, self.D)
+        return points(self.S, self.D, self.grid)
 
     def is_about(self, family: str) -> bool:
         """Whether a family is one of the two compared, or none is named."""

@@ -1,12 +1,15 @@
 """No row passes where the combined answer of its law does not, where it has no number, or where nobody judged it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rbpx.errors import RbpxError
 from rbpx.questions.render import plain_rows
 from rbpx.store.store import Store
+from tests.support import repeats
 from tests.support.asking import ask, imported
 from tests.support.surfaces import grid, law
 from tests.support.synthetic import Truth, write_store
@@ -78,6 +81,42 @@ def test_a_form_of_a_surface_is_judged_by_itself_and_stands_beside_the_answer(tm
     assert rows["combined"]["status"] == fits["chinchilla"]["status"] == "ok"
     assert fits["kaplan"]["reasons"] == rows["kaplan"]["reasons"] == ["bends", "barely_determined"]
     assert {row["method"] for row in plain_rows("predict", asked.results)} == {"combined"}
+    typed = ask(store, "predict", S=[1e10], D=[1e11], form="kaplan", resamples=20)
+    plain = plain_rows("predict", typed.results)
+    assert {row["method"]: row["status"] for row in plain if row["kind"] == "prediction"} == {
+        "combined": "ok",
+        "kaplan": "bends",
+    }
+    for row in typed.of_kind("prediction"):
+        assert (row["y"], row["lo"], row["hi"]) == tuple(rows[row["method"]][end] for end in ("y", "lo", "hi"))
+
+
+def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Path) -> None:
+    drawn = repeats.draw(repeats.PAPER, repeats.grid(), seed=3)
+    assert drawn.U_N is not None
+    columns = (each.tolist() for each in (drawn.S_N, drawn.D_N, drawn.U_N, drawn.y_N))
+    lines = [f"{S!r},{D!r},{U!r},c4,{y!r}" for S, D, U, y in zip(*columns, strict=True)]
+    store = imported(tmp_path / "store", "\n".join(["S,D,unique_tokens,dataset,loss_nats", *lines]))
+    targets: dict[str, Any] = {"S": [1e9, 4e9], "D": [2e10, 6e10], "grid": True, "resamples": 20}
+    unique, repeated = (ask(store, "predict", **targets, unique_tokens=U) for U in (None, 2e9))
+    both = [asked.of_kind("prediction") for asked in (unique, repeated)]
+    for rows in both:
+        assert [(row["S"], row["D"]) for row in rows if row["method"] == "combined"] == [
+            (1e9, 2e10), (1e9, 6e10), (4e9, 2e10), (4e9, 6e10)
+        ]  # fmt: skip
+    for fresh, again in zip(*both, strict=True):
+        if fresh["method"] == "combined":
+            S, D = np.array([fresh["S"]]), np.array([fresh["D"]])
+            for row, U in ((fresh, D), (again, np.array([2e9]))):
+                assert row["lo"] < repeats.plain_law(repeats.PAPER, S, D, U)[0] < row["hi"]
+            assert again["y"] > fresh["y"]
+    assert "At 1B parameters and 20B tokens, 2B of them unique, cross-entropy will be" in repeated.words
+    for keys, said in (
+        ({"S": [1e9], "unique_tokens": 2e9}, "give D= beside S="),
+        ({"S": [1e9], "D": [2e10], "form": "data_constrained"}, "no run of toy on prose"),
+    ):
+        with pytest.raises(RbpxError, match=said):
+            ask(runs(tmp_path / "others") if "D" in keys else store, "predict", **keys)
 
 
 def test_no_multiplier_passes_where_the_families_share_no_surface(tmp_path: Path) -> None:

@@ -261,8 +261,8 @@ def _forecast(key: str, value: Any) -> str | None:
     return name
 
 
-def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
-    """Returns points (S, D): lists of one length pairwise, a single value with each of the other; empty without D.
+def points(S: Sequence[float], D: Sequence[float], grid: bool = False) -> list[tuple[float, float]]:
+    """Returns points (S, D): lists of one length pairwise, a single value or all (`grid`) with each; empty without D.
 
     Raises:
         RbpxError: the lists differ in length, or S is missing.
@@ -271,9 +271,12 @@ def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
         return []
     if not S:
         raise RbpxError("D= needs S= beside it: a point has a size and tokens, as in S=1e9 D=2e10")
+    if grid:
+        return [(each, tokens) for each in S for tokens in D]
     if len(S) != len(D) and 1 not in (len(S), len(D)):
         raise RbpxError(
-            f"S= has {len(S)} values and D= has {len(D)}; give as many of both, which go pairwise, or one of either"
+            f"S= has {len(S)} values and D= has {len(D)}; give as many of both, which go pairwise, one of either, or "
+            f"to predict each with each {typed(grid=True)}"
         )
     n = max(len(S), len(D))
     return list(zip(list(S) * (n // len(S)), list(D) * (n // len(D)), strict=True))
@@ -307,6 +310,7 @@ class PredictionKeys:
         None, "with S=: points of size and tokens; lists go pairwise, a single value with each of the other", _tokens,
         "TOKENS",
     )  # fmt: skip
+    grid: bool = key(False, "whether each S= goes with each D=, instead of pairwise", shown="true")
     x: list[float] = key(
         None, "with axis=QUANTITY@TEXT: what models show there, to predict what they show here: {example}", _places,
         "LOSS", example=[2.9, 2.7],
@@ -330,7 +334,7 @@ class PredictionKeys:
     )
     delta: float = key(DELTA, "where Huber's loss of a surface turns linear", positive("a small number"), "0.001")
     unique_tokens: float | None = key(
-        None, "tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)",
+        None, "tokens that there are, beyond which a run repeats them (surface: with form=data_constrained)",
         positive("tokens"), "U",
     )  # fmt: skip
     inference_tokens: float | None = key(

@@ -183,7 +183,7 @@ def predict_averaged(
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
     intervals, of level 1 - p. U are the unique tokens (None: all).
 
-    The status is beyond more than 10 times outside the runs in S or D, or 30 times above their compute;
+    The status is beyond more than 10 times outside the runs in S, D or epochs, or 30 times above their compute;
     intervals_missed where fewer than four fifths of the backtests hold, widened alike.
     """
     runs, missed = fits[0].runs, list[Status]()
@@ -192,18 +192,20 @@ def predict_averaged(
     found = []
     for at, (S, D) in zip(_averaged(fits, points, budgets, U, p), points, strict=True):
         within = {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
-        outside, of_compute = outside_runs(runs, S, D)
+        outside, of_compute = outside_runs(runs, S, D, U)
         far = [Status.beyond] if outside > FAR or of_compute > FAR_COMPUTE else []
         reasons = in_order([*far, *missed])
         found.append(replace(at, within=within, beyond=max(outside, of_compute), reasons=reasons))
     return found
 
 
-def outside_runs(runs: Runs, S: float, D: float) -> tuple[float, float]:
-    """Returns by which factor a point lies outside the runs in S or in D, and above them in compute; at least 1."""
+def outside_runs(runs: Runs, S: float, D: float, U: float | None = None) -> tuple[float, float]:
+    """Returns the factors, at least 1, by which a point is outside runs in S, D, epochs, and above their compute."""
     if not len(runs.S_N):
         return 1.0, 1.0
-    of_axes = (extrapolation_factor(at, of.tolist()) for at, of in ((S, runs.S_N), (D, runs.D_N)))
+    of_axes = [extrapolation_factor(at, of.tolist()) for at, of in ((S, runs.S_N), (D, runs.D_N))]
+    if U is not None and runs.U_N is not None:
+        of_axes.append(max(D / U, 1.0) / max(float((runs.D_N / runs.U_N).max()), 1.0))
     return max(of_axes), max(6 * S * D / float(runs.along(Axis.C).max()), 1.0)
 
 
@@ -216,7 +218,8 @@ def _averaged(
 ) -> list[AveragedPrediction]:
     runs, design = fits[0].runs, fits[0].design
     if design is not None and design.is_collinear and not design.is_budget:
-        return [predict_on_line(runs, design, S, D, p) for S, D in points]
+        none = AveragedPrediction(NO_ESTIMATE, {}, {})  # along the line, what repetition costs is not known
+        return [none if U is not None and U < D else predict_on_line(runs, design, S, D, p) for S, D in points]
     if all(fit.surface is None for fit in fits):
         return [AveragedPrediction(NO_ESTIMATE, {}, {})] * len(points)
     (S, D), C_N = np.array(points, np.float64).T, runs.along(Axis.C)
@@ -248,7 +251,9 @@ def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
     ]
 
 
-def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, float]]) -> list[Influence | None]:
+def most_influential(
+    fits: Sequence[Surface], points: Sequence[tuple[float, float]], U: float | None = None
+) -> list[Influence | None]:
     """Returns, for each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
     Each form stays linearised at its optimum. None where runs are collinear, or no form was fitted.
@@ -257,7 +262,7 @@ def most_influential(fits: Sequence[Surface], points: Sequence[tuple[float, floa
     design = fits[0].design
     if design is None or design.is_collinear or all(fit.surface is None for fit in fits):
         return [None] * len(points)
-    share_RT = np.expm1(without_each(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S))))))
+    share_RT = np.expm1(without_each(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S)), U))))
     return [Influence(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 

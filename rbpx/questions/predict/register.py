@@ -36,8 +36,11 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     """Selects one run per size, whole trainings with D, or models on two texts; refuses a forecast that it cannot keep.
 
     Raises:
-        RbpxError: there are several groups, the name is taken, or such a model is measured already.
+        RbpxError: a key needs D=, there are several groups, the name is taken, or such a model is measured already.
     """
+    surface = [name for name in ("form", "unique_tokens") if request.typed[name] is not None]
+    if surface and not request.D:
+        raise RbpxError(f"{surface[0]}= is about surfaces in size and tokens; give D= beside S=")
     if isinstance(request.axis, OnText):
         from rbpx.runs.select.losses import select_pairs  # laws in size do not need it
 
@@ -53,6 +56,8 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
             "them with family= and dataset="
         )
     refuse_known(request.register, Store(request.store).records("forecasts"))
+    if request.unique_tokens:
+        raise RbpxError(f"register={request.register} keeps no unique_tokens=; drop one of them")
     (group,) = groups
     points: list[tuple[float, float | None]] = [*request.points_to_predict()]
     points = points or [(S, None) for S in targets_of(group, request)]

@@ -171,6 +171,7 @@ def _between(row: Record) -> str:
 
 def _at_size(row: Record) -> str:
     tokens = f" and {spoken(row['D'], 3)} tokens" if row.get("D") else ""
+    tokens += f", {spoken(row['unique_tokens'], 3)} of them unique," if row.get("unique_tokens") else ""
     return f"At {spoken(row['S'], 3)} parameters{tokens} {title_of(row)}"
 
 

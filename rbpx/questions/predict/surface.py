@@ -13,6 +13,8 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
+from rbpx.display.vocabulary import short
+from rbpx.errors import RbpxError
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
@@ -97,6 +99,7 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
         for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
+    asked = _asked_forms(group, forms, request)
     every, first = alike([row for own in rows for row in own]), [row for own in answers for row in own]
     said = [
         *answer_sentence(first),
@@ -104,21 +107,40 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
         *influence_sentence(answers),
         *(line for of in laws for line in said_of_given(of.trained.title, of.best.pinned)),
     ]
-    tables = prediction_tables("Predictions for new runs", _of(every, "prediction"), first, group.title, forms)
+    unasked = {*forms} - {*asked}
+    told = [row for row in _of(every, "prediction") if not asked or row["method"] in (COMBINED, *asked)]
+    tables = prediction_tables("Predictions for new runs", told, first, group.title, forms, bool(asked))
     registered = (
         forecast_rows(own, of.records[of.best.form], of.best.n_points, _points(of.trained))
         for own, of in zip(rows, laws, strict=True)
     )
     return Result(
         [group],
-        alike([*(row for row in every if row["method"] not in forms), *outlier_rows(group, quantities)]),
+        alike([*(row for row in every if row["method"] not in unasked), *outlier_rows(group, quantities)]),
         [*tables, *fixed_parameter_table(_of(every, "constant"), group.title)],
         said,
-        beside=[row for row in every if row["method"] in forms],
+        beside=[row for row in every if row["method"] in unasked],
         fits=[fit for of in laws for fit in of.records.values()],
         notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
         then=forecast_writer(request, group, registered),
     )
+
+
+def _asked_forms(group: TrainingGroup, forms: Sequence[str], request: Request) -> list[str]:
+    """Returns the forms that were typed.
+
+    Raises:
+        RbpxError: the runs cannot tell one, or what repeated tokens are worth.
+    """
+    asked = [] if request.typed["form"] is None else [form for form in request.form if form in forms]
+    lacks = request.typed["form"] is not None and not asked
+    if lacks or (request.unique_tokens and "data_constrained" not in forms):
+        given = f"form={','.join(request.form)}" if lacks else f"unique_tokens={short(request.unique_tokens)}"
+        raise RbpxError(
+            f"{given}: no run of {group.title} reads tokens twice, so what that is worth is not known; import runs "
+            "that do, with a column unique_tokens, or drop the key"
+        )
+    return asked
 
 
 def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Record]:
@@ -160,10 +182,11 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
         others = [
             fit_surface_with_priors(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone
         ]
-        predictions = predict_averaged(others, targets, of.budgets, p=tail_probability(len(targets), request.joint))
+        p = tail_probability(len(targets), request.joint)
+        predictions = predict_averaged(others, targets, of.budgets, request.unique_tokens, p)
         return [values(answer.y.times(sign)) for answer in predictions]
 
-    found = list(_predictions(group, of, targets, request.joint))
+    found = list(_predictions(group, of, targets, request))
     now = [row for row in found if row["method"] == COMBINED]
     beside = fixed_parameter_rows(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
@@ -175,21 +198,22 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 
 
 def _predictions(
-    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], joint: bool
+    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], request: Request
 ) -> Iterator[Record]:
     """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
-    sign = of.trained.sign
+    sign, U, joint = of.trained.sign, request.unique_tokens, request.joint
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {
         fit.form: judged_alone(group, of.trained, fit, tests) for fit, tests in zip(of.alone, of.tests, strict=True)
     }
-    predictions = predict_averaged(of.alone, targets, of.budgets, p=tail_probability(len(targets), joint))
-    answers = zip(targets, predictions, most_influential(of.alone, targets), strict=True)
+    predictions = predict_averaged(of.alone, targets, of.budgets, U, tail_probability(len(targets), joint))
+    answers = zip(targets, predictions, most_influential(of.alone, targets, U), strict=True)
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
         reasons = in_order([*doubts[heaviest], *answer.reasons])
         at = {"S": S, "D": D, "beyond": answer.beyond} | ({"n_joint": len(targets)} if joint else {})
+        at |= {} if U is None else {"unique_tokens": U}
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
         own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
@@ -205,8 +229,9 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> 
     fits = [fit_surface_with_priors(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
     p = tail_probability(len(now), request.joint)
-    for row, answer in zip(now, predict_averaged(fits, request.points_to_predict(), budgets, p=p), strict=True):
-        at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint") if name in row}
+    found = predict_averaged(fits, request.points_to_predict(), budgets, request.unique_tokens, p)
+    for row, answer in zip(now, found, strict=True):
+        at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint", "unique_tokens") if name in row}
         at |= values(answer.y.times(of.trained.sign))
         own = {name: getattr(answer, name) for name in ("widened", "weights")}
         about = {"method": WITHOUT_LARGEST, "n_fitted": len(runs.S_N)}
