@@ -29,7 +29,7 @@ from rbpx.config.grid import Cell
 from rbpx.config.model.placement import EngineConfig
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, write_cell
 from rbpx.measure.extract import distinct_windows
@@ -38,6 +38,7 @@ from rbpx.measure.protocol import ResolvedProtocol, resolve_described
 from rbpx.measure.run_tables import Columns
 from rbpx.models.description import DescribedModel, describe_model
 from rbpx.store import schema
+from rbpx.store.imports.cells import CellError
 from rbpx.store.imports.engine_tokens import EngineToken, token_columns, tokens_of_prompt
 from rbpx.store.store import Record, Store, now
 
@@ -230,7 +231,10 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[Eng
     if answer.get("prompt_token_ids") not in (None, ids):
         raise MeasureError(f"{place} is about other tokens than were sent; nothing was written")
     whole = {"prompt_logprobs": answer.get("prompt_logprobs"), "prompt_token_ids": ids}
-    found = {token.position: token for token in tokens_of_prompt(whole, window.doc_id, place, vocab_size)}
+    try:
+        found = {token.position: token for token in tokens_of_prompt(whole, window.doc_id, vocab_size)}
+    except CellError as problem:
+        raise RbpxError(f"{place}: {problem}") from None
     scored = np.flatnonzero(window.scored).tolist()
     unsaid = [at for at in scored if at not in found or found[at].logprob <= _CLAMPED]
     if unsaid:

@@ -63,8 +63,9 @@ class Number:
 
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
         """The number of a cell times the factor of its column; None where it is empty, NaN, NA or null."""
-        if times is None and type(cell) is (int if self.whole else float) and self.least < cell < self.most:
-            return cell
+        is_plain = times is None and type(cell) is (int if self.whole else float)
+        if is_plain and self.least <= cell < self.most and not (self.above and cell == self.least):
+            return cell  # type: ignore[no-any-return]
         plain = not (self.scaled or self.whole) and times is None and isinstance(cell, str) and _PLAIN.fullmatch(cell)
         if plain and self.least <= float(cell) < self.most:
             return float(cell)

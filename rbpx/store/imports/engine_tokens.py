@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +20,13 @@ import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportRequest
 from rbpx.errors import RbpxError, reason
-from rbpx.files.cells import number, quoted
+from rbpx.files.cells import quoted
 from rbpx.files.digest import digest
 from rbpx.files.rows import check_names, read_rows
 from rbpx.spelling import typed
 from rbpx.store import schema
+from rbpx.store.imports.cells import CellError, Number
+from rbpx.store.imports.faults import refuse
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
 from rbpx.version import __version__
@@ -73,22 +76,23 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
         vocab_size: V.
 
     Raises:
-        RbpxError: it cannot be read, or a token is invalid, repeated, or has a rank without a rule.
+        RbpxError: it cannot be read, or tokens are invalid, repeated, or have a rank without a rule.
     """
-    read, tokens, document = read_rows(path), dict[tuple[int, int], EngineToken](), 0
+    read, tokens, faults = read_rows(path), dict[tuple[int, int], EngineToken](), list[str]()
     check_names(read.columns, path)
-    for row in read.rows:
-        for answer in _answers(row.values):
-            try:
-                told = list(_tokens(answer, document, row.place, ties, vocab_size))
-            except (AttributeError, LookupError, TypeError, ValueError) as problem:
-                raise RbpxError(f"{row.place}: not an answer of an engine ({reason(problem)}); give it whole") from None
-            for token in told:
+    each = ((row, answer) for row in read.rows for answer in _answers(row.values))
+    for document, (at, answer) in enumerate(each):
+        try:
+            for token in _tokens(answer, document, ties, vocab_size):
                 key = (token.doc_id, token.position)
                 if key in tokens:
-                    raise RbpxError(f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one")
+                    raise CellError(f"position {key[1]} of document {key[0]} appears twice; remove one")
                 tokens[key] = token
-            document += 1
+        except CellError as problem:
+            faults.append(f"{at.place}: {problem}")
+        except (AttributeError, LookupError, TypeError, ValueError) as problem:
+            faults.append(f"{at.place}: not an answer of an engine ({reason(problem)}); give it whole")
+    refuse(faults, len(faults), path, otherwise="")
     if not tokens:
         raise RbpxError(f"{path} has no scored token; give a file with at least one")
     return read.sha256, [tokens[key] for key in sorted(tokens)]
@@ -101,33 +105,30 @@ def _answers(values: dict[str, Any]) -> list[dict[str, Any]]:
     return choices if are else [values]  # type: ignore[return-value]
 
 
-def _tokens(
-    answer: dict[str, Any], document: int, place: str, ties: Ties | None, vocab_size: int
-) -> Iterator[EngineToken]:
+def _tokens(answer: dict[str, Any], document: int, ties: Ties | None, vocab_size: int) -> Iterator[EngineToken]:
     doc_id, meta = answer.get("doc_id"), answer.get("meta_info")
     doc_id = document if doc_id in (None, "") else doc_id
     if "prompt_logprobs" in answer:
-        yield from tokens_of_prompt(answer, doc_id, place, vocab_size)
+        yield from tokens_of_prompt(answer, doc_id, vocab_size)
     elif isinstance(meta, dict) and "input_token_logprobs" in meta:
         for position, entry in enumerate(meta["input_token_logprobs"]):
             logprob, token_id, text = (*entry, None)[:3]
-            if logprob is not None:
-                told = {"doc_id": doc_id, "position": position, "token_id": token_id, "logprob": logprob, "text": text}
-                yield _token(told, place, None, vocab_size)
+            told = {"doc_id": doc_id, "position": position, "token_id": token_id, "logprob": logprob, "text": text}
+            yield from [_token(told, None, vocab_size)] if logprob is not None else ()
     elif isinstance(answer.get("logprobs"), dict):
         how = "ask with prompt_logprobs=1 and return_token_ids=true"
-        raise RbpxError(f"{place}: the logprobs of echo=true name neither token ids nor ranks; {how}")
+        raise CellError(f"the logprobs of echo=true name neither token ids nor ranks; {how}")
     else:
         named = {str(name).strip().lower(): value for name, value in answer.items()}
         told = {_SHORT.get(name, name): value for name, value in named.items() if value not in (None, "")}
-        yield _token(told, place, ties, vocab_size)
+        yield _token(told, ties, vocab_size)
 
 
-def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_size: int) -> Iterator[EngineToken]:
+def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, vocab_size: int) -> Iterator[EngineToken]:
     """The tokens of one prompt in an answer of vLLM; the first has no logprob, since nothing precedes it.
 
     Raises:
-        RbpxError: a token is invalid, or it is unknown which of several is the prompt's.
+        CellError: a token is invalid, or it is unknown which of several is the prompt's.
     """
     ids = answer.get("prompt_token_ids")
     for position, entry in enumerate(answer["prompt_logprobs"]):
@@ -137,53 +138,58 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_s
         token_id = ids[position] if ids is not None and position < len(ids) else token_id
         of_token = entry.get(str(token_id))
         if of_token is None:
-            raise RbpxError(
-                f"{place}: token {position} of prompt_logprobs names {len(entry):,} tokens, and {quoted(token_id)} is "
-                "not among them; ask with return_token_ids=true, or prompt_logprobs=0"
+            raise CellError(
+                f"token {position} of prompt_logprobs names {len(entry):,} tokens, and {quoted(token_id)} is not among "
+                "them; ask with return_token_ids=true, or prompt_logprobs=0"
             )
         raw = {"doc_id": doc_id, "position": position, "token_id": token_id, "text": of_token.get("decoded_token")}
-        raw |= {name: of_token.get(name) for name in ("rank", "logprob")}
-        yield _token(raw, place, Ties.pessimistic, vocab_size)
+        yield _token(raw | {name: of_token.get(name) for name in ("rank", "logprob")}, Ties.pessimistic, vocab_size)
 
 
-def _token(told: Mapping[str, Any], place: str, rule: Ties | None, vocab_size: int) -> EngineToken:
+@cache
+def _numbers(vocab_size: int) -> dict[str, Number]:
+    """The numbers of a token."""
+
+    def whole(least: int, most: int, doubt: str = "; is that the model's vocabulary?") -> Number:
+        meaning = f"is not a whole number from {least} to {most:,}{doubt}"
+        return Number(meaning, least, most, whole=True, scaled=False, is_quoted=True)
+
+    return {
+        **dict.fromkeys(("doc_id", "position"), whole(0, _MOST, "")),
+        **dict.fromkeys(("token_id", "greater", "ties", "greater + ties"), whole(0, vocab_size - 1)),
+        "rank": whole(1, vocab_size),
+        "logprob": Number("is not the logarithm of a probability", -1e30, 1e-3, True, scaled=False, is_quoted=True),
+    }
+
+
+def _token(told: Mapping[str, Any], rule: Ties | None, vocab_size: int) -> EngineToken:
     """Check a token and convert it."""
-    missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if name not in told), None)
+
+    def read(name: str, value: Any) -> Any:
+        try:
+            return _numbers(vocab_size)[name].of(value)
+        except CellError as problem:
+            raise CellError(f"{name} {problem}") from None
+
+    values = {name: read(name, told.get(name)) for name in _numbers(vocab_size)}
+    missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if values[name] is None), None)
+    if missing is not None and missing in told:
+        raise CellError(f"{missing} {quoted(told[missing])} {_numbers(vocab_size)[missing].meaning}")
     if missing is not None:
-        raise RbpxError(
-            f"{place}: no {missing}; a token has doc_id, position, token_id, logprob, and rank or greater and ties"
-        )
-    doc_id, position = (_whole(place, name, told[name], 0, _MOST) for name in ("doc_id", "position"))
-    token_id = _whole(place, "token_id", told["token_id"], 0, vocab_size - 1)
-    counts = {name: told.get(name) for name in ("greater", "ties")}
-    greater, ties = (
-        None if value is None else _whole(place, name, value, 0, vocab_size - 1) for name, value in counts.items()
-    )
-    _whole(place, "greater + ties", (greater or 0) + (ties or 0), 0, vocab_size - 1)
-    if told.get("rank") is not None and greater is None and ties is None:
-        rank = _whole(place, "rank", told["rank"], 1, vocab_size)
+        raise CellError(f"no {missing}; a token has doc_id, position, token_id, logprob, and rank or greater and ties")
+    greater, ties, rank, text = values["greater"], values["ties"], values["rank"], told.get("text")
+    read("greater + ties", (greater or 0) + (ties or 0))
+    if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
-            raise RbpxError(f"{place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
+            raise CellError("this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
-    value, text = told["logprob"], told.get("text")
-    logprob = value if type(value) is float else number(value)
-    if logprob is None or not -1e30 < logprob <= 1e-3:
-        raise RbpxError(f"{place}: logprob {quoted(value)} is not the logarithm of a probability")
-    of_text = text if isinstance(text, str) else None
-    token = EngineToken(doc_id, position, token_id, min(float(logprob), 0.0), greater, ties, of_text)
+    place = (values["doc_id"], values["position"], values["token_id"])
+    token = EngineToken(*place, min(values["logprob"], 0.0), greater, ties, text if isinstance(text, str) else None)
     excluded = exclusion(token, vocab_size)
     if excluded is not None:
-        where = f"{place}: position {position} of document {doc_id}"
-        raise RbpxError(f"{where}: {excluded}; give both as one pass of the model tells them, at temperature 1")
+        where = f"position {token.position} of document {token.doc_id}"
+        raise CellError(f"{where}: {excluded}; give both as one pass of the model tells them, at temperature 1")
     return token
-
-
-def _whole(place: str, name: str, value: Any, least: int, most: int) -> int:
-    exact = value if type(value) is int else number(value)
-    if exact is None or not least <= exact <= most or exact != int(exact):
-        of_vocab = "" if most == _MOST else "; is that the model's vocabulary?"
-        raise RbpxError(f"{place}: {name} {quoted(value)} is not a whole number from {least} to {most:,}{of_vocab}")
-    return int(exact)
 
 
 def exclusion(token: EngineToken, vocab_size: int) -> str | None:

@@ -59,7 +59,9 @@ def named_of(names: Iterable[object], most: int = _MOST) -> str:
     return ", ".join(each[:most]) + (f" and {len(each) - most:,} more" if len(each) > most else "")
 
 
-def refuse(lines: Sequence[str], n: int, file: object, hint: str = "") -> None:
+def refuse(
+    lines: Sequence[str], n: int, file: object, hint: str = "", otherwise: str = ", or leave rows out with where="
+) -> None:
     """Refuse a file with faults: `n` of them, of which `lines` are the first; `hint` ends the last line.
 
     Raises:
@@ -72,6 +74,4 @@ def refuse(lines: Sequence[str], n: int, file: object, hint: str = "") -> None:
     for line in lines[:_MOST]:
         _LOG.warning(line)
     listed = "listed above" if n <= _MOST else f"of which the first {_MOST} are listed above"
-    raise RbpxError(
-        f"{file} has {n:,} faults, {listed}; nothing was imported: correct them, or leave rows out with where={hint}"
-    )
+    raise RbpxError(f"{file} has {n:,} faults, {listed}; nothing was imported: correct them{otherwise}{hint}")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
 from rbpx.spelling import typed
+from rbpx.store.imports.cells import CellError
+from rbpx.store.imports.faults import refuse
 
 __all__ = ["SCORES", "Scored", "is_of_harness", "read_samples"]
 
@@ -74,11 +76,21 @@ def read_samples(path: Path, metric: str | None = None, filter_name: str | None 
     read = read_rows(path)
     if not read.rows or not is_of_harness(read.columns):
         raise RbpxError(f"{path} has no samples of lm-evaluation-harness; give a samples_*.jsonl of --log_samples")
-    rows = _of_filter(read.rows, filter_name)
-    _check_alone(rows)
-    named = _metric(rows[0], metric)
-    shares = [] if named is None else [_share(row, named) for row in rows]
-    targets = [_right_target(row) for row in rows]
+    rows, faults, seen = _of_filter(read.rows, filter_name), list[str](), set[Any]()
+    named, shares, targets = _metric(rows[0], metric), list[float](), list[tuple[float, int] | None]()
+    for row in rows:
+        item = row.values.get("doc_id")
+        try:
+            if not isinstance(item, int):
+                raise CellError(f"doc_id {quoted(item)} is no number of an item; log the samples again")
+            if item in seen:
+                raise CellError(f"item {item} appears twice; give the samples of one evaluation")
+            seen.add(item)
+            shares += [] if named is None else [_share(row, named)]
+            targets.append(_right_target(row))
+        except CellError as problem:
+            faults.append(f"{row.place}: {problem}")
+    refuse(faults, len(faults), path, otherwise="")
     known = np.array([target for target in targets if target is not None], float)
     accuracy = _mean(shares) if shares else (None, None)
     bits = _bits_per_byte(known) if len(known) == len(targets) else (None, None)
@@ -100,18 +112,6 @@ def _of_filter(rows: Sequence[Row], asked: str | None) -> list[Row]:
     raise RbpxError(f"{rows[0].path} has {has}; take those of one with {typed(filter=next(iter(of)))}")
 
 
-def _check_alone(rows: Sequence[Row]) -> None:
-    """Refuse items without a number and duplicates."""
-    seen: set[int] = set()
-    for row in rows:
-        item = row.values.get("doc_id")
-        if not isinstance(item, int):
-            raise RbpxError(f"{row.place}: doc_id {quoted(item)} is no number of an item; log the samples again")
-        if item in seen:
-            raise RbpxError(f"{row.place}: item {item} appears twice; give the samples of one evaluation")
-        seen.add(item)
-
-
 def _metric(row: Row, asked: str | None) -> str | None:
     metrics = row.values.get("metrics")
     logged = [str(name) for name in metrics] if isinstance(metrics, list) else []
@@ -123,7 +123,7 @@ def _metric(row: Row, asked: str | None) -> str | None:
 def _share(row: Row, metric: str) -> float:
     value = row.values.get(metric)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RbpxError(f"{row.place}: {metric} {quoted(value)} is not a share in [0, 1]; name another metric")
+        raise CellError(f"{metric} {quoted(value)} is not a share in [0, 1]; name another metric")
     return float(value)
 
 
@@ -133,25 +133,22 @@ def _right_target(row: Row) -> tuple[float, int] | None:
     each = [request for request in requests.values() if isinstance(request, dict)] if isinstance(requests, dict) else []
     texts = [[str(part) for part in request.values()] for request in each]
     if not isinstance(answers, list) or len(texts) != len(answers) or not texts or not texts[0]:
-        raise RbpxError(f"{row.place}: its arguments and filtered_resps do not belong together; log the samples again")
+        raise CellError("its arguments and filtered_resps do not belong together; log the samples again")
     which = 0 if len(answers) == 1 else _right_choice(row, [text[-1] for text in texts])
     if which is None:
         return None
-    answer = answers[which]
-    if isinstance(answer, list) and len(answer) == 2 and len(texts[which]) == 2:
-        context, target = texts[which]
-        target = context[len(context.rstrip()) :] + target  # as the harness moves the white space between them
-        loglikelihood = answer[0]
-    elif not isinstance(answer, list) and len(texts[which]) == 1:  # of a whole text
-        loglikelihood, target = answer, texts[which][0]
-    else:
+    answer, (*context, target) = answers[which], texts[which]
+    is_pair = isinstance(answer, list) and len(answer) == 2
+    if (is_pair, len(context)) not in ((True, 1), (False, 0)) or (isinstance(answer, list) and not is_pair):
         return None
+    spaces = context[0][len(context[0].rstrip()) :] if context else ""  # which the harness moves to the target
+    loglikelihood, target = (answer[0] if is_pair else answer), spaces + target
     try:
         nats = -float(loglikelihood)
     except (TypeError, ValueError, OverflowError):
         nats = math.nan
     if not -1e-3 <= nats < 1e30:
-        raise RbpxError(f"{row.place}: {quoted(loglikelihood)} is not the logarithm of a probability")
+        raise CellError(f"{quoted(loglikelihood)} is not the logarithm of a probability")
     n_bytes = len(target.encode("utf-8", "surrogatepass"))
     return (nats, n_bytes) if n_bytes else None
 

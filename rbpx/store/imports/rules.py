@@ -5,7 +5,7 @@ What columns say together is in `columns`, what rows say together in `plausible`
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -16,103 +16,11 @@ from rbpx.store.imports.units import read_heading
 from rbpx.store.schema import VARY
 
 _WITH_UNIT: Final = ("model size", "size", "data size", "dataset size")  # count with a unit alone
-
-
-def _whole(meaning: str, least: int = 1, most: int = 2**63 - 1, is_rounded: bool = False) -> Number:
-    return Number(meaning, least, most, whole=True, is_rounded=is_rounded)
-
-
-def _positive(meaning: str, whole: bool = False) -> Number:
-    how = f"a positive number is expected, as 60000000, 60M or 6e7: {meaning}"
-    return Number(how, above=True, whole=whole, most=2**63 - 1 if whole else BELOW)
-
-
-def _loss(unit: str) -> Number:
-    kept = f"; a loss less that of a unigram is kept as a column {VARY}NAME, beside one that is of this unit"
-    return Number(f"give {unit}, finite and 0 or more, or nothing", scaled=False, may_be_nan=True, below_0=kept)
-
-
-_TOKENS: Final = "are a whole number from 1, not billions (write 1.5B); or empty"
-_SHARE: Final = "give shares in [0, 1], not percent"
-_NUMBERS: Final = {
-    "S": _positive("give parameters, not millions"),
-    "active": _positive("those of S that a token uses, not millions, or empty"),
-    "total": _positive("all parameters, or empty", whole=True),
-    "D": _whole(f"tokens that were trained on {_TOKENS}", is_rounded=True),
-    "C": _positive("the operations of the whole training, or empty"),
-    "unique": _whole(f"tokens {_TOKENS}", is_rounded=True),
-    "schedule": _whole(f"tokens of a schedule {_TOKENS}"),
-    "batch": _whole("tokens of a step are a whole number from 1, or empty"),
-    "step": _whole("a whole number from 0 is expected, or empty", 0, is_rounded=True),
-    "from 0": _whole("a whole number from 0 is expected, or empty", 0),
-    "rate": Number("a learning rate is a number, 0 or more, or nothing", may_be_nan=True),
-    "weight": _positive("how much the run counts beside others, or empty"),
-    "k": _whole("a rank is a whole number from 1", most=2**31 - 1),
-    "n": _whole("the length of a window is a whole number from 1", most=2**31 - 1),
-    "share": Number(_SHARE, most=1, scaled=False),
-    "count": _whole("a count is a whole number from 1, or empty", is_rounded=True),
-    "nats": _loss("nats per token"),
-    "bits": _loss("bits per token"),
-    "bytes": _loss("bits per byte"),
-    "perplexity": Number("a perplexity is finite and 1 or more", least=1, scaled=False, may_be_nan=True),
-    "accuracy": Number(_SHARE, most=1, scaled=False, may_be_nan=True),
-    "stderr": _loss("a share"),
-    "attempts": _whole("attempts at an item are a whole number from 1"),
-    "right": _whole("right attempts are a whole number from 0 to n_samples", 0),
-    VARY: Number("a number is expected, as 0.003, 3e-3 or 512, or nothing", least=-BELOW, may_be_nan=True),
-}
-# Names of a column, the preferred one first | its numbers, none of a name | its kind, `run` if left out | where a
-# heading may say a unit, the least of the largest number without one (or 0), and the usual units
-_TABLE: Final = f"""
-family
-size                                        |            | model
-model hub_id model_name                     |            | model
-revision
-non_embedding_params s                      | S          | model    | {FEW_PARAMS} 1e6 or 1e9
-active_params                               | active     | model    | 0
-total_params                                | total      | model    | 0
-training_tokens d                           | D          |          | 10000 1e6 or 1e9
-training_flops c                            | C          |          | 1000000000 1e18 (EFLOP) or 1e21 (ZFLOP)
-training_step step                          | step       |          | 0
-unique_tokens                               | unique     |          | 0
-training_seed                               | from 0
-variant
-dataset
-text_hash
-protocol
-dtype
-k                                           | k          | rank
-n                                           | n          | rank
-ties
-rbp p_all_n_in_topk p_nk p                  | share      | rank
-n_tokens                                    | count      | rank
-cross_entropy_nats loss_nats mean_cross_entropy_nats ce cross_entropy | nats | quantity
-cross_entropy_nats_stderr loss_nats_stderr  | nats       | stderr
-loss_bits                                   | bits       | quantity
-loss_bits_stderr                            | bits       | stderr
-perplexity ppl                              | perplexity | quantity
-bits_per_byte                               | bytes      | quantity
-bits_per_byte_stderr                        | bytes      | stderr
-accuracy                                    | accuracy   | quantity
-accuracy_stderr                             | stderr     | stderr
-weight                                      | weight
-tokens_per_step                             | batch      |          | 0
-schedule lr_schedule
-schedule_tokens                             | schedule   |          | 0
-lr                                          | rate
-warmup_tokens                               | from 0     |          | 0
-decay_tokens                                | schedule   |          | 0
-lr_decay
-final_lr                                    | rate
-item problem problem_id                     |            | item
-n_samples num_samples                       | attempts   | item
-n_correct num_correct                       | right      | item
-"""
 _COUNT: Final = r"(?:(?:n|num|number of|#) ?)?"
 _OF: Final = r"(?:val(?:id(?:ation)?)?|eval(?:uation)?|test)[ /.]"
-# Field -> how a heading is read that people write for it without a unit | the fields that are known instead where they
-# are there | such headings as patterns, the preferred first; compared in lower case, with spaces.
-_PEOPLE: Final = {
+# Field -> how a heading is read that people write for it without a unit; the fields that are known instead where they
+# are there; such headings, the preferred one first.
+_PEOPLE: Final[dict[str, tuple[str, ...]]] = {
     "non_embedding_params": (
         *("S (parameters without embeddings)", ""),
         rf"{_COUNT}(?:non ?embedding )?param(?:eter)?s|(?:model )?size",
@@ -149,7 +57,7 @@ class Rule:
         units: the usual ones, for the error of a smaller number.
         means: how a heading that people write is read where it says no unit.
         unless: fields that are known instead of such a heading.
-        people: these headings.
+        people: these headings as patterns, the preferred one first; compared in lower case, with spaces.
     """
 
     names: tuple[str, ...]
@@ -167,18 +75,79 @@ class Rule:
         return self.means.partition(" ")[0]
 
 
-def _rule(line: str) -> Rule:
-    names, numbers, kind, unit = ([part.strip() for part in line.split("|")] + [""] * 3)[:4]
-    least, _, units = unit.partition(" ")
+def _rule(
+    names: str, numbers: Number | None = None, kind: str = "run", least: int | None = None, units: str = ""
+) -> Rule:
     each = tuple(names.split())
     means, unless, *people = _PEOPLE.get(each[0], (each[0], ""))
-    count = int(least) if unit else None
-    return Rule(
-        each, _NUMBERS.get(numbers), kind or "run", count, units, means, frozenset(unless.split()), tuple(people)
-    )
+    return Rule(each, numbers, kind, least, units, means, frozenset(unless.split()), tuple(people))
 
 
-RULES: Final = {rule.names[0]: rule for rule in map(_rule, _TABLE.strip().splitlines())}
+def _whole(meaning: str, least: int = 1, most: int = 2**63 - 1, is_rounded: bool = False) -> Number:
+    return Number(meaning, least, most, whole=True, is_rounded=is_rounded)
+
+
+def _positive(meaning: str, whole: bool = False) -> Number:
+    how = f"a positive number is expected, as 60000000, 60M or 6e7: {meaning}"
+    return Number(how, above=True, whole=whole, most=2**63 - 1 if whole else BELOW)
+
+
+def _loss(unit: str) -> Number:
+    kept = f"; a loss less that of a unigram is kept as a column {VARY}NAME, beside one that is of this unit"
+    return Number(f"give {unit}, finite and 0 or more, or nothing", scaled=False, may_be_nan=True, below_0=kept)
+
+
+_TOKENS: Final = "are a whole number from 1, not billions (write 1.5B); or empty"
+_FROM_0: Final = "a whole number from 0 is expected, or empty"
+_SHARE: Final = Number("give shares in [0, 1], not percent", most=1, scaled=False)
+_PERPLEXITY: Final = Number("a perplexity is finite and 1 or more", least=1, scaled=False, may_be_nan=True)
+_TRAINED: Final = _whole(f"tokens that were trained on {_TOKENS}", is_rounded=True)
+_OF_FLOPS: Final = "1e18 (EFLOP) or 1e21 (ZFLOP)"
+_SCHEDULE: Final = _whole(f"tokens of a schedule {_TOKENS}")
+_RATE: Final = Number("a learning rate is a number, 0 or more, or nothing", may_be_nan=True)
+_KNOB: Final = Number("a number is expected, as 0.003, 3e-3 or 512, or nothing", least=-BELOW, may_be_nan=True)
+_TABLE: Final = (
+    _rule("family"),
+    _rule("size", kind="model"),
+    _rule("model hub_id model_name", kind="model"),
+    _rule("revision"),
+    _rule("non_embedding_params s", _positive("give parameters, not millions"), "model", FEW_PARAMS, "1e6 or 1e9"),
+    _rule("active_params", _positive("those of S that a token uses, not millions, or empty"), "model", 0),
+    _rule("total_params", _positive("all parameters, or empty", whole=True), "model", 0),
+    _rule("training_tokens d", _TRAINED, "run", 10_000, "1e6 or 1e9"),
+    _rule("training_flops c", _positive("the operations of the whole training, or empty"), "run", 10**9, _OF_FLOPS),
+    _rule("training_step step", _whole(_FROM_0, 0, is_rounded=True), least=0),
+    _rule("unique_tokens", _whole(f"tokens {_TOKENS}", is_rounded=True), least=0),
+    _rule("training_seed", _whole(_FROM_0, 0)),
+    *map(_rule, ("variant", "dataset", "text_hash", "protocol", "dtype")),
+    _rule("k", _whole("a rank is a whole number from 1", most=2**31 - 1), "rank"),
+    _rule("n", _whole("the length of a window is a whole number from 1", most=2**31 - 1), "rank"),
+    _rule("ties"),
+    _rule("rbp p_all_n_in_topk p_nk p", _SHARE, "rank"),
+    _rule("n_tokens", _whole("a count is a whole number from 1, or empty", is_rounded=True), "rank"),
+    _rule("cross_entropy_nats loss_nats mean_cross_entropy_nats ce cross_entropy", _loss("nats per token"), "quantity"),
+    _rule("cross_entropy_nats_stderr loss_nats_stderr", _loss("nats per token"), "stderr"),
+    _rule("loss_bits", _loss("bits per token"), "quantity"),
+    _rule("loss_bits_stderr", _loss("bits per token"), "stderr"),
+    _rule("perplexity ppl", _PERPLEXITY, "quantity"),
+    _rule("bits_per_byte", _loss("bits per byte"), "quantity"),
+    _rule("bits_per_byte_stderr", _loss("bits per byte"), "stderr"),
+    _rule("accuracy", replace(_SHARE, may_be_nan=True), "quantity"),
+    _rule("accuracy_stderr", _loss("a share"), "stderr"),
+    _rule("weight", _positive("how much the run counts beside others, or empty")),
+    _rule("tokens_per_step", _whole("tokens of a step are a whole number from 1, or empty"), least=0),
+    _rule("schedule lr_schedule"),
+    _rule("schedule_tokens", _SCHEDULE, least=0),
+    _rule("lr", _RATE),
+    _rule("warmup_tokens", _whole(_FROM_0, 0), least=0),
+    _rule("decay_tokens", _SCHEDULE, least=0),
+    _rule("lr_decay"),
+    _rule("final_lr", _RATE),
+    _rule("item problem problem_id", kind="item"),
+    _rule("n_samples num_samples", _whole("attempts at an item are a whole number from 1"), "item"),
+    _rule("n_correct num_correct", _whole("right attempts are a whole number from 0 to n_samples", 0), "item"),
+)
+RULES: Final = {rule.names[0]: rule for rule in _TABLE}
 
 
 def of_kind(*kinds: str) -> tuple[str, ...]:
@@ -189,8 +158,8 @@ def of_kind(*kinds: str) -> tuple[str, ...]:
 def numbers_of(field: str) -> Number | None:
     """The numbers that a field, rbp_K or vary_NAME may hold; None of a name."""
     if field.startswith(VARY):
-        return _NUMBERS[VARY]
-    return _NUMBERS["share"] if field.startswith("rbp_") else RULES[field].numbers if field in RULES else None
+        return _KNOB
+    return _SHARE if field.startswith("rbp_") else RULES[field].numbers if field in RULES else None
 
 
 def type_of(field: str) -> pa.DataType:
