@@ -7,8 +7,6 @@ from contextvars import ContextVar
 from decimal import Decimal
 from typing import Any, Final
 
-from rbpx.errors import RbpxError
-
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _SCALED = re.compile(r"([+-]?[\d.,]+) ?([kmbt])", re.ASCII | re.IGNORECASE)
@@ -54,26 +52,6 @@ def with_point(cell: str) -> str:
 def has_unit(value: Any) -> bool:
     """Whether a number ends in the letter of a unit: 60M, 7B."""
     return isinstance(value, str) and bool(_SCALED.fullmatch(value.strip()))
-
-
-def whole_number(place: str, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
-    """The whole number in a cell.
-
-    Args:
-        place: where the cell is, for the error.
-        field: the field that the cell holds.
-        value: the cell.
-        meaning: what is expected there, for the error.
-        least: the smallest number that is accepted.
-        most: the largest.
-
-    Raises:
-        RbpxError: the cell is empty, not a whole number, or out of its limits.
-    """
-    exact = None if is_empty(value) else number(value)
-    if exact is None or not least <= exact <= most or exact != exact.to_integral_value():
-        raise RbpxError(f"{place}: {field} is {as_written(value)}; {meaning}")
-    return int(exact)
 
 
 def is_empty(value: Any) -> bool:

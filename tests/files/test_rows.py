@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
-from rbpx.files.cells import number, whole_number
+from rbpx.files.cells import is_no_value, large_number, number
 from rbpx.files.output import rows_of, write_csv
-from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
+from rbpx.files.rows import FORMATS, format_of, read_rows, read_table
 from rbpx.store.imports.rules import RULES
 
 RECORDS = [{"model": " a ", "n": "1", "note": 'x, "y"\nz'}, {"model": "b", "n": "2", "note": ""}]
@@ -92,11 +93,36 @@ def test_a_number_is_read_exactly_as_it_is_written(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [True, False, None, "", "nan", "inf", "1,000", "0x10", "1_000", "٣", "1e99999", [1]])
-def test_what_is_not_a_number_is_refused_with_its_place(value: Any) -> None:
-    row = Row(Path("a.csv"), 3, 7, {})
+def test_what_is_not_a_number_is_none(value: Any) -> None:
     assert number(value) is None
-    with pytest.raises(RbpxError, match=r"a\.csv, line 7: k is .*; a rank"):
-        whole_number(row.place, "k", value, "a rank")
+
+
+WRITTEN = {  # as a person writes it -> what it is
+    "1.2B": 1_200_000_000, "1.2b": 1_200_000_000, "60M": 60_000_000, "70m": 70_000_000, "10k": 10_000, "3K": 3_000,
+    "2T": 2 * 10**12, ".5t": 5 * 10**11, "3e9": 3 * 10**9, "1,000": 1_000, "12,345,678.5": "12345678.5",
+    " 7 M ": 7_000_000, "1,100M": 1_100_000_000, "-1,000": -1000, "1000": 1000, "0.1B": 100_000_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), WRITTEN.items())
+def test_a_large_number_is_read_exactly_as_it_is_meant(text: str, value: object) -> None:
+    assert large_number(text) == Decimal(str(value))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("1,5", "1,23", "1234,567", "0,123", "1,00M", "1.000.000", "1e3M", "60MB", "60G", "1_000", "B", "1,0000"),
+        *(",5", "1 000", "1,000,00", "M5", "NaN", "inf", "", True, None, [1], float("nan")),
+    ],
+)
+def test_what_has_two_readings_or_none_is_no_number(cell: object) -> None:
+    assert large_number(cell) is None
+
+
+@pytest.mark.parametrize("text", ["NaN", "nan", "-nan", "NA", "n/a", "null", "None", " #N/A ", float("nan")])
+def test_what_tables_write_for_no_number_is_known(text: object) -> None:
+    assert is_no_value(text)
 
 
 # Cells that CSV, Parquet and JSON all keep: no lone surrogates.

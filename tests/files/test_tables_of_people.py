@@ -266,21 +266,6 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_decimals_behind_a_comma_are_refused_by_their_cause_and_read_when_that_is_said(
-    store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "eu.csv"
-    path.write_text("model;S;loss_nats\na;1.000.000,5;3,25\nb;1,5M;2,5\n1,3B;2000000;2\n")
-    (line,) = bring(path, store, cwd, *NAMES, check=2).stderr.splitlines()
-    assert line.endswith("eu.csv, line 2: S is 1.000.000,5; where decimals stand after a comma, give decimal=,")
-    assert not store.exists()
-    bring(path, store, cwd, *NAMES, "decimal=,", "where=loss_nats > 2.2")
-    bring(path, store, cwd, *NAMES, "decimal=','")
-    assert found(store, FACTS) == [("1.3B", 2_000_000.0, 2.0), ("a", 1_000_000.5, 3.25), ("b", 1_500_000.0, 2.5)]
-    (line,) = bring(path, store, cwd, *NAMES, "decimal=comma", check=2).stderr.splitlines()
-    assert "decimal=comma is no decimal sign; give decimal=, for 2,71" in line
-
-
 def test_a_sheet_and_fields_that_are_nested_are_named(store: Path, cwd: Path, tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", Notes=[["nothing"]], Runs=[list(RUNS[0]), *(list(run.values()) for run in RUNS)])
     bring(path, store, cwd, *NAMES, "sheet=Runs")

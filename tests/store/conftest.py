@@ -34,3 +34,9 @@ def drawn(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own_store(whole: Path, tmp_path: Path) -> Path:
     """A copy of the drawn store for one test."""
     return Path(shutil.copytree(whole, tmp_path / "store"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "store"

@@ -79,6 +79,9 @@ def test_a_file_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
 def test_a_rank_that_was_not_told_is_an_error_where_the_rule_needs_it(tmp_path: Path) -> None:
     told = {("NULL", Ties.pessimistic): 4.0, (4, Ties.optimistic): 5.0}  # a null beside `ties`: all that are not less
     with connect(Store(tmp_path)) as connection:
+        each = ", ".join(f"rank_under(1, 2, '{ties}')" for ties in Ties)
+        of_hand = connection.execute(f"SELECT {each}")
+        assert of_hand.fetchall() == [(4, 2, 3)], "of logits 5 3 3 3 1, the target one of the threes"
         for ties, (greater, n_ties) in product(Ties, [("NULL", 3), (4, "NULL"), ("NULL", "NULL")]):
             rank = None if n_ties == "NULL" == greater else told.get((greater, ties))
             asked = f"SELECT rank_under({greater}, {n_ties}, '{ties}')::DOUBLE"

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-import shlex
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,6 @@ import rbpx
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.store.imports import table
-from rbpx.store.schema import TRAINING
 from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
@@ -40,12 +38,6 @@ ROWS = [
 ]
 IMPORT = ("source=them", "ties=mid")
 EXPERIMENTS = Path(rbpx.__file__).parents[1] / "experiments"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """A place for a store that is not there yet."""
-    return tmp_path / "store"
 
 
 @pytest.fixture
@@ -74,52 +66,6 @@ def refused(answer: Answer, *says: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ what comes in
-
-
-def test_every_row_becomes_an_observation_with_its_values(results: Path, store: Path, cwd: Path) -> None:
-    answer = bring(results, store, cwd)
-    assert answer.stderr == (
-        f"imported 4 observations of 2 models on 1 dataset at 2 k from {results} into {store} as them\n"
-        "toy on wiki: rbp of 2 models, S 1B to 2B\n"
-        "toy on wiki: cross_entropy_nats of 2 models, S 1B to 2B\n"
-        "next: python -m rbpx fit source=them ties=mid\n"
-    )
-    common = {"source": "them", "family": "toy", "revision": None, "dataset": "wiki", "text_hash": None}
-    common |= {"protocol": None, "dtype": None, "n": 1, "ties": "mid", "n_tokens": 5000}
-    common |= dict.fromkeys((*TRAINING.names, "weight", "active_params", "total_params", "accuracy", "bits_per_byte"))
-    common |= dict.fromkeys(("schedule", "schedule_tokens", "lr", "n_samples", "n_correct", "item"))
-    common |= dict.fromkeys(("warmup_tokens", "decay_tokens", "lr_decay", "final_lr"))
-    common |= dict.fromkeys(f"{name}_stderr" for name in ("cross_entropy_nats", "bits_per_byte", "accuracy"))
-    by_hand = [("1b", 10**9, 1, 0.41, 3.1), ("1b", 10**9, 10, 0.7, 3.1)]
-    by_hand += [("2b", 2 * 10**9, 1, 0.43, 2.9), ("2b", 2 * 10**9, 10, 0.72, 2.9)]
-    assert imported(store) == [
-        common
-        | {"size": size, "model": f"ORG/toy-{size}", "non_embedding_params": s, "k": k, "rbp": rbp}
-        | {"cross_entropy_nats": ce}
-        for size, s, k, rbp, ce in by_hand
-    ]
-
-
-def test_what_a_file_leaves_out_is_told_by_the_request(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "bare.csv", "hub_id,S,k,p", "ORG/toy-1b,1e9,1,0.5")
-    words = ("family=toy", "dataset=wiki", "revision=main", "protocol=official", "dtype=float32")
-    bring(file, store, cwd, *IMPORT, *words)
-    (row,) = imported(store)
-    told = {word.split("=")[0]: word.split("=")[1] for word in words}
-    assert row == row | told | {
-        "size": "1000000000",
-        "model": "ORG/toy-1b",
-        "n_tokens": None,
-        "cross_entropy_nats": None,
-    }
-
-
-def test_a_column_for_each_k_makes_one_observation_a_k(store: Path, cwd: Path, tmp_path: Path) -> None:
-    lines = ("family,model,S,dataset,RBP_1,rbp_10", "toy,1b,1000000000,wiki,0.41,0.7", "toy,2b,2000000000,wiki,0.43,")
-    bring(write(tmp_path / "wide.csv", *lines), store, cwd)
-    assert [(row["size"], row["k"], row["rbp"]) for row in imported(store)] == [
-        ("1000000000", 1, 0.41), ("1000000000", 10, 0.7), ("2000000000", 1, 0.43)
-    ]  # fmt: skip
 
 
 def as_json(rows: list[dict[str, Any]], path: Path) -> Path:
@@ -153,115 +99,7 @@ def test_other_formats_say_the_same_as_csv(suffix: str, results: Path, store: Pa
     assert "nothing new" in bring(file, store, cwd).stderr
 
 
-def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,1e9,wiki,5,0.4,0.9")
-    answer = bring(file, store, cwd, *IMPORT, 'columns={k: TOP, rbp: "hit rate"}')
-    assert [(row["k"], row["rbp"]) for row in imported(store)] == [(5, 0.4)]
-    assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp"
-
-
-def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Path, cwd: Path, tmp_path: Path) -> None:
-    header = "family,model,s,dataset,K,rbp_full_precision,p,RBP,mean_run_length"
-    file = write(tmp_path / "many.csv", header, "toy,1b,1e9,wiki,5,0.412345,0.3,0.4123,2")
-    answer = bring(file, store, cwd)
-    assert [row["rbp"] for row in imported(store)] == [0.4123]
-    assert answer.stderr.splitlines()[1] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
-
-
-def test_ties_may_stand_in_the_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
-    lines = ("family,model,S,dataset,k,rbp,ties", "toy,1b,1e9,wiki,5,0.4,mid", "toy,1b,1e9,wiki,5,0.5,optimistic")
-    bring(write(tmp_path / "ruled.csv", *lines), store, cwd, "source=them")
-    assert [(row["ties"], row["rbp"]) for row in imported(store)] == [("mid", 0.4), ("optimistic", 0.5)]
-
-
 # ------------------------------------------------------------------------------------------------------ what does not
-
-ROW = dict(zip(HEADER.split(","), ROWS[0].split(","), strict=True))
-VALUES = {  # what one cell says, and what the line must say of it
-    "S with a letter": ({"S": "85X"}, ["S is 85X", "not millions"]),
-    "S with an underscore": ({"S": "85_000"}, ["85_000", "positive number"]),
-    "no S": ({"S": ""}, ["S is empty"]),
-    "S of zero": ({"S": "0"}, ["S is 0", "positive"]),
-    "S below zero": ({"S": "-1"}, ["S is -1", "positive number"]),
-    "S beyond any float": ({"S": "1e400"}, ["1e400", "positive number"]),
-    "percent": ({"rbp": "41.6"}, ["rbp is 41.6", "shares in [0, 1], not percent"]),
-    "percent sign": ({"rbp": "41%"}, ["rbp is 41%", "shares"]),
-    "negative share": ({"rbp": "-0.1"}, ["rbp is -0.1", "shares"]),
-    "share that is no number": ({"rbp": "nan"}, ["rbp is nan", "shares"]),
-    "no share": ({"rbp": ""}, ["rbp is empty"]),
-    "k of zero": ({"k": "0"}, ["k is 0", "from 1"]),
-    "k of a half": ({"k": "1.5"}, ["k is 1.5", "whole number from 1"]),
-    "no k": ({"k": ""}, ["k is empty"]),
-    "n of zero": ({"n": "0"}, ["n is 0", "whole number from 1"]),
-    "no tokens": ({"n_tokens": "0"}, ["n_tokens is 0", "from 1"]),
-    "infinite entropy": ({"ce": "inf"}, ["ce is inf", "nats"]),
-    "negative entropy": ({"ce": "-2"}, ["ce is -2", "nats"]),
-    "unknown tie rule": ({"ties": "random"}, ["ties is 'random'", "pessimistic, optimistic, mid"]),
-    "another tie rule": ({"ties": "optimistic"}, ["ties is 'optimistic'", "ties=mid was given"]),
-    "no family": ({"family": ""}, ["the family", "family=NAME"]),
-    "no dataset": ({"dataset": ""}, ["the dataset", "dataset=NAME"]),
-    "another S for a size": ({"S": "7", "k": "3"}, ["toy 1b is 7", "1,000,000,000", "line 2"]),
-    "another value": ({"rbp": "0.42"}, ["rbp of toy 1b on wiki, k=1, n=1 is 0.42", "0.41", "line 2"]),
-}
-
-
-@pytest.mark.parametrize(("cell", "says"), VALUES.values(), ids=VALUES)
-def test_a_wrong_row_is_named_by_its_line_and_nothing_comes_in(
-    cell: dict[str, str], says: list[str], store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    wrong = {**ROW, **cell}
-    header = ",".join([HEADER, *(name for name in cell if name not in ROW)])
-    spare = "," * (len(wrong) - len(ROW))
-    file = write(tmp_path / "wrong.csv", header, ROWS[0] + spare, "", ROWS[1] + spare, ",".join(wrong.values()))
-    refused(bring(file, store, cwd, check=None), f"{file}, line 5: ", *says)
-    assert not store.exists()
-
-
-HEADERS = {
-    "no rbp": ("family,model,S,dataset,k,percent", "toy,a,10,wiki,1,41", ["no column rbp", "percent", "columns="]),
-    "no k": ("family,model,S,dataset,rbp", "toy,a,10,wiki,0.4", ["no column k", "columns="]),
-    "both shapes": ("family,model,S,dataset,k,rbp,rbp_1", "toy,a,10,wiki,1,0.4,0.4", ["both 'rbp_1'", "'rbp'"]),
-    "windows of no length": ("family,model,S,dataset,k,p_nk", "toy,a,10,wiki,1,0.4", ["p_nk", "no column n"]),
-    "a name twice": ("family,model,S,s,dataset,k,rbp", "toy,a,10,10,wiki,1,0.4", ["two columns named 'S'"]),
-    "a cell too many": (
-        "family,model,S,dataset,k,rbp",
-        "toy,a,10,wiki,1,0.4,7",
-        ["row 1 of", "(line 2)", "7 cells", "has 6"],
-    ),
-    "no rows": ("family,model,S,dataset,k,rbp", "", ["has no rows"]),
-    "an open quote": ("family,model,S,dataset,k,rbp", 'toy,"a,10,wiki,1,0.4', ["cannot be read"]),
-}
-
-
-@pytest.mark.parametrize(("header", "row", "says"), HEADERS.values(), ids=HEADERS)
-def test_a_wrong_file_is_one_line_that_says_what_to_do(
-    header: str, row: str, says: list[str], store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    file = write(tmp_path / "wrong.csv", header, row)
-    refused(bring(file, store, cwd, check=None), str(file), *says)
-    assert not store.exists()
-
-
-REQUESTS = {
-    "no source": ("ties=mid", ["needs source=NAME"]),
-    "our own source": ("source=measured ties=mid", ["source=measured"]),
-    "source that is a path": ("source=a/b ties=mid", ["source=a/b", "letters, digits"]),
-    "no tie rule": ("source=them", ["no column ties", "ties=optimistic"]),
-    "unknown tie rule": ("source=them ties=nosuch", ["nosuch", "pessimistic"]),
-    "unknown key": ("source=them ties=mid famly=x", ["famly", "did you mean family"]),
-    "a model": ("source=them ties=mid model=gpt2", ["import has no key model"]),
-    "a column that is not there": ("source=them ties=mid columns={rbp: nosuch}", ["no column 'nosuch'", "n_tokens"]),
-    "a field that is none": ("source=them ties=mid columns={rpb: ce}", ["rpb is not a field", "rbp_K"]),
-    "columns that are no mapping": ("source=them ties=mid columns=[ce]", ["not a mapping", "columns='{rbp: NAME"]),
-    "a second file": ("source=them ties=mid more.csv", ["takes one file, got 2"]),
-}
-
-
-@pytest.mark.parametrize(("line", "says"), REQUESTS.values(), ids=REQUESTS)
-def test_a_wrong_request_is_one_line(line: str, says: list[str], results: Path, store: Path, cwd: Path) -> None:
-    words = line.replace(": ", ":").split()
-    refused(here("import", results, *words, "--store", store, cwd=cwd), *says)
-    assert not store.exists()
 
 
 @pytest.mark.parametrize(
@@ -287,52 +125,7 @@ def test_a_file_that_is_not_what_it_says_is_refused(
     assert not store.exists()
 
 
-def test_a_line_is_counted_as_an_editor_counts_it(store: Path, cwd: Path, tmp_path: Path) -> None:
-    lines = ("family,model,S,dataset,k,rbp,note", 'toy,a,10M,wiki,1,0.5,"two', 'lines"', "toy,a,10M,wiki,2,50,")
-    refused(bring(write(tmp_path / "wrong.csv", *lines), store, cwd, check=None), "line 4: rbp is 50")
-
-
 # ------------------------------------------------------------------------------------------------ what is there already
-
-
-def test_importing_again_changes_nothing(results: Path, store: Path, cwd: Path) -> None:
-    bring(results, store, cwd)
-    before = snapshot(store)
-    assert "nothing new" in bring(results, store, cwd).stderr
-    assert snapshot(store) == before
-
-
-IMPOSSIBLE = {
-    "RBP that falls in k": (
-        ["toy,1b,ORG/toy-1b,1e9,wiki,100,0.69,5000,3.1"],
-        ["line 6: rbp of toy 1b on wiki, k=100, n=1 is 0.69, but 0.7 at k=10", "line 3", "never falls as k rises"],
-    ),
-    "RBP that falls below a k before": (
-        ["toy,1b,ORG/toy-1b,1e9,wiki,5,0.4,5000,3.1"],
-        ["line 6: rbp of toy 1b on wiki, k=5, n=1 is 0.4, but 0.41 at k=1", "line 2"],
-    ),
-}
-
-
-@pytest.mark.parametrize(("rows", "says"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_results_that_cannot_be_are_refused_with_their_lines(
-    rows: list[str], says: list[str], store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    file = write(tmp_path / "impossible.csv", HEADER, *ROWS, *rows)
-    refused(bring(file, store, cwd, check=None), *says)
-    assert not store.exists()
-
-
-def test_a_curve_that_falls_against_the_store_is_refused(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
-    bring(results, store, cwd)
-    more = write(tmp_path / "more.csv", HEADER, "toy,1b,ORG/toy-1b,1e9,wiki,5,0.75,5000,3.1")
-    refused(bring(more, store, cwd, check=None), "line 2: rbp of toy 1b on wiki, k=5", "0.7 at k=10 in the store")
-
-
-def test_a_longer_file_adds_only_what_is_new(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
-    bring(write(tmp_path / "short.csv", HEADER, *ROWS[:1]), store, cwd)
-    assert "(1 of them were there already)" in bring(results, store, cwd).stderr
-    assert len(imported(store)) == len(ROWS)
 
 
 @pytest.mark.parametrize(("old", "new"), [(",0.41,", ",0.42,"), ("1000000000", "1000000001")])
@@ -546,10 +339,3 @@ def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None
 def test_a_wrong_import_of_a_study_is_one_line(imports: str, says: list[str], store: Path, cwd: Path) -> None:
     refused(here("experiment=published_gpt2_wikipedia", f"imports={imports}", "--store", store, cwd=cwd), *says)
     assert not store.exists()
-
-
-def test_a_name_with_a_space_or_a_comma_can_be_typed(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = write(tmp_path / "my results, new.csv", HEADER.replace("dataset,", ""), ROWS[0].replace("wiki,", ""))
-    words = shlex.split("""source=them ties=mid 'dataset="wiki, english"'""")
-    bring(file, store, cwd, *words)
-    assert imported(store)[0]["dataset"] == "wiki, english"

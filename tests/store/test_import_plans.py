@@ -11,8 +11,6 @@ from tests.support.asking import ask, imported, refused
 from tests.support.composed import here
 from tests.support.tables import write_table
 
-COSINE = {"schedule": "cosine", "schedule_tokens": "1B", "warmup_tokens": "10M", "final_lr": "3e-5"}
-
 
 def table(path: Path, seen: int = 3, planned: int = 2, **more: Any) -> Path:
     """A run of which some rows have a loss, and the others a rate alone."""

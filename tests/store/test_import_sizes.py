@@ -21,12 +21,6 @@ VARIANT = f"{COLUMNS[:-1]}, variant: optimizer}}"
 TOKENS = (1e9, 3e9, 9e9, 27e9)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """A place for a store that is not there yet."""
-    return tmp_path / "store"
-
-
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
     return imports.bring(file, store, cwd, "source=me", "family=lab", "dataset=c4", *words, check=check)
 
@@ -99,14 +93,6 @@ def test_two_runs_of_one_size_that_nothing_tells_apart_are_named(store: Path, cw
     bring(tmp_path / "runs.csv", store, cwd, "revision=x")
     (line,) = here("fit", "--store", store, cwd=cwd, check=2).stderr.splitlines()
     assert "two models with S = 10,000,000 on c4, a and b;" in line
-
-
-@pytest.mark.parametrize(("header", "cell"), [("run_name", "a"), ("run_name,size", "a,one")])
-def test_a_run_with_two_S_is_refused(header: str, cell: str, store: Path, cwd: Path, tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text(f"{header},params,tokens,loss\n{cell},10,1000,3\n{cell},11,2000,2.9\n")
-    (line,) = bring(tmp_path / "runs.csv", store, cwd, COLUMNS, check=2).stderr.splitlines()
-    assert f"line 3: params of lab {cell.rpartition(',')[2]} is 11, but 10 in line 2; " in line
-    assert not store.exists()
 
 
 # ------------------------------------------------------------------------------------------ imports of earlier versions
@@ -190,3 +176,18 @@ def test_a_file_that_names_its_sizes_has_the_ids_that_it_always_had(store: Path,
     imports.bring(tmp_path / "runs.csv", store, cwd, *told)
     assert observations(store) == BEFORE
     assert [path.name for path in (store / "imports").iterdir()] == [FILE]
+
+
+def test_the_law_along_steps_of_each_run_is_that_of_its_column(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    slopes = {"small": 0.1, "big": 0.2}
+    steps = [100, 200, 400, 800, 1600]
+    rows = [
+        ",".join(["step", *slopes]),
+        *(",".join([str(t), *(repr(5 * t**-a) for a in slopes.values())]) for t in steps),
+    ]
+    file.write_text("\n".join(rows) + "\n")
+    bring(file, store, cwd, "runs={loss_nats: {small: 60M, big: 1.2B}}")
+    words = ("fit", "axis=step", "laws=cross_entropy", "--format", "json", "--store", store)
+    laws = json.loads(here(*words, cwd=cwd, check=0).stdout)
+    assert {law["size"]: law["alpha"] for law in laws} == pytest.approx({"60000000": 0.1, "1200000000": 0.2}, rel=1e-9)

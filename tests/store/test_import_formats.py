@@ -1,0 +1,200 @@
+"""A table means the same in every format, and published tables come in with the numbers that were published."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbpx.errors import RbpxError
+from rbpx.files.rows import read_table
+from rbpx.store.imports.chosen_rows import rows_where
+from rbpx.store.sql import SqlLimits
+from tests.support import imports
+from tests.support.commands import Answer
+from tests.support.composed import here
+from tests.support.imports import found
+from tests.support.places import SHARED
+from tests.support.tables import SUFFIXES, write_table
+
+COLUMNS = "columns={S: params, D: tokens, loss_nats: loss, model: run}"
+
+
+def bring(file: Path, store: Path, cwd: Path, *words: str) -> Answer:
+    return imports.bring(file, store, cwd, "source=me", "family=lab", "dataset=c4", *words)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_sizes_and_tokens_may_be_written_as_text_in_every_format(
+    suffix: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    rows = [
+        {"run": "a", "params": "60M", "tokens": "1.2B", "step": "1,000", "loss": "3.1"},
+        {"run": "b", "params": "1.2b", "tokens": "3e9", "step": "2k", "loss": "2.9"},
+        {"run": "c", "params": "1,000,000.5", "tokens": "7,000,000,000", "step": "3", "loss": "2.8"},
+    ]
+    assert "rounded" not in bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd, COLUMNS).stderr
+    facts = "model, non_embedding_params, training_tokens, training_step, cross_entropy_nats"
+    assert found(store, facts) == [
+        ("a", 6e7, 1_200_000_000, 1000, 3.1),
+        ("b", 1.2e9, 3_000_000_000, 2000, 2.9),
+        ("c", 1_000_000.5, 7_000_000_000, 3, 2.8),
+    ]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_numbers_of_every_format_are_rounded_or_left_out_alike(
+    suffix: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    tokens = [4630828457.139856, 2e9, 7000000000.5, 7000000001.5]  # half a token goes to the even neighbour
+    rows: list[dict[str, Any]] = [
+        {"run": f"r{at}", "params": 6e7, "tokens": D, "loss": 3.0} for at, D in enumerate(tokens)
+    ]
+    rows += [{"run": "none", "params": 6e7, "tokens": 1e9, "loss": loss} for loss in (float("nan"), None)]
+    rows[-1]["params"] = -1.0  # of a row that is left out nothing else matters
+    said = bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd, COLUMNS).stderr
+    assert f"left out 2 rows of {tmp_path / f'a{suffix}'} without a value, empty or NaN" in said
+    assert "to whole numbers: 3 of tokens\n" in said
+    assert found(store, "training_tokens") == [(2 * 10**9,), (4630828457,), (7000000000,), (7000000002,)]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES[1:])
+def test_numbers_come_in_as_the_same_text_does(suffix: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    rows = [{"family": "toy", "S": 10**9 * S, "k": k, "rbp": S / 5, "ce": 3.1} for S in (1, 2) for k in (1, 10)]
+    for name in ("a.csv", f"a{suffix}"):
+        said = imports.bring(
+            write_table(tmp_path / name, rows), store, cwd, "source=them", "ties=mid", "dataset=wiki"
+        ).stderr
+        assert ("nothing new" in said) is (name != "a.csv")
+
+
+def test_a_row_for_each_run_with_lists_is_a_row_for_each_element(store: Path, cwd: Path, tmp_path: Path) -> None:
+    models = {"model": "a", "S": 60_000_000, "betas": [0.9, 0.95]}, {"model": "b", "S": 10**8, "betas": [0.9, 0.99]}
+    logs = {"step": [1, 2, 3], "loss": [4.0, 3.5, None]}, {"step": [5], "loss": [3.0]}
+    file = write_table(tmp_path / "a.parquet", [model | log for model, log in zip(models, logs, strict=True)])
+    assert "left out 1 row" in bring(file, store, cwd).stderr
+    assert found(store, "model, training_step, cross_entropy_nats") == [("a", 1, 4), ("a", 2, 3.5), ("b", 5, 3)]
+    assert "left out 2 rows" in bring(file, store.with_name("other"), cwd, "where=step > 2").stderr
+
+
+LOSSES = {100: (4.0, 3.9), 200: (3.5, 3.3), 300: (3.2, None)}  # step -> loss of each run; the second is shorter
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_runs_side_by_side_are_those_one_below_the_other(suffix: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    rows = [{"Step": at, "small": one, "small__MIN": one, "big run": other} for at, (one, other) in LOSSES.items()]
+    file = write_table(tmp_path / f"wide{suffix}", rows)
+    answer = bring(file, store, cwd, "runs={loss_nats: {small: 60M, big run: 1.2B}}")
+    assert answer.stderr.splitlines()[:3] == [
+        f"imported 5 observations of 2 models on 1 dataset from {file} into {store} as me",
+        f"ignored columns of {file}: small__MIN",
+        f"left out 1 value of {file} that are empty or NaN",
+    ]
+    below = [("big run", 1.2e9, at, other) for at, (_, other) in LOSSES.items() if other is not None]
+    below += [("small", 6e7, at, one) for at, (one, _) in LOSSES.items()]
+    assert found(store, "model, non_embedding_params, training_step, cross_entropy_nats") == below
+    assert {size for (size,) in found(store, "size")} == {"60000000", "1200000000"}
+    names = ("model", "S", "step", "loss_nats")
+    long = write_table(tmp_path / "below.csv", [dict(zip(names, row, strict=True)) for row in below])
+    assert "nothing new" in bring(long, store, cwd).stderr
+    bring(long, tmp_path / "other", cwd)
+    assert set(found(tmp_path / "other", "run_id")) == set(found(store, "run_id"))
+
+
+def test_a_preview_is_a_row_for_each_text_and_quantity(store: Path, cwd: Path, tmp_path: Path) -> None:
+    sizes = [("10M", "7M", 3), ("10M", "9M", 2), ("20M", "7M", 2.5), ("20M", "9M", "")]
+    file = write_table(tmp_path / "a.csv", [{"S": S, "D": D, "x": loss} for S, D, loss in sizes])
+    words = ("source=me", "family=lab", "texts={wiki: {loss_nats: x}}", "--dry-run", "--format", "json")
+    (row,) = json.loads(imports.bring(file, store, cwd, *words).stdout)
+    counts = {"dataset": "wiki", "quantity": "cross_entropy_nats", "rows": 3, "new": 3, "models": 2, "runs": 3}
+    assert row == row | counts | {"S_min": 1e7, "S_max": 2e7, "D_min": 7e6, "D_max": 9e6, "C_min": None}
+    assert not store.exists()
+
+
+# -------------------------------------------------------------------------------------------------------- conditions
+
+ROWS: list[dict[str, Any]] = [
+    {"run": "a", "S": "60M", "val loss": 3.1, "outlier": False, "tokens": 1000},
+    {"run": "b", "S": "60M", "val loss": 9.9, "outlier": True, "tokens": 2000},
+    {"run": "c", "S": "120M", "val loss": float("nan"), "outlier": False, "tokens": 3000},
+    {"run": "d", "S": "120M", "val loss": 2.9, "outlier": False, "tokens": 4000},
+]
+CHOSEN = {
+    "NOT outlier": "acd",
+    "outlier = false AND tokens >= 1000.5": "cd",
+    '"val loss" < 5': "ad",
+    '"val loss" IS NULL': "c",
+    "run IN ('a', 'b') -- not the others": "ab",
+    "S = '120M'": "cd",
+    "tokens % 2000 = 0": "bd",
+}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_condition_means_the_same_in_every_format(suffix: str, tmp_path: Path) -> None:
+    table = read_table(write_table(tmp_path / f"runs{suffix}", ROWS))
+    for where, runs in CHOSEN.items():
+        of = rows_where(table, where)
+        assert "".join(of.cells("run")) == runs, where
+        assert [row.number for row in of.rows] == ["abcd".index(run) + 1 for run in runs]
+
+
+def test_a_condition_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    endless = "tokens > (SELECT sum(a.range * b.range % 7) FROM range(10000000) AS a, range(10000000) AS b)"
+    with pytest.raises(RbpxError, match=r"took longer than sql_timeout_s=0\.2 and was stopped; give one SQL expr"):
+        rows_where(read_table(write_table(tmp_path / "a.csv", ROWS)), endless, SqlLimits(0.2))
+
+
+def test_two_choices_of_one_file_are_listed_beside_each_other(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = write_table(tmp_path / "a.csv", ROWS)
+    words = 'columns={loss_nats: "val loss", model: run, D: {column: tokens, times: 1}}'
+    for where in ("tokens < 3000", "NOT outlier"):
+        said = bring(file, store, cwd, words, f"where={where}").stderr
+    assert "(1 of them were there already)" in said
+    listed = json.loads(here("status", "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
+    assert {(row["where"], row["n_observations"]) for row in listed} == {("tokens < 3000", 2), ("NOT outlier", 1)}
+    assert "nothing new" in bring(file, store, cwd, words).stderr
+
+
+# --------------------------------------------------------------------------------------------------- published tables
+
+
+def published(name: str) -> tuple[Path, list[dict[str, str]]]:
+    path = SHARED / "reference" / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not beside the project")
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(newline="") as lines:
+        return path, list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_published_checkpoints_written_by_people_are_those_published(
+    suffix: str, store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    _, rows = published("gemstones_checkpoints.csv")
+    people = [row | {"params": f"{int(row['params']) / 1e6!r}M", "tokens": f"{int(row['tokens']):,}"} for row in rows]
+    bring(write_table(tmp_path / f"a{suffix}", people), store, cwd, "columns={S: params, D: tokens, model: run}")
+    facts = "model, non_embedding_params, training_tokens, training_step, cross_entropy_nats"
+    numbers = [(float(row["params"]), int(row["tokens"]), int(row["step"]), float(row["loss_nats"])) for row in rows]
+    assert found(store, facts) == sorted((row["run"], *of) for row, of in zip(rows, numbers, strict=True))
+
+
+def test_published_points_come_in_by_one_line(store: Path, cwd: Path) -> None:
+    path, rows = published("chinchilla_points.csv")
+    bring(path, store, cwd, "columns={S: params}")
+    assert len(rows) == 245
+    assert [loss for (loss,) in found(store, "cross_entropy_nats")] == sorted(float(row["loss_nats"]) for row in rows)
+
+
+def test_dense_runs_of_a_published_table_are_chosen_by_its_columns(store: Path, cwd: Path) -> None:
+    path, rows = published("routing_curves.csv.gz")
+    theirs = [
+        (row["hyper_id"], int(row["step"]), float(row["loss_validation"]))
+        for row in rows
+        if row["num_experts"] == "1" and float(row["step"]) >= 100_000 and row["loss_validation"] not in ("", "nan")
+    ]
+    words = "columns={S: dense_parameter_count, loss_nats: loss_validation, model: hyper_id}"
+    bring(path, store, cwd, words, "where=num_experts = 1 AND step >= 1e5")
+    assert found(store, "model, training_step, cross_entropy_nats") == sorted(theirs)
