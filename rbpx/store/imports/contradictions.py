@@ -10,6 +10,7 @@ Shapes: R rows of a table, those of the store first; P pairs of rows.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ Shown = Callable[[str, str | None, str | None], str]  # a field, its text and it
 _S: Final = "non_embedding_params"  # one for each size, whatever else a row has
 _VALUES: Final = tuple(name for name in FIELDS if name not in (*MODEL, "item", "k", "n", "ties", _S))
 _Integers = npt.NDArray[np.int64]
-_Pairs = tuple[_Integers, _Integers, Callable[[int, int], str]]  # [P] rows, [P] other rows, message
+_Pairs = tuple[_Integers, _Integers, Callable[["_Pair"], str]]  # [P] rows, [P] other rows, message
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,13 @@ def not_stored(
         shown: field, text and run -> the user's name of that column.
     """
     both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
-    words = _Words(both, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown, n_stored)
+
+    def told(row: int, of_row: Mapping[int, tuple[int, int]], explain: Callable[["_Pair"], str]) -> str:
+        one, other = (both.slice(at, 1).to_pylist()[0] for at in of_row[row])
+        at = of_row[row][1]
+        where = "the store" if at < n_stored else place(int(rows[at - n_stored]))
+        return explain(_Pair(one, other, where, shown, at >= n_stored))
+
     faults = Faults()
     says_new, repeats = np.zeros((2, both.num_rows), bool)
     firsts: dict[str | None, _Integers] = {}  # field -> the first rows that state it
@@ -85,13 +92,11 @@ def not_stored(
         more = said[(first < n_stored) & (said >= n_stored)] if name == _S else more
         repeats[said[(first != said) & (first >= n_stored)]] = True
         differs = _differs(both, of, said, first)
-        pairs.append((said[differs], first[differs], partial(words.other_value, name=name)))
-    for at, other, explain in (*pairs, _falling(both, words), *_other_sizes(both, words)):
-        later = np.maximum(at, other)
-        of_row = {
-            int(rows[row - n_stored]): pair for row, *pair in zip(later, at, other, strict=True) if row >= n_stored
-        }
-        faults.add(np.array(list(of_row), np.int64), partial(_explained, explain, of_row))
+        pairs.append((said[differs], first[differs], methodcaller("other_value", name)))
+    for at, other, explain in (*pairs, _falling(both), *_other_sizes(both)):
+        ends = zip(np.maximum(at, other).tolist(), np.minimum(at, other).tolist(), strict=True)
+        of_row = {int(rows[late - n_stored]): (late, early) for late, early in ends if late >= n_stored}
+        faults.add(np.array(list(of_row), np.int64), partial(told, of_row=of_row, explain=explain))
     is_new, repeated = says_new[n_stored:], (repeats & ~says_new)[n_stored:]
     once, new = rows_of(read, ~repeated), rows_of(read, is_new)
     updated = {name: np.intersect1d(said, more) for name, said in firsts.items() if name is not None}
@@ -112,10 +117,6 @@ def unsaid(before: pa.Table, read: pa.Table) -> pa.Table:
 def _together(stored: pa.Table, read: pa.Table) -> pa.Table:
     columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
     return pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
-
-
-def _explained(explain: Callable[[int, int], str], of_row: Mapping[int, Sequence[int]], row: int) -> str:
-    return explain(*map(int, of_row[row]))
 
 
 def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
@@ -146,7 +147,7 @@ def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Intege
         yield _S, np.flatnonzero(~has_k), thing, []  # `_other_sizes` compares S
 
 
-def _falling(both: pa.Table, words: "_Words") -> _Pairs:
+def _falling(both: pa.Table) -> _Pairs:
     """Pairs of one curve whose RBP falls as k rises."""
     at_k = np.flatnonzero(_valid(both, "k"))
     curve = codes(both, (*MODEL, "item", *varied(both.column_names), "ties", "n"))
@@ -154,10 +155,10 @@ def _falling(both: pa.Table, words: "_Words") -> _Pairs:
     order = at_k[np.lexsort((at_k, k[at_k], curve[at_k]))]
     low, high = order[:-1], order[1:]
     falls = (curve[low] == curve[high]) & (k[low] < k[high]) & (rbp[high] < rbp[low])
-    return low[falls], high[falls], words.falls
+    return low[falls], high[falls], methodcaller("falls")
 
 
-def _other_sizes(both: pa.Table, words: "_Words") -> Iterator[_Pairs]:
+def _other_sizes(both: pa.Table) -> Iterator[_Pairs]:
     """Pairs in which a size, or a named model whose size is S, has two values of S."""
     S, at = both[_S].to_numpy(), np.arange(both.num_rows)
     _, first, number = np.unique(S, return_index=True, return_inverse=True)
@@ -169,7 +170,7 @@ def _other_sizes(both: pa.Table, words: "_Words") -> Iterator[_Pairs]:
     ):
         before = _firsts(at, codes(both, ("family", name)))
         differs = (S != S[before]) & is_of
-        yield at[differs], before[differs], partial(words.other_S, name, rule)
+        yield at[differs], before[differs], methodcaller("other_S", name, rule)
 
 
 def _differs(both: pa.Table, names: Sequence[str], at: _Integers, other: _Integers) -> npt.NDArray[np.bool_]:
@@ -208,54 +209,57 @@ def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Words:
-    """The messages for pairs of contradictory observations."""
+class _Pair:
+    """Two observations that contradict each other.
 
-    both: pa.Table
-    where: Callable[[int], str]
+    Attributes:
+        one: the later of them.
+        other: the earlier.
+        where: the location of the earlier.
+        shown: the user's names of columns.
+        can_keep: whether both are of the file.
+    """
+
+    one: Mapping[str, Any]
+    other: Mapping[str, Any]
+    where: str
     shown: Shown
-    n_stored: int
+    can_keep: bool
 
-    def value(self, name: str, at: int) -> Any:
-        return self.both[name][at].as_py()
+    def column(self, name: str) -> str:
+        return self.shown(name, self.one["dataset"], self.one["model"])
 
-    def column(self, name: str, at: int) -> str:
-        return self.shown(name, self.value("dataset", at), self.value("model", at))
+    @property
+    def name(self) -> str:
+        one = self.one
+        is_named = one["model"] is not None and one["size"] == written(one[_S])
+        names = ("item", "k", "n", *TRAINING.names, *varied(one))
+        known = [f"{self.column(name)}={one[name]}" for name in names if one[name] is not None]
+        return ", ".join([f"{one['family']} {one['model' if is_named else 'size']} on {one['dataset']}", *known])
 
-    def name(self, at: int) -> str:
-        family, size, model, dataset = (self.value(name, at) for name in ("family", "size", "model", "dataset"))
-        if model is not None and size == written(self.value(_S, at)):
-            size = model
-        names = ("item", "k", "n", *TRAINING.names, *varied(self.both.column_names))
-        known = [
-            f"{self.column(name, at)}={self.value(name, at)}" for name in names if self.value(name, at) is not None
-        ]
-        return ", ".join([f"{family} {size} on {dataset}", *known])
-
-    def other_value(self, at: int, other: int, name: str | None) -> str:
-        name = name or next(name for name in _VALUES if self.value(name, at) != self.value(name, other))
+    def other_value(self, name: str | None) -> str:
+        one, other = self.one, self.other
+        name = name or next(name for name in _VALUES if one[name] != other[name])
         apart = ""
-        if self.value("k", at) is None:
+        if one["k"] is None:
             apart = "give runs that differ another model, variant or step, keep what they vary with "
             apart += f"{typed(columns={'vary_lr': 'COLUMN'})}, "
-        one = f" ({typed(keep='last')} of a step that a restart wrote twice)" if other >= self.n_stored else ""
+        keep = f" ({typed(keep='last')} of a step that a restart wrote twice)" if self.can_keep else ""
         return (
-            f"{self.column(name, at)} of {self.name(at)} is {as_written(self.value(name, at))}, but "
-            f"{as_written(self.value(name, other))} in {self.where(other)}; keep one of them{one}, {apart}or name "
-            f"another source than {self.value('source', at)}"
+            f"{self.column(name)} of {self.name} is {as_written(one[name])}, but {as_written(other[name])} in "
+            f"{self.where}; keep one of them{keep}, {apart}or name another source than {one['source']}"
         )
 
-    def falls(self, low: int, high: int) -> str:
-        at, other = max(low, high), min(low, high)
+    def falls(self) -> str:
         return (
-            f"{self.column('rbp', at)} of {self.name(at)} is {self.value('rbp', at)}, but "
-            f"{self.value('rbp', other)} at k={self.value('k', other)} in {self.where(other)}; every hit "
-            "among the first k is also one among more, so RBP never falls as k rises: correct one of them"
+            f"{self.column('rbp')} of {self.name} is {self.one['rbp']}, but {self.other['rbp']} at "
+            f"k={self.other['k']} in {self.where}; every hit among the first k is also one among more, so RBP never "
+            "falls as k rises: correct one of them"
         )
 
-    def other_S(self, of: str, rule: str, at: int, other: int) -> str:
-        S, before = (f"{S:,.0f}" if S == int(S) else written(S) for S in (self.value(_S, at), self.value(_S, other)))
+    def other_S(self, of: str, rule: str) -> str:
+        S, before = (f"{S:,.0f}" if S == int(S) else written(S) for S in (self.one[_S], self.other[_S]))
         return (
-            f"{self.column(_S, at)} of {self.value('family', at)} {self.value(of, at)} is {S}, but {before} in "
-            f"{self.where(other)}; {rule}, correct it, or name another source than {self.value('source', at)}"
+            f"{self.column(_S)} of {self.one['family']} {self.one[of]} is {S}, but {before} in {self.where}; {rule}, "
+            f"correct it, or name another source than {self.one['source']}"
         )

@@ -7,7 +7,6 @@ Shapes: R rows of a group, E ends of its runs.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -30,43 +29,28 @@ _LOSSES: Final = ("cross_entropy_nats", "bits_per_byte")
 _MOST: Final = 4  # runs that are named
 
 
-@dataclass(frozen=True)
-class Diverged:
-    """A run that diverged.
-
-    Attributes:
-        quantity: its loss.
-        at: its last row.
-        than: the row of a lower loss with no more parameters and tokens.
-    """
-
-    quantity: str
-    at: int
-    than: int
-
-
 def told_diverged(read: pa.Table, table: Rows, columns: Columns, config: ImportConfig) -> Iterator[str]:
     """A line for each run that diverged: its name, its loss beside another's, and how to leave it out."""
-    found = list(diverged(read))
-    for each in found[:_MOST]:
-        one, than = (read.slice(at, 1).to_pylist()[0] for at in (each.at, each.than))
-        loss = columns.shown(each.quantity, one["dataset"], one["model"])
+    found = sorted(_diverged(read).values(), key=lambda each: each[1])
+    for quantity, *ends in found[:_MOST]:
+        one, than = read.take(ends).to_pylist()
+        loss = columns.shown(quantity, one["dataset"], one["model"])
         names = ("model",) if "model" in columns.named else ("non_embedding_params", *_PROGRESS)
         names = (*names, "variant", "training_seed", *varied(read.column_names))
         named = [columns.named[name] for name in names if name in columns.named]
         cells = table.rows[one["row"]].values
-        same = " AND ".join(f"{identifier(name)} = '{cells.get(name)}'" for name in named)
+        same = " AND ".join(f"{_identifier(name)} = '{cells.get(name)}'" for name in named)
         others = f"NOT ({same})" if config.where is None else f"({config.where}) AND NOT ({same})"
         out = "leave it out of runs=" if columns.runs else f"leave it out with {typed(where=others)}"
         yield (
-            f"{_name(one)} on {one['dataset']} has {loss} {one[each.quantity]:.4g}, where {_name(than)} with no more "
-            f"parameters and tokens has {than[each.quantity]:.4g}: it may have diverged; {out}"
+            f"{_name(one)} on {one['dataset']} has {loss} {one[quantity]:.4g}, where {_name(than)} with no more "
+            f"parameters and tokens has {than[quantity]:.4g}: it may have diverged; {out}"
         )
     if len(found) > _MOST:
         yield f"and {len(found) - _MOST:,} more runs that may have diverged"
 
 
-def identifier(column: str) -> str:
+def _identifier(column: str) -> str:
     """A column in SQL."""
     return column if re.fullmatch(r"[A-Za-z_]\w*", column) else '"' + column.replace('"', '""') + '"'
 
@@ -78,22 +62,20 @@ def _name(row: Mapping[str, Any]) -> str:
     return f"{row['model'] or row['size']}{at}{apart}"
 
 
-def diverged(read: pa.Table) -> Iterator[Diverged]:
-    """The runs of a file that diverged, in order, each once."""
+def _diverged(read: pa.Table) -> dict[int, tuple[str, int, int]]:
+    """Run -> its loss, its last row, and the row of a lower loss with no more parameters and tokens."""
     S, D, C, step = (_floats(read, name) for name in ("non_embedding_params", *_PROGRESS))
     of_group = codes(read, _GROUP)
     of_run = codes(read, [*(name for name in MODEL if name not in _PROGRESS), *varied(read.column_names)])
-    found: dict[int, Diverged] = {}
+    found: dict[int, tuple[str, int, int]] = {}
     for quantity in _LOSSES:
         loss = _floats(read, quantity)
         for group in np.unique(of_group[np.isfinite(loss)]):
             at = np.flatnonzero((of_group == group) & np.isfinite(loss))
-            progress = next(
-                (each[at] for each in (D, C / (6 * S), step) if np.isfinite(each[at]).any()), np.zeros(len(at))
-            )
-            for end, than in _far_above(S[at], progress, loss[at], of_run[at]):
-                found.setdefault(int(of_run[at[end]]), Diverged(quantity, int(at[end]), int(at[than])))
-    yield from sorted(found.values(), key=lambda each: each.at)
+            known = (each[at] for each in (D, C / (6 * S), step) if np.isfinite(each[at]).any())
+            for end, than in _far_above(S[at], next(known, np.zeros(len(at))), loss[at], of_run[at]):
+                found.setdefault(int(of_run[at[end]]), (quantity, int(at[end]), int(at[than])))
+    return found
 
 
 def _far_above(
