@@ -178,6 +178,18 @@ def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
     return {**BY_FILE, **ALONE, "imported": schema.with_varied(schema.OBSERVATIONS, names)}
 
 
+def files_of(
+    connection: duckdb.DuckDBPyConnection, relations: Iterable[str], run_ids: Sequence[str] | None
+) -> list[tuple[str, Path, str | None]]:
+    """The run (or name of the relation), path and SHA-256 of files of some relations; of runs those of some, or all."""
+    found = connection.execute(
+        "SELECT coalesce(run_id, relation), path, sha256 FROM own_files WHERE list_contains($1, relation) "
+        "AND ($2 IS NULL OR run_id IS NULL OR list_contains($2, run_id))",
+        [[*relations], run_ids],
+    ).fetchall()
+    return [(name, Path(path), sha256) for name, path, sha256 in found]
+
+
 def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Sequence[str] | None = None) -> None:
     """Read the files that a query reads, of some runs or of all, and compare them with what was written.
 
@@ -185,15 +197,11 @@ def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Seque
         MeasureError: one has changed.
     """
     words = {*re.findall(r"\w+", query.lower())}
-    relations = [name for name, names in _READ_BY.items() if words & names]
-    for name, path, sha256 in connection.execute(
-        "SELECT relation, path, sha256 FROM own_files WHERE list_contains($1, relation) "
-        "AND ($2 IS NULL OR run_id IS NULL OR list_contains($2, run_id))",
-        [relations, run_ids],
-    ).fetchall():
-        fault = asked_fault(Path(path), sha256)
-        if fault:
-            raise MeasureError(f"{name} cannot be read: {fault}; rbpx store verify names the file and what to do")
+    for name in (name for name, names in _READ_BY.items() if words & names):
+        for _, path, sha256 in files_of(connection, [name], run_ids):
+            fault = asked_fault(path, sha256)
+            if fault:
+                raise MeasureError(f"{name} cannot be read: {fault}; rbpx store verify names the file and what to do")
 
 
 # --------------------------------------------------------------------------------------------------- SQL of both kinds

@@ -3,7 +3,7 @@
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -20,7 +20,9 @@ from rbpx.errors import RbpxError
 from rbpx.files.leftovers import held, remove_left
 from rbpx.files.output import Rows
 from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
-from rbpx.store.relations import check_read, pattern, read_sql, relations_of
+from rbpx.store.parquet import asked_fault
+from rbpx.store.relations import check_read, files_of, pattern, read_sql, relations_of
+from rbpx.store.schema import BY_FILE
 
 if TYPE_CHECKING:
     from rbpx.store.store import Store
@@ -139,6 +141,19 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
         return connection.sql(query, params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
         raise unread(problem) or untold(problem) or problem from None
+
+
+def whole_runs(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> set[str]:
+    """Those of some runs whose tables are as they were written; logs the others, which are left out of an answer."""
+    from rbpx.store.store import Store
+
+    whole = {*run_ids}
+    for run_id, path, sha256 in files_of(connection, BY_FILE, run_ids):
+        fault = asked_fault(path, sha256) if run_id in whole else None
+        if fault:
+            whole.discard(run_id)
+            Store(path.parents[2]).warn_run(run_id, fault)
+    return whole
 
 
 def ask_once(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:

@@ -176,6 +176,22 @@ def test_a_flipped_bit_in_a_page_is_an_error_that_names_the_relation_and_verify(
     assert (fault.kind, fault.name) == ("run", run_id)
 
 
+@pytest.mark.parametrize("table", ["tokens", "documents"])
+def test_a_run_with_a_flipped_bit_is_left_out_of_a_law_and_the_others_answer(
+    table: str, own_store: Path, cwd: Path
+) -> None:
+    run_id, words = run_of(own_store, "m"), ("fit", "k=1", "resamples=20", "--format", "json")
+    path = own_store / "runs" / run_id / f"{table}.parquet"
+    flip(path, pq.read_metadata(path).row_group(0).column(1).data_page_offset + 12)
+    answer = here(*words, "--store", own_store, cwd=cwd, check=0)
+    remedy = f"rbpx store rm {run_id}, then run the line that measured it again"
+    why = f"{table}.parquet has changed since it was written (its sha256 is not the manifest's)"
+    assert f"rbpx: run {run_id} in store={own_store} is left out: {why}; {remedy}\n" in answer.stderr
+    Store(own_store).drop_run(run_id)
+    assert here(*words, "--store", own_store, cwd=cwd, check=0).stdout == answer.stdout
+    assert {row["n_points"] for row in json.loads(answer.stdout)} == {3}
+
+
 def test_a_flipped_bit_beside_the_runs_is_no_other_text_and_no_other_number(own_store: Path, tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     table.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n")

@@ -23,7 +23,7 @@ from rbpx.laws.names import IMPORTED, SizeBy
 from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run, grouped
 from rbpx.spelling import typed
 from rbpx.store.schema import varied
-from rbpx.store.sql import ask_once
+from rbpx.store.sql import ask_once, whole_runs
 from rbpx.ties import Ties, rule_of
 
 
@@ -280,6 +280,8 @@ def _measured(
 ) -> list[Run]:
     narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
     rows = ask_once(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+    whole = whole_runs(connection, [row["run_id"] for row in rows])
+    rows = [row for row in rows if row["run_id"] in whole]
     return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
 
 
