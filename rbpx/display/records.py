@@ -1,11 +1,10 @@
 """Prints rows of any kind: a table for people, or CSV, JSON or Parquet for programs."""
 
-import csv
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
 from rich.cells import cell_len
@@ -15,9 +14,8 @@ from rbpx.config.options import Format
 from rbpx.display.terminal import console, head_of, row_of, total
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
-from rbpx.files.cells import csv_cell
 from rbpx.files.escapes import say, visible_line
-from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json, write_parquet
+from rbpx.files.output import opened, plain, write, write_csv
 from rbpx.spelling import typed
 
 _ROWS_SHOWN = 40
@@ -33,31 +31,21 @@ def print_records(records: Iterable[dict[str, Any]], format: Format, output: str
             json.dump(rows, file, indent=1, default=str)
             file.write("\n")
         else:
-            _write_csv(rows, file)
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            cells = ([row.get(name, "") for name in names] for row in rows)
+            write_csv([names, *cells] if rows else [], file)
 
 
-def _write_csv(rows: Sequence[dict[str, Any]], file: TextIO) -> None:
-    if not rows:
-        return
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(Lines(file))
-    for cells in (names, *([row.get(name, "") for name in names] for row in rows)):
-        writer.writerow([csv_cell(cell) for cell in cells])
-
-
-def print_table(answer: Rows, format: Format, output: str | None = None) -> None:
+def print_table(answer: pa.RecordBatchReader, format: Format, output: str | None = None) -> None:
     """Prints the answer to a query.
 
     For people it prints a table of the first rows; if its columns do not fit side by side, it prints rows downwards, a
     line a column. It adds the number of rows if counting them takes no time.
     """
-    if format is Format.table and output is not None and output.endswith(".parquet"):
-        write_parquet(answer, output)
-        return
     if format is not Format.table or output is not None:
-        fallback = Format.json if str(output).endswith(".json") else Format.csv
-        chosen = fallback if format is Format.table else format
-        (write_json if chosen is Format.json else write_csv)(answer, output)
+        suffix = str(output).rpartition(".")[2]
+        is_of_name = format is Format.table and suffix in ("json", "parquet")
+        write(answer, suffix if is_of_name else "json" if format is Format.json else "csv", output)
         return
     table, n_rows = _first_rows(answer)
     names = [visible_line(name) for name in table.column_names]
@@ -82,7 +70,7 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
         say(f"{counted}, the first {len(rows)} shown; {typed(format='csv')} prints all")
 
 
-def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:
+def _first_rows(answer: pa.RecordBatchReader) -> tuple[pa.Table, int | None]:
     """Returns the rows to show, and the number of all rows; None if counting the rest would take a while."""
     parts: list[pa.RecordBatch] = []
     n_rows, until = 0, time.monotonic() + _COUNTING_S

@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from glob import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -90,7 +90,7 @@ def plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-class Lines:
+class _Lines:
     r"""The file of a CSV writer; ends each row with a line feed.
 
     With lineterminator="\n", Python's own writer (before 3.13) leaves a carriage return in a cell unquoted, and readers
@@ -98,53 +98,43 @@ class Lines:
     """
 
     def __init__(self, file: TextIO) -> None:
-        """Write to this file."""
         self._file = file
 
-    def write(self, row: str) -> int:
-        """Write one row, which comes with two characters at its end."""
+    def write(self, row: str) -> int:  # with two characters at its end
         return self._file.write(row[:-2] + "\n")
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows that are computed while they are read, once, in parts.
+def write(rows: pa.RecordBatchReader, kind: str, output: str | None) -> None:
+    """Write rows of a table, in parts as they are computed.
 
-    Attributes:
-        schema: of every part.
-        parts: the rows, in order.
+    Args:
+        rows: read once.
+        kind: csv (empty for missing; nested values as JSON), json (an array of objects, null for missing) or parquet
+            (with the types of the rows; csv where `output` is None).
+        output: the file; None is stdout.
     """
-
-    schema: pa.Schema
-    parts: Iterable[pa.RecordBatch]
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return iter(self.parts)
-
-
-def rows_of(table: pa.Table) -> Rows:
-    """The rows of a table."""
-    return Rows(table.schema, table.to_batches())
-
-
-def write_csv(rows: Rows, output: str | None) -> None:
-    """Write CSV, empty for missing; nested values as JSON."""
-    with opened(output) as file:
-        writer = csv.writer(Lines(file))
-        writer.writerow([csv_cell(name) for name in _distinct(rows.schema.names)])
-        for values in _values_of_rows(rows):
-            writer.writerow([csv_cell(value) for value in values])
-
-
-def write_json(rows: Rows, output: str | None) -> None:
-    """Write a JSON array of objects, null for missing."""
     names = _distinct(rows.schema.names)
+    if kind == "parquet" and output is not None:
+        schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, names, strict=True)])
+        schema = schema.with_metadata(rows.schema.metadata)
+        with output_file(output) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for parts in _gathered(rows):
+                writer.write_table(pa.Table.from_batches(parts).rename_columns(names).cast(schema))
+        return
     with opened(output) as file:
+        if kind != "json":
+            write_csv(chain([names], _values_of_rows(rows)), file)
+            return
         before = "[\n"
         for values in _values_of_rows(rows):
             file.write(before + " " + json.dumps(dict(zip(names, values, strict=True)), default=_as_json))
             before = ",\n"
         file.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def write_csv(rows: Iterable[Iterable[Any]], file: TextIO) -> None:
+    """Write rows of cells as CSV, of which the first has the names of the columns."""
+    csv.writer(_Lines(file)).writerows(map(csv_cell, cells) for cells in rows)
 
 
 def _as_json(value: Any) -> int | float | str:
@@ -154,16 +144,7 @@ def _as_json(value: Any) -> int | float | str:
     return int(value) if value == value.to_integral_value() else float(value)
 
 
-def write_parquet(rows: Rows, output: str) -> None:
-    """Write Parquet with the types of the rows."""
-    fields = [field.with_name(name) for field, name in zip(rows.schema, _distinct(rows.schema.names), strict=True)]
-    schema = pa.schema(fields, rows.schema.metadata)
-    with output_file(output) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for parts in _gathered(rows):
-            writer.write_table(pa.Table.from_batches(parts).rename_columns(schema.names).cast(schema))
-
-
-def _gathered(rows: Rows) -> Iterator[list[pa.RecordBatch]]:
+def _gathered(rows: pa.RecordBatchReader) -> Iterator[list[pa.RecordBatch]]:
     """Join parts of the rows into row groups large enough to be worth their header."""
     parts: list[pa.RecordBatch] = []
     for part in rows:
@@ -175,7 +156,7 @@ def _gathered(rows: Rows) -> Iterator[list[pa.RecordBatch]]:
         yield parts
 
 
-def _values_of_rows(rows: Rows) -> Iterator[list[Any]]:
+def _values_of_rows(rows: pa.RecordBatchReader) -> Iterator[list[Any]]:
     for part in rows:
         columns = [column.to_pylist() for column in part.columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))

@@ -8,7 +8,7 @@ from typing import Final
 import duckdb
 
 from rbpx.errors import RbpxError
-from rbpx.files.output import output_file, write_csv, write_json, write_parquet
+from rbpx.files.output import output_file, write
 from rbpx.spelling import typed
 from rbpx.store.relations import check_read
 from rbpx.store.schema import COLUMNS
@@ -49,10 +49,7 @@ def export(
             raise RbpxError(f"{what} is not a relation; known: {', '.join(COLUMNS)}; or give a query in quotes")
         what, limits = f"SELECT * FROM {what}", replace(limits, timeout_s=None)
     with connect(opened, limits=limits) as connection, user_rows(connection, what, limits) as rows:
-        if kind == ".parquet" and output is not None:
-            write_parquet(rows, output)
-        else:
-            (write_json if kind == ".json" else write_csv)(rows, output)
+        write(rows, kind.removeprefix("."), output)
 
 
 def _export_all(store: Store, output: str, limits: SqlLimits) -> None:

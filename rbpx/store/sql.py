@@ -18,7 +18,6 @@ import pyarrow as pa
 from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
 from rbpx.files.leftovers import held, remove_left
-from rbpx.files.output import Rows
 from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
 from rbpx.store.parquet import asked_fault
 from rbpx.store.relations import check_read, files_of, pattern, read_sql, relations_of
@@ -245,7 +244,9 @@ def _of_condition(
 
 
 @contextmanager
-def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> Iterator[Rows]:
+def user_rows(
+    connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS
+) -> Iterator[pa.RecordBatchReader]:
     """Run a user's query, one SELECT over the relations, and yield its rows in parts.
 
     The first part is computed at once, so that errors of the query appear before the caller writes anything.
@@ -275,7 +276,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                 part = get(lambda: next(reader, None))
 
         try:
-            yield Rows(reader.schema, parts())
+            yield pa.RecordBatchReader.from_batches(reader.schema, parts())
         except OverflowError as problem:  # Python has no date before year 1, nor after 9999
             raise RbpxError(f"a value of this answer has no date ({problem}); cast it: column::VARCHAR") from None
         finally:

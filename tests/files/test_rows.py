@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
+from rbpx.files import output
 from rbpx.files.cells import is_no_value, large_number, number
-from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, format_of, read_rows, read_table
 from rbpx.store.imports.rules import RULES
 
@@ -137,5 +137,5 @@ def test_what_is_written_as_csv_is_read_as_the_same_cells(cells: list[tuple[str,
     table = pa.table({"a": [first for first, _ in cells], "b": [second for _, second in cells]})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cells.csv"
-        write_csv(rows_of(table), str(path))
+        output.write(table.to_reader(), "csv", str(path))
         assert [tuple(row.values.values()) for row in read_rows(path).rows] == cells

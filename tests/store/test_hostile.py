@@ -15,7 +15,6 @@ from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.files.escapes import visible, visible_line
-from rbpx.files.output import rows_of
 from tests.support.composed import here
 from tests.support.stores import Family, cell_records, snapshot, write_jsonl
 
@@ -34,7 +33,7 @@ def harmless(text: str) -> bool:
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 def test_a_cell_shows_a_nasty_text_as_it_is_and_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(rows_of(pa.table({"size": ["1"], text or "empty": [text]})), Format.table)
+    print_table(pa.table({"size": ["1"], text or "empty": [text]}).to_reader(), Format.table)
     shown = capsys.readouterr().out
     assert harmless(shown)
     if text.isprintable() and 0 < len(text) < 20:
@@ -48,7 +47,7 @@ def test_nasty_texts_come_back_from_csv_and_json_as_they_were(
     format: Format, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"{n}{text}" for n, text in enumerate(NASTY)]
-    print_table(rows_of(pa.table({name: NASTY for name in names})), format)
+    print_table(pa.table({name: NASTY for name in names}).to_reader(), format)
     out = capsys.readouterr().out
     if format is Format.json:
         assert json.loads(out) == [dict.fromkeys(names, text) for text in NASTY]
@@ -62,7 +61,7 @@ def test_csv_and_json_on_a_terminal_command_it_to_nothing(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     rows = [{"family": text, "size": "1"} for text in NASTY]
     for format in (Format.csv, Format.json):
-        print_table(rows_of(pa.Table.from_pylist(rows)), format)
+        print_table(pa.Table.from_pylist(rows).to_reader(), format)
         print_records(rows, format)
         shown = capsys.readouterr().out
         assert harmless(shown.replace("\t", ""))

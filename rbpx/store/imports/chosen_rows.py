@@ -14,10 +14,11 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import is_no_value
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
+from rbpx.store.imports.faults import named_of
+from rbpx.store.imports.rules import plain
 from rbpx.store.sql import SqlLimits, meets
 
 _LIMITS: Final = SqlLimits()
-_MOST: Final = 10  # runs that are named
 # States of runs in tables of Weights & Biases
 _STATES: Final = {"finished", "running", "crashed", "failed", "killed", "preempted", "preempting", "pending"}
 _KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # types of a column of texts, the first that fits all
@@ -49,16 +50,15 @@ def finished(table: Rows, condition: str | None) -> tuple[Rows, str | None]:
     Raises:
         RbpxError: no run is finished.
     """
-    name = next((column for column in table.columns if column.strip().lower() == "state"), None)
+    names = {plain(column): column for column in table.columns}
+    name = names.get("state")
     states = [] if name is None else [str(cell).lower() for cell in table.cells(name)]
     if name is None or not set(states) <= _STATES or named_in(condition or "", [name]) or set(states) == {"finished"}:
         return table, None
     rows = [row for row, state in zip(table.rows, states, strict=True) if state == "finished"]
-    names = {column.strip().lower(): column for column in table.columns}
-    run = next((names[each] for each in ("name", "run", "model") if each in names), name)
+    run = next((names[each] for each in ("name", "run", "model") if each in names), None)
     others = [(row, state) for row, state in zip(table.rows, states, strict=True) if state != "finished"]
-    told = ", ".join(f"{row.within if run == name else row.values.get(run)} ({state})" for row, state in others[:_MOST])
-    told += f" and {len(others) - _MOST:,} more" if len(others) > _MOST else ""
+    told = named_of(f"{row.within if run is None else row.values.get(run)} ({state})" for row, state in others)
     whole = typed(where=f"{name} IS NOT NULL" if condition is None else f"({condition}) AND {name} IS NOT NULL")
     if not rows:
         raise RbpxError(f"{table.path}: no run is finished: {told}; {whole} takes them as they are")

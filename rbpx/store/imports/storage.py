@@ -36,7 +36,7 @@ def write(store: Store, new: pa.Table, origin: Record) -> str:
     empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so earlier files keep their names
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
-    name = _name(origin, rows)
+    name = f"{origin['source']}-{digest_of_rows(rows)}"
     store.write_import(name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
     return name
 
@@ -64,19 +64,11 @@ def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record,
         ) from None
 
 
-def _read_own(path: Path) -> tuple[Record, pa.Table]:
-    """The same, after a check that the rows match the file's name."""
-    return _read(path, partial(read_own, "imports"))
-
-
-def _name(origin: Record, rows: pa.Table) -> str:
-    return f"{origin['source']}-{digest_of_rows(rows)}"
-
-
-def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
+def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tuple[Path, Record, Any]]:
+    """Each import with its provenance and observations; those that cannot be read are left out, and said."""
     for path in store.import_files():
         try:
-            yield _read(path)
+            yield path, *_read(path, read)
         except RbpxError as problem:
             store.warn(f"imports/{path.name}", str(problem), "import its file again")
 
@@ -101,7 +93,7 @@ def observations_of(store: Store, source: str, file: str | None = None) -> tuple
     tables: dict[bool, list[pa.Table]] = {True: [_NOTHING], False: [_NOTHING]}
     for path, name in files_of(store, source).items():
         if re.fullmatch(OWN_STEM, path.stem):  # no copies
-            tables[name == file].append(_read_own(path)[1])
+            tables[name == file].append(_read(path, partial(read_own, "imports"))[1])
     columns = with_varied(
         _NOTHING.schema, (name for of in tables.values() for each in of for name in each.column_names)
     )
@@ -116,7 +108,7 @@ def adopt(store: Store, path: Path) -> int:
         RbpxError: it is corrupt, contradicts observations in this store, or was not imported by rbpx.
         MeasureError: the store cannot be written.
     """
-    origin, whole = _read_own(path)
+    origin, whole = _read(path, partial(read_own, "imports"))
     read = with_all(whole, with_varied(_NOTHING.schema, whole.column_names))
     read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
     with FileLock(store.root / LOCK):
@@ -133,38 +125,26 @@ def adopt(store: Store, path: Path) -> int:
 
 def remove_source(store: Store, source: str) -> int:
     """Remove all imports of a source; returns their number."""
-    n_removed = 0
     with FileLock(store.root / LOCK):
-        for path in store.import_files():
-            try:
-                is_of_source = provenance(path)["source"] == source
-            except RbpxError as problem:
-                store.warn(f"imports/{path.name}", str(problem), "import its file again")
-                continue
-            if is_of_source:
-                path.unlink(missing_ok=True)
-                n_removed += 1
-    return n_removed
+        paths = [path for path, of, _ in _each(store, lambda path: None) if of["source"] == source]
+        for path in paths:
+            path.unlink(missing_ok=True)
+    return len(paths)
 
 
 def list_imports(store: Store) -> list[Record]:
     """Each import: source, file, sha256, imported_at, columns, and its n_observations, families, datasets, sizes, k."""
     rows = []
-    for origin, table in _tables(store):
-        contents = {name: _distinct(table, name) for name in ("family", "dataset", "size", "k", "n")}
+    for _, origin, table in _each(store):
+        contents = {name: table[name].unique().to_pylist() for name in ("family", "dataset", "size", "k", "n")}
         rows.append(origin | {"n_observations": table.num_rows} | contents)
     return sorted(rows, key=lambda row: (row["source"], row["imported_at"]))
 
 
 def provenance_of(store: Store, run_id: str) -> Record | None:
     """The provenance of an imported run, with its rows; None if there is no run with that id."""
-    for origin, table in _tables(store):
+    for _, origin, table in _each(store):
         rows = [record for record in table.to_pylist() if record["run_id"] == run_id]
         if rows:
             return {"run_id": run_id, **origin, "rows": rows}
     return None
-
-
-def _distinct(table: pa.Table, name: str) -> list[Any]:
-    values: list[Any] = table[name].unique().to_pylist()
-    return values
