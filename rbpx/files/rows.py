@@ -179,10 +179,10 @@ def check_names(columns: Sequence[str], path: Path) -> None:
     """
     counted = Counter(column.strip().lower() for column in columns)
     duplicate = next((column for column in columns if counted[column.strip().lower()] > 1), None)
-    if duplicate is not None and not duplicate.strip():
-        raise RbpxError(f"{path} has two columns without a name; name them, and leave out what is above the heading")
     if duplicate is not None:
-        raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
+        unnamed = "without a name; name them, and leave out what is above the heading"
+        named = f"named {duplicate!r}, ignoring case; rename one of them"
+        raise RbpxError(f"{path} has two columns {named if duplicate.strip() else unnamed}")
 
 
 def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) -> Rows:
@@ -258,14 +258,8 @@ def _opened(
     if kind == ".xlsx":
         return _of_workbook(content, path, file_mib, sheet)
     text = _decoded(content, path)
-    if kind == ".json":
-        try:
-            return None, _of_json(text, path)
-        except json.JSONDecodeError as problem:
-            if problem.msg != "Extra data":  # more objects follow the first, as in .jsonl
-                raise
     if kind in (".json", ".jsonl"):
-        return None, _of_json_lines(text, path)
+        return None, _of_json(text, path, by_line=kind == ".jsonl")
     return read_delimited(text, path, "\t" if kind == ".tsv" else ",")
 
 
@@ -284,19 +278,20 @@ def _decoded(content: bytes, path: Path) -> str:
     )
 
 
-def _of_json(text: str, path: Path) -> _Records:
-    """The rows of an array of objects; a single object is the only row."""
-    whole = json.loads(text, object_pairs_hook=_object)
-    rows = whole if isinstance(whole, list) else [whole]
-    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(rows, 1))
-
-
-def _of_json_lines(text: str, path: Path) -> _Records:
-    number = 0
-    for line, words in enumerate(io.StringIO(text, newline="\n"), 1):
-        if not words.strip():
-            continue
-        number += 1
+def _of_json(text: str, path: Path, by_line: bool) -> _Records:
+    """The rows of an array of objects, of a single object, or of an object a line."""
+    try:
+        whole = None if by_line else json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as problem:
+        if problem.msg != "Extra data":  # more objects follow the first, as in .jsonl
+            raise
+        by_line = True
+    if not by_line:
+        rows = whole if isinstance(whole, list) else [whole]
+        yield from ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(rows, 1))
+        return
+    filled = ((line, words) for line, words in enumerate(io.StringIO(text, newline="\n"), 1) if words.strip())
+    for number, (line, words) in enumerate(filled, 1):
         where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
