@@ -38,7 +38,7 @@ def test_a_sweep_ends_with_one_table_of_all_and_a_text_is_measured_once(family: 
     assert len(re.findall(r"^ *cross-entropy ", answer.stdout, re.MULTILINE)) == 2
     assert len(run_folders(store)) == 3
     assert len(cell_records(store)) == 6
-    rows, said = swept([*words, "size=xs,s,m"], store, cwd)  # a job a size, whose laws are of all
+    rows, said = swept([*words, "size=xs,s,m", "--details"], store, cwd)  # a job a size, whose laws are of all
     assert "tokens/s" not in said
     assert [(row["dataset"], row["n_points"]) for row in rows] == [("file", 3), ("pydoc", 3)]
     assert len({row["text_hash"] for row in rows}) == 1
