@@ -1,18 +1,17 @@
 """Bring other people's results into `observations`.
 
-Reads RBP_k, shares of windows of n hits, losses, accuracies and attempts from .csv, .tsv, .json, .jsonl, .parquet or
-.xlsx, also with .gz: one row per model, text and k, a column for each text (texts=) or run (runs=), or rows with a
-quantity and its value. `import tokens FILE` brings tokens of another engine, `import samples FILE` items of
-lm-evaluation-harness.
+Reads RBP_k, losses, accuracies and attempts from .csv, .tsv, .json, .jsonl, .parquet or .xlsx: one row per model, text
+and k, a column for each text (texts=) or run (runs=), or rows with a quantity and its value. `import tokens FILE`
+brings tokens of another engine, `import samples FILE` items of lm-evaluation-harness.
 
-Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs), active_params, step,
-tokens_per_step, unique_tokens, training_seed, variant, weight, vary_NAME (what a sweep varies), lr (rows that have it
-and no loss are the plan of a run), schedule, schedule_tokens, warmup_tokens, decay_tokens, lr_decay and final_lr (of
-losses by step), dataset, k, rbp or rbp_1, rbp_10, ..., n, n_tokens, loss_nats and loss_bits (a token), bits_per_byte,
-accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at an item). Where these are not there, headings that
-people write are read and said: params, n_params, tokens, flops, val_loss, loss, ppl, bpb. columns='{rbp: their_name}'
-maps others, nested ones by dots (train.lr). JSON may also be results_*.json of lm-evaluation-harness, a
-trainer_state.json, or of pandas; S=6.5B is of a file of one model.
+Files may be gzipped. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs),
+active_params, step, tokens_per_step, unique_tokens, training_seed, variant, weight, vary_NAME (what a sweep varies), lr
+(rows that have it and no loss are the plan of a run), schedule, schedule_tokens, warmup_tokens, decay_tokens, lr_decay
+and final_lr (of losses by step), dataset, k, rbp or rbp_1, rbp_10, ..., n, n_tokens, loss_nats and loss_bits (a token),
+bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at an item). Where these are not
+there, headings that people write are read and said: params, n_params, tokens, flops, val_loss, loss, ppl, bpb.
+columns='{rbp: their_name}' maps others, nested ones by dots (train.lr). JSON may also be results_*.json of
+lm-evaluation-harness, a trainer_state.json, or of pandas; S=6.5B is of a file of one model.
 
 Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading gives its unit, as "params (M)", or columns='{S: {column:
 Size, times: 1e9}}' does. S of 7, 13 and 70 without a unit are refused. Losses and accuracies that are empty or NaN, and

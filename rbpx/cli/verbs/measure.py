@@ -1,8 +1,9 @@
 """Measure the missing cells, and print no laws.
 
 Typed again, it continues. shard=3/16 measures the third of 16 parts of the grid, or of the grids of a sweep: disjoint,
-balanced by cost and the same on every machine. best= changes no rank, and reads runs that the store holds already once
-more.
+balanced by cost and the same on every machine.
+
+best= changes no rank, and reads runs that the store holds already once more.
 """
 
 import logging

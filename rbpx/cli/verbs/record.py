@@ -1,9 +1,10 @@
 """Run a named study, and write its findings into its file.
 
 Measures what a study still needs, runs its analyses, and writes the result of its SQL, with the runs it comes from, to
-the end of the study's file in place of earlier findings, or to --output FILE; `run experiment=NAME` writes nothing.
+the end of the study's file, or to --output FILE.
 
-A study of your own is experiment/NAME.yaml in the folder of --config-dir; those of rbpx are in experiments/.
+It takes the place of earlier findings; `run experiment=NAME` writes nothing. A study of your own is
+experiment/NAME.yaml in the folder of --config-dir; those of rbpx are in experiments/.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
 """One page with the laws, figures and tables of a store.
 
 Answers every question that has a section and writes one HTML file that needs no network: a summary in sentences, and
-for each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), with values, SQL and
-runs.
+for each family and text the laws and the figures of arXiv 2510.20387 (3 to 9).
 
---format md is Markdown, tex tables for a paper, svg, pdf and png a folder of figures. With more than 12 groups it
-begins with a table of all; group=NAME asks for one. It overwrites reports alone.
+Numbers come with intervals, values, SQL and runs. --format md is Markdown, tex tables for a paper, svg, pdf and png a
+folder of figures. With more than 12 groups it begins with a table of all; group=NAME asks for one. It overwrites
+reports alone.
 """
 
 from rbpx.cli.registry import Asked, Verb

@@ -1,8 +1,9 @@
 """Query the store in SQL, read-only.
 
-Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab, observations,
-fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The table shows the first rows; csv, json
-and files get all, written as they are computed.
+Answers one SELECT (DuckDB's dialect) over the relations of the store; rbp_at(k, ties) gives RBP at any k. The table
+shows the first rows; csv, json and files get all.
+
+Relations are runs, tokens, rank_counts, documents, vocab, observations, fits, rank_fits, failures and forecasts.
 """
 
 from rbpx.cli.registry import Asked, Verb

@@ -1,9 +1,8 @@
 """Maintain the store: verify, merge, copy to and from object storage, clean up.
 
-`verify` reads every byte, prints a line for each fault with what to do, and exits 1. `merge OTHER` copies what another
-store holds and this one lacks. `push URL` copies what is missing to a folder or to s3://BUCKET/PATH (gs://, az://),
-`pull URL` brings it from there. `gc` drops fits whose runs are gone, `rm RUN` removes a run, `rm SOURCE` what was
-imported; `rm FAMILY` and `rm DATASET` forget failures.
+`verify` reads every byte, names each fault with what to do, and exits 1. `merge OTHER` copies what another store holds
+and this one lacks, `push URL` and `pull URL` to and from a folder or s3://BUCKET/PATH (gs://, az://). `gc` drops fits
+whose runs are gone; `rm` removes a RUN, a SOURCE, or the failures of a FAMILY or DATASET.
 
 `push` and `pull` continue where they were stopped. `verify` checks each record against its SHA-256, each run against
 the SHA-256 and the counts of its manifest and its tables against one another, cells and fits against their runs;

@@ -1,12 +1,12 @@
 """Pass@k against k: how often k attempts at an item succeed, from probabilities or counts.
 
-Shows pass@k, 1 - C(n - c, k) / C(n, k), at k= attempts, with intervals over items and samples; --details adds its
-exponent by least squares and by the left tail of a beta distribution of p, pass@k predicted at a hundred times the
-samples with a backtest, and laws in S.
+Shows pass@k, 1 - C(n - c, k) / C(n, k), at k= attempts, with intervals over items and samples.
 
-Where p of the items reaches down to 0 as p^(a-1), the share that fails k attempts falls as k^-a (arXiv 2502.17578). p
-is the probability of the exact reference answer at temperature 1, a lower bound where several answers are right. Or
-counts are imported, of any temperature: item, n_samples and n_correct.
+--details adds its exponent by least squares and by the left tail of a beta distribution of p, pass@k predicted at a
+hundred times the samples with a backtest, and laws in S. Where p of the items reaches down to 0 as p^(a-1), the share
+that fails k attempts falls as k^-a (arXiv 2502.17578). p is the probability of the exact reference answer at
+temperature 1, a lower bound where several answers are right. Or counts are imported, of any temperature: item,
+n_samples and n_correct.
 """
 
 from rbpx.questions.registry import Analysis

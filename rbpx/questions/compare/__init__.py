@@ -1,11 +1,11 @@
 """Two models on one text: bits per byte by kind, position, slice, document; hits gained and lost.
 
-Compares two runs, `compare A B`, on every text that both were measured on, over the whole text, the kinds of its words
-and your slices, with intervals over documents. Differences are b - a in bits per byte: below 0, b is better.
+Compares two runs, `compare A B`, on every text that both were measured on: the whole text, the kinds of its words, your
+slices. Differences are b - a in bits per byte: below 0, b is better.
 
-The nats of a token are spread over its bytes, so that models with different tokenizers compare byte by byte. --details
-adds places in bytes, the documents that differ most, and under one tokenizer the hits gained and lost at k and how
-ranks move.
+Intervals are over documents. The nats of a token are spread over its bytes, so that models with different tokenizers
+compare byte by byte. --details adds places in bytes, the documents that differ most, and under one tokenizer the hits
+gained and lost at k and how ranks move.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,12 +1,12 @@
 """What a store of runs says about the next one.
 
-For a family whose runs have size and tokens: the best size and tokens of a budget (flops=, by default ten times the
-most compute of the runs) with the loss of such a run, whether smaller runs predicted the largest, and what smaller
-models that train for longer lose.
+The best size and tokens of a budget with the loss of such a run, whether smaller runs predicted the largest, and what
+smaller models that train for longer lose.
 
-All is averaged over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no run lies near a
-number. --details and pages add the irreducible part, what a variant is worth beside the runs without one, and the runs
-to train next. It is about cross-entropy unless laws= names something else; S= with D= asks for one run.
+It asks for a family whose runs have size and tokens; flops= is by default ten times the most compute of the runs. All
+is averaged over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no run lies near a number.
+--details and pages add the irreducible part, what a variant is worth beside the runs without one, and the runs to train
+next. It is about cross-entropy unless laws= names something else; S= with D= asks for one run.
 
 Up to three runs are named that narrow the loss of the best run most, each by 2 % or more. next=N names N runs that
 narrow the prediction at S= and D=, or else the loss of the best run with ten times the compute. Those that narrow most

@@ -1,12 +1,13 @@
 """Success of a larger model on tasks, in two steps: size to a feature, the feature to success.
 
-Step 1 is a law of a feature of the right answer, in size and tokens where these are known and vary, else in size. Step
-2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance to 1. Chained, they predict models that
-neither has seen: the largest, held_out= or S=.
+Step 1 is a law of a feature of the right answer in size (and tokens), step 2 success against the feature, a / (1 +
+exp(-h (x - x0))) + b, from chance to 1. Chained, they predict models that neither has seen: the largest, held_out= or
+S=.
 
-A terminal shows the largest models by the feature that predicts best; --details all features and models, both steps,
-and the mean error of each feature. In a training with checkpoints step 1 takes the mean of the last= ones; step 2 drops
-the first and takes trailing means of the rest (drop=, smooth=). Items may be measured, or accuracies imported.
+Step 1 is in size and tokens where these are known and vary. A terminal shows the largest models by the feature that
+predicts best; --details all features and models, both steps, and the mean error of each feature. In a training with
+checkpoints step 1 takes the mean of the last= ones; step 2 drops the first and takes trailing means of the rest (drop=,
+smooth=). Items may be measured, or accuracies imported.
 """
 
 from rbpx.questions.registry import Analysis

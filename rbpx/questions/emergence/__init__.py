@@ -1,8 +1,7 @@
 """How fast N tokens in a row become right, measured and predicted.
 
 p_{N,k} is the share of windows of N consecutive tokens whose ranks are all at most k; if tokens were independent, -ln
-p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8, figure 7). Shows the windows that have a law, and how many times
-as often they are right as if tokens were independent.
+p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8). Shows how many times as often windows are right.
 
 --details adds for each k the law of each N, with the size at which RBP_k^N is one half by the law of RBP_k, and the law
 of all N; for a single k also every window and a prediction corrected for dependence.

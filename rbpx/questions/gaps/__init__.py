@@ -1,15 +1,14 @@
 """How the gap between two datasets, or two slices of one, changes with size.
 
 For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, L being cross-entropy or -ln
-RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, where its p, adjusted for all gaps
-of the request (Holm), is below 0.05.
+RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes.
 
-slices= compares tokens of one text, each slice with the first: position (1-15, 16-63, 64-255, 256+), frequency (deciles
-of the scored tokens by how often their id is scored, most frequent first), category or domain of items, or names with
-SQL conditions over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category,
-domain, greater, ties, logprob and rank. A single condition is compared with the remaining tokens. Write SQL strings
-with $$: text = $$def$$. A condition on rank or logprob selects different tokens at each size; such a gap is marked
-`different tokens`.
+A gap closes or opens where its p, adjusted for all gaps of the request (Holm), is below 0.05. slices= compares tokens
+of one text, each slice with the first: position (1-15, 16-63, 64-255, 256+), frequency (deciles of the scored tokens by
+how often their id is scored, most frequent first), category or domain of items, or names with SQL conditions over
+doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category, domain, greater,
+ties, logprob and rank. A single condition is compared with the remaining tokens. Write SQL strings with $$: text =
+$$def$$. A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,10 +1,11 @@
 """How RBP_k grows with k, and what a larger k is worth in size.
 
-Fits -ln RBP_k = C k^-alpha_k to each model (arXiv 2510.20387, appendix B, table 1), at k = 1 to 100. With the law in S
-this gives an exchange rate: how many times larger a model must be to do at k = 1 what this one does at k = 10.
+Fits -ln RBP_k = C k^-alpha_k to each model (arXiv 2510.20387, appendix B). With the law in S this says how many times
+larger a model must be to do at k = 1 what this one does at k = 10.
 
-Where the points curve, the law is marked `bends` and the rate is local. One law for all k and sizes, C k^-kappa
-S^-alpha, follows, with the range of k over which it is not rejected; AIC, BIC and backtests compare it with its rivals.
+k is 1 to 100 unless k= says otherwise (table 1). Where the points curve, the law is marked `bends` and the rate is
+local. One law for all k and sizes, C k^-kappa S^-alpha, follows, with the range of k over which it is not rejected;
+AIC, BIC and backtests compare it with its rivals.
 """
 
 from rbpx.questions.registry import Analysis

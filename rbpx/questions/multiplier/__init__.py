@@ -1,12 +1,12 @@
 """How much more compute, size or tokens a baseline needs for the loss that a variant reaches.
 
-`multiplier A B` is short for base=A variant=B. Above 1 the change pays: it is what the baseline needs over what the
-variant needs for the same loss. Across tokenizers only bits per byte are compared, on a task the features of
-`downstream`.
+What the baseline needs over what the variant needs for the same loss: above 1 the change pays. `multiplier A B` is
+short for base=A variant=B.
 
-Where the runs of both vary in size and in tokens, the variant is the surface of the baseline shifted along S, D or C.
-Beside the multiplier stand its slope in ln C, its values at the least, the middle and the most compute that both have,
-and p of one surface for both against constants of their own.
+Across tokenizers only bits per byte are compared, on a task the features of `downstream`. Where the runs of both vary
+in size and in tokens, the variant is the surface of the baseline shifted along S, D or C. Beside the multiplier stand
+its slope in ln C, its values at the least, the middle and the most compute that both have, and p of one surface for
+both against constants of their own.
 
 Elsewhere, and with E=, it fits y = E + C x^-alpha to both: axis=S compares sizes, axis=C the best model of each budget,
 axis=D (or step) tokens at each S that both have. Multipliers are given with one E for both, an E for each and none, at

@@ -1,14 +1,14 @@
 """What passing and failing sequences say about single tokens: their law, and which of them are hits.
 
-A benchmark reports for each sequence of N tokens whether all of it was right. If tokens are independent, it passes with
-probability exp(-C N S^-alpha), so maximum likelihood recovers C, alpha and RBP_k of single tokens (arXiv 2510.20387,
-eqs. 5 to 8).
+If tokens are independent, a sequence of N passes with probability exp(-C N S^-alpha), so maximum likelihood recovers C,
+alpha and RBP_k of single tokens (arXiv 2510.20387, eqs. 5 to 8).
 
-Documents are cut into sequences, and the result compared with their tokens. Hits cluster, so the bias grows with N; two
-corrections use the correlation of two hits, as measured or fitted. --details has the law of each N and the sequences.
-Then it learns which tokens of the largest model are hits from those outcomes and features of each token (position,
-frequency, log-probability and rank under the next smaller model; arXiv 2306.11343), and judges it on held-out documents
-by AUC, log loss and calibration. size= with two sizes chooses the models.
+A benchmark reports for each sequence whether all of it was right. Documents are cut into sequences, and the result
+compared with their tokens. Hits cluster, so the bias grows with N; two corrections use the correlation of two hits, as
+measured or fitted. --details has the law of each N and the sequences. Then it learns which tokens of the largest model
+are hits from those outcomes and features of each token (position, frequency, log-probability and rank under the next
+smaller model; arXiv 2306.11343), and judges it on held-out documents by AUC, log loss and calibration. size= with two
+sizes chooses the models.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,7 +1,7 @@
 """What the laws predict for other sizes, and how right they were.
 
 Predicts what new models would show on the same text, one row a target: S='[1B,10B]' by size; S='[1B,7B]'
-D='[20B,2T]' pairwise by size and tokens, and with grid=true each size with each number of tokens. unique_tokens=5B is
+D='[20B,2T]' pairwise by size and tokens, and with grid=true each size with each number of tokens. unique_tokens=5e9 is
 for runs that repeat their text beyond so many tokens, where others did.
 
 Each has a 95 % interval and its warnings, averaged over forms by how well they fit. Backtests predict the larger sizes
@@ -24,7 +24,7 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx predict S='[10M,100M]'",
         "python -m rbpx predict S='[1B,7B]' D='[200B,2T]' grid=true",
-        "python -m rbpx predict S=1B D=100B unique_tokens=20B",
+        "python -m rbpx predict S=1B D=100B unique_tokens=2e10",
         "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'",
         "python -m rbpx predict model=ladder dataset=stdlib S=1e7 register=before_the_10m",
         "python -m rbpx predict dataset=pydoc axis=cross_entropy@stdlib x=2.9",

@@ -1,14 +1,15 @@
 """The distribution of the ranks: the lognormal, its rivals, and whether all laws follow from one.
 
-Fits to the ranks of each run, by maximum likelihood, the published lognormal (ranks from 2 up, arXiv 2510.20387,
-appendix D) and five distributions over 1..V, and says whether the ranks are lognormal. From four sizes on, it tests
-whether one distribution, its parameters laws in S, gives all the laws.
+Fits to the ranks of each run the published lognormal (arXiv 2510.20387, appendix D) and five distributions over 1..V,
+and says whether the ranks are lognormal. From four sizes on, it tests whether one distribution, its parameters laws in
+S, gives all the laws.
 
---details adds mu and sigma against S, and the laws that a distribution implies for RBP_k and cross-entropy. Each of
-three forms (lognormal, truncated power law, and easy tokens of geometric ranks beside hard ones of a power law) is
-fitted to several sizes, and derives -ln RBP_k, H(P) and cross-entropy of a larger one. The form that predicts best
-below the largest size is chosen; the largest judges: a form closes the laws if each measured value lies within the
-interval of its prediction, for RBP_k up to the largest k whose law stands.
+Fits are by maximum likelihood, the published one to ranks from 2 up. --details adds mu and sigma against S, and the
+laws that a distribution implies for RBP_k and cross-entropy. Each of three forms (lognormal, truncated power law, and
+easy tokens of geometric ranks beside hard ones of a power law) is fitted to several sizes, and derives -ln RBP_k, H(P)
+and cross-entropy of a larger one. The form that predicts best below the largest size is chosen; the largest judges: a
+form closes the laws if each measured value lies within the interval of its prediction, for RBP_k up to the largest k
+whose law stands.
 """
 
 from rbpx.questions.registry import Analysis

@@ -1,12 +1,12 @@
 """Quantities as surfaces in size and training tokens, and the best model for a budget.
 
-Fits y(S, D), Chinchilla's y = E + A S^-alpha + B D^-beta or another form=, to all trainings of a family on a text whose
-tokens are known, and says whether the effects of S and D can be told apart. flops= adds the best S and D of each budget
-(C = 6 S D), averaged over forms as in `decide`.
+Fits y(S, D), Chinchilla's y = E + A S^-alpha + B D^-beta or another form=, to all trainings of a family on a text, and
+says whether the effects of S and D can be told apart. flops= adds the best S and D of each budget.
 
-Intervals are over trainings, each with all its checkpoints, and over documents where known. Fits are kept in `fits`.
---details shows every quantity. Where S and D vary together, as at a fixed D/S, the status is collinear and a surface
-predicts only near their line; `decide next=3` says which runs would help.
+The best of a budget (C = 6 S D) is averaged over forms as in `decide`. Intervals are over trainings, each with all its
+checkpoints, and over documents where known. Fits are kept in `fits`. --details shows every quantity. Where S and D vary
+together, as at a fixed D/S, the status is collinear and a surface predicts only near their line; `decide next=3` says
+which runs would help.
 
 form=all compares the forms by AIC, BIC and errors on held-out largest runs; the best S and D of a typed form are that
 form's own, and tell how they move if the head counts. In sweeps (several runs of one size and as many tokens)

@@ -1,9 +1,10 @@
 """Bits per byte and rank/V, to compare families with different tokenizers.
 
-Shows for each model nats per token, bits per byte (nats of the scored tokens / ln 2 / bytes that they stand for),
-tokens per byte, quantiles of the rank and of rank/V, and RBP at k = V/1000 and V/100, with intervals over documents.
+Shows for each model nats per token, bits per byte, tokens per byte, quantiles of the rank and of rank/V, and RBP at k =
+V/1000 and V/100.
 
-Nats per token and ranks can be compared under one tokenizer only, the others across tokenizers.
+Bits per byte are nats of the scored tokens / ln 2 / bytes that they stand for. Intervals are over documents. Nats per
+token and ranks can be compared under one tokenizer only, the others across tokenizers.
 """
 
 from rbpx.questions.registry import Analysis
