@@ -34,7 +34,11 @@ CREATE OR REPLACE VIEW measured AS
 -- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results have no
 -- ranks and are only there at the k and the tie rule that they were published with.
 CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
-    WITH hits AS (
+    SELECT
+        r.* EXCLUDE (vocab_size)
+        REPLACE (k::INTEGER AS k, ties AS ties, coalesce(h.n_hits, 0) / h.n_tokens AS rbp)
+    FROM measured AS r
+    JOIN ( -- no WITH, which DuckDB 1 loses in a macro of a file
         SELECT
             c.run_id,
             sum(c.n_tokens) FILTER (WHERE rank_under(c.greater, c.ties, ties) <= k)::BIGINT AS n_hits,
@@ -42,12 +46,7 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
         FROM rank_counts AS c
         WHERE is_told(c.greater, c.ties, ties)
         GROUP BY c.run_id
-    )
-    SELECT
-        r.* EXCLUDE (vocab_size)
-        REPLACE (k::INTEGER AS k, ties AS ties, coalesce(h.n_hits, 0) / h.n_tokens AS rbp)
-    FROM measured AS r
-    JOIN hits AS h USING (run_id)
+    ) AS h USING (run_id)
     UNION ALL BY NAME -- imports need not have every column
     SELECT i.* FROM imported AS i
     WHERE CASE WHEN rank_under(0, 0, ties) = 1 THEN i.k = k AND i.n = 1 AND i.ties = ties END;  -- an unknown rule is an error here too
