@@ -44,10 +44,8 @@ def rough(value: float | None) -> str:
 
 def spoken(value: float | None, digits: int = 2) -> str:
     """Formats a count as 7.9B, 21B, 415M or 2T; as `short` below a thousand and from 1e15 on."""
-    for unit, name in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if value is not None and unit <= float(f"{value:.{digits}g}") < 1e15:
-            return f"{_rounded(value / unit, digits)}{name}"
-    return _rounded(value, digits)
+    in_thousands = value is not None and 1e3 <= float(f"{value:.{digits}g}") < 1e6
+    return f"{_rounded(value / 1e3, digits)}k" if value is not None and in_thousands else _rounded(value, digits)
 
 
 def size_name(size: str) -> str:
@@ -56,10 +54,16 @@ def size_name(size: str) -> str:
 
 
 def _rounded(value: float | None, digits: int) -> str:
-    """Writes a number out up to a million, with zeros after the last significant digit; beyond with an exponent."""
+    """Writes a number out up to a million, with zeros after the last significant digit.
+
+    From there on it is 31.6M, 2.49B or 288T, and from 1e15 on it has an exponent.
+    """
     if value is None or not math.isfinite(value):
         return UNKNOWN
     rounded = f"{value:.{digits}g}"
+    for unit, name in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if unit <= abs(float(rounded)) < 1e15:
+            return f"{_rounded(value / unit, digits)}{name}"
     return f"{float(rounded):,.0f}" if 10 ** (digits - 1) <= abs(float(rounded)) < 1e6 else rounded
 
 

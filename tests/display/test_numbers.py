@@ -1,8 +1,8 @@
-"""Percentages at their ends: what is nearly none or nearly all is told apart from none and from all; bytes."""
+"""Percentages at their ends, what is nearly none or all told apart from none and all; bytes; numbers of any size."""
 
 import pytest
 
-from rbpx.display.vocabulary import in_bytes, part, percent
+from rbpx.display.vocabulary import in_bytes, part, percent, short, spoken
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,17 @@ def test_a_relative_error_of_any_size_is_in_percent(error: float, shown: str) ->
 )
 def test_bytes_are_told_in_three_digits(n: float | None, shown: str) -> None:
     assert in_bytes(n) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "in_table", "in_sentence"),
+    [
+        *((None, "–", "–"), (0.0123456, "0.0123", "0.012"), (999.4, "999", "1k"), (123_456, "123,000", "120k")),
+        *((999_600, "1M", "1M"), (31_622_776, "31.6M", "32M"), (2.49e9, "2.49B", "2.5B"), (-4e6, "-4M", "-4M")),
+        *((287.6e12, "288T", "290T"), (999.6e12, "1e+15", "1e+15"), (7.2e21, "7.2e+21", "7.2e+21")),
+    ],
+)  # fmt: skip
+def test_numbers_from_a_million_on_have_units_and_those_beyond_trillions_an_exponent(
+    value: float | None, in_table: str, in_sentence: str
+) -> None:
+    assert (short(value), spoken(value)) == (in_table, in_sentence)
