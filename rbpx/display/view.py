@@ -337,7 +337,8 @@ class Table:
         """Returns the statuses that are not ok, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
         for row in self.rows:
-            of = ", ".join(cell.text for cell in takewhile(lambda cell: not cell.is_number, row))
+            named = [cell.text for cell in takewhile(lambda cell: not cell.is_number, row)]
+            of = ", ".join(name for name in named if name != UNKNOWN)
             of = of or f"{self.columns[0].heading} = {row[0].text}"
             for status in dict.fromkeys(status for cell in row for status in cell.doubts):
                 found.setdefault(status, []).append(of)
