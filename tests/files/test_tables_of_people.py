@@ -129,6 +129,7 @@ REFUSED: dict[str, tuple[str, bytes, str]] = {
     "a log of numbers": ("a.json", b'{"log_history": [1]}', r"not as its tool writes it .*save it as CSV"),
     "a table in Markdown": ("a.md", b"| a |\n", r"has the suffix '\.md'; known: .*; save it as CSV, or rename"),
     "a table in LaTeX": ("a.tex", b"a & b", r"has the suffix '\.tex'; known: .*; save it as CSV, or rename"),
+    "no Parquet": ("a.parquet", b"rbp", r"a\.parquet cannot be read: .*check that it is what its suffix says"),
     "no workbook": ("a.xlsx", b"a,b\n1,2\n", r"a\.xlsx cannot be read: .*zip"),
     "the old Excel": ("a.xls", b"", r"has the suffix '\.xls'; known: .*\.xlsx"),
     "two unnamed columns": ("a.csv", b"Table 1,,\nmodel,S,loss\n", r"two columns without a name.*above the heading"),

@@ -1,8 +1,6 @@
 """Other people's results come into a store whole, checked and traceable, or not at all."""
 
-import csv
 import hashlib
-import io
 import json
 import shutil
 import time
@@ -63,85 +61,6 @@ def refused(answer: Answer, *says: str) -> None:
     (line,) = answer.stderr.splitlines()
     assert line.startswith("rbpx: ")
     assert [words for words in says if words not in line] == [], line
-
-
-# ------------------------------------------------------------------------------------------------------ what comes in
-
-
-def as_json(rows: list[dict[str, Any]], path: Path) -> Path:
-    path.write_text(json.dumps(rows))
-    return path
-
-
-def as_jsonl(rows: list[dict[str, Any]], path: Path) -> Path:
-    return write(path, *(json.dumps(row) for row in rows))
-
-
-def as_parquet(rows: list[dict[str, Any]], path: Path) -> Path:
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
-WRITERS = {".json": as_json, ".jsonl": as_jsonl, ".parquet": as_parquet}
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_other_formats_say_the_same_as_csv(suffix: str, results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
-    numbers = {"S": lambda text: int(float(text)), "k": int, "n_tokens": int, "rbp": float, "ce": float}
-    rows = [
-        {name: numbers.get(name, str)(value) for name, value in row.items()}
-        for row in csv.DictReader(io.StringIO(results.read_text()))
-    ]
-    file = WRITERS[suffix](rows, tmp_path / f"results{suffix}")
-    bring(results, store, cwd)
-    bring(file, tmp_path / "other", cwd)
-    assert imported(tmp_path / "other") == imported(store)
-    assert "nothing new" in bring(file, store, cwd).stderr
-
-
-# ------------------------------------------------------------------------------------------------------ what does not
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("missing.csv", None, ["missing.csv is not a file"]),
-        ("notes.txt", b"rbp", ["notes.txt", ".csv, .tsv, .json, .jsonl, .parquet, .xlsx"]),
-        ("a.parquet", b"rbp", ["a.parquet cannot be read", "suffix"]),
-        ("a.json", b"[1]", ["row 1 of", "a.json: ", "not an object"]),
-        ("a.json", b'[{"k": 1, "k": 2}]', ["a.json cannot be read", "key twice"]),
-        ("a.jsonl", b'{"rbp": 1}\n{"rbp"\n', ["row 2 of", "a.jsonl (line 2)", "not JSON"]),
-        ("a.csv", b"\xff", ["a.csv cannot be read", "UTF-8"]),
-        ("a.json", b'[{"family":"f","model":"m","S":85000000,"dataset":"d","k":true,"rbp":0.1}]', ["row 1: k is True"]),
-        ("a.json", b'[{"family":"f","size":1.5,"S":85000000,"dataset":"d","k":1,"rbp":0.1}]', ["row 1: size is 1.5"]),
-    ],
-)
-def test_a_file_that_is_not_what_it_says_is_refused(
-    name: str, content: bytes | None, says: list[str], store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    refused(bring(tmp_path / name, store, cwd, check=None), *says)
-    assert not store.exists()
-
-
-# ------------------------------------------------------------------------------------------------ what is there already
-
-
-@pytest.mark.parametrize(("old", "new"), [(",0.41,", ",0.42,"), ("1000000000", "1000000001")])
-def test_a_file_that_contradicts_the_store_is_refused(
-    old: str, new: str, results: Path, store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    bring(results, store, cwd)
-    before = snapshot(store)
-    other = write(tmp_path / "other.csv", HEADER, "toy,9b,,9000000000,wiki,1,0.6,,", ROWS[0].replace(old, new))
-    refused(bring(other, store, cwd, check=None), f"{other}, line 3: ", "in the store", "another source than them")
-    assert snapshot(store) == before
-    bring(other, store, cwd, "source=others", "ties=mid")
-    assert len(imported(store)) == len(ROWS) + 2
-
-
-# --------------------------------------------------------------------------------------------------- life in the store
 
 
 def test_the_file_carries_where_it_is_from(results: Path, store: Path, cwd: Path) -> None:
