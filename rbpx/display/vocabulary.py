@@ -143,6 +143,8 @@ _LAWS = {
     "tail_beta": "a of beta",
     "tail_kumaraswamy": "a of Kumaraswamy",
 }
+UNITS: Final = {"cross_entropy": ", nats per token", "rbp": ", nats"}
+"""What stands behind the title of a law on an axis or legend."""
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"))
 
 

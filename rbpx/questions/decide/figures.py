@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, magnitude, text, with_ends
-from rbpx.display.vocabulary import in_digits, short, significant
+from rbpx.display.vocabulary import UNITS, in_digits, short, significant
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.decision import best_run
@@ -70,7 +70,10 @@ def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) ->
             bars("y_lo", "y_hi", rows=rows[_ASKED]),
             points(rows=rows[_ASKED]),
         )
-        y, order = Scale("y", title, log=sign == 1), tuple(name for name, each in rows.items() if each)
+        y, order = (
+            Scale("y", f"{title}{UNITS.get(of.trained.law, '')}", log=sign == 1),
+            tuple(name for name, each in rows.items() if each),
+        )
         chart = Chart(scale_of(Axis.C), y, tuple(each for each in marks if each.rows), "shown", "", order, 340)
         ends = (f"{significant(row['y'], 4)} at {short(row['C'])} FLOPs" for row in (along[0], along[-1]))
         caption = (

@@ -22,7 +22,7 @@ from rbpx.display.chart.figure import (
     scale_of,
 )
 from rbpx.display.view import SIZE, Column, View, magnitude
-from rbpx.display.vocabulary import headline, short
+from rbpx.display.vocabulary import UNITS, headline, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
 from rbpx.runs.origin import from_fits
@@ -37,7 +37,6 @@ _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
 _DOT: Final = {"color": "gray", "size": 9, "opacity": 0.7}
 _SOLID: Final = {"strokeDash": [1, 0]}
 _ABOVE: Final = {"dx": 4, "dy": -7, "align": "left", "fontWeight": 600}  # of a line
-_UNITS: Final = {"cross_entropy": ", nats per token", "rbp": ", nats"}
 
 
 def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure]:
@@ -59,7 +58,7 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     columns: list[Column[Record]] = [
         magnitude(heading, key) for heading, key in (("S", "S"), ("D", "D"), (trained.title, "y"))
     ]
-    legend = f"{trained.title}{_UNITS.get(trained.law, '')}"
+    legend = f"{trained.title}{UNITS.get(trained.law, '')}"
     return drawn(
         View[Record](name, SIZE, columns).table(f"Lines of equal {trained.title}", rows),
         Chart(x, scale_of(Axis.D), (*shown, *(marks if own else [])), "level", legend, levels, 360, True),
