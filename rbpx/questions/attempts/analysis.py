@@ -66,9 +66,8 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
 def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Record]:
     """Yields the results of one run, told apart by `kind`.
 
-    `pass`: pass@k with its interval over items; its standard error over samples with the items held fixed, None where p
-    is known; and both local slopes at k. `exponent`: see `_exponents`. `forecast`: pass@k at k beyond the samples, by
-    each way.
+    `pass`: pass@k over items; its standard error over samples, None where p is known; both local slopes at k.
+    `exponent`: see `_exponents`. `forecast`: pass@k at k beyond the samples, by each way.
     """
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None
@@ -96,8 +95,7 @@ def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Reco
 def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
     """Yields exponents: of -ln pass@k by least squares over all measured k, and of the left tail of p.
 
-    Each row has the range of k where it applies (`k_to` None for a limit), the second constant `b` of the distribution,
-    and all statuses that hold.
+    Each has the range of k where it applies, the second constant `b` of the distribution, and all statuses that hold.
     """
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)

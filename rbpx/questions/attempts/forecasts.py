@@ -28,10 +28,9 @@ _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
     """Predicts pass@k of these items; the interval covers the uncertainty of their counts and of the fitted constants.
 
-    By the beta distribution, an item fails with probability E (1 - p)^k under its posterior given its counts. Least
-    squares extrapolates the line of ln(-ln pass@k) on ln k, without an interval.
-
-    With `is_measured` the interval is for k actual attempts at each item, which scatter, rather than their mean.
+    By the beta distribution, an item fails with probability E (1 - p)^k under its posterior. Least squares extrapolates
+    the line of ln(-ln pass@k) on ln k, without an interval. With `is_measured` the interval is for k actual attempts at
+    each item.
     """
     if way == LINE:
         grid = grid_to(items.most)
@@ -60,10 +59,7 @@ def hide(models: Sequence[Counted], seed: int) -> list[Record]:
 
     `n_samples` are the fewest samples left, `error` is the mean over models and draws of |predicted / measured - 1| of
     -ln pass@k, `bias` the mean of predicted / measured - 1, and `inside` the share of intervals that contain the
-    measured value, None for least squares.
-
-    Models on the same items form one cluster, since an item is hard for all of them; the errors on other items may
-    differ.
+    measured value. Models on the same items form one cluster.
     """
     left = [(items, items.most // FARTHER) for items in models if items.most // FARTHER >= _FEWEST_LEFT]
     rows = list[Record]()

@@ -1,8 +1,7 @@
 """The beta density of the chance p over items, and quadrature nodes in p.
 
-It is in x = ln(p / (1 - p)), where it is smooth: p^a (1 - p)^b / B(a, b), ~ p^(a - 1) dp near 0. Integrals over p use
-the trapezoid rule in x, with nodes that are dense where counts are sharp and sparse in the tails; its error is
-negligible for such functions.
+It is in x = ln(p / (1 - p)), where it is smooth: p^a (1 - p)^b / B(a, b). Integrals use the trapezoid rule in x, with
+nodes that are dense where counts are sharp and sparse in the tails.
 
 Shapes: N nodes or items; parameters are (ln a, ln b).
 """
@@ -45,8 +44,7 @@ def nodes_for(n_samples: int) -> Nodes:
 def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
     """Returns counts with the same shares but few enough attempts for the nodes; up to 10,000 attempts are unchanged.
 
-    A million attempts would take ten times as many nodes. A density of p is smooth over 0.01 in x, so only the position
-    of a sharper likelihood matters, not its width.
+    A density of p is smooth over 0.01 in x, so only the position of a sharper likelihood matters.
     """
     wrong_U = tried_U - right_U
     with np.errstate(divide="ignore"):  # without a right or a wrong attempt the likelihood has no peak

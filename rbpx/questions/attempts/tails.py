@@ -31,8 +31,9 @@ class Likelihood:
         of_I: index of each item among the distinct ones.
         weight_U: number of items equal to each.
         ln_p_U: ln p of known chances below 1, which are the first of the distinct items.
-        ln_UN: for the other items, ln of likelihood times width at each node; a known chance that is 1 in single
-            precision has the width alone, at the nodes with p no smaller.
+        ln_UN: for the others, ln of likelihood times width at each node; a known chance that is 1 in single precision
+            has
+            the width alone, at the nodes with p no smaller.
     """
 
     def __init__(self, items: Items) -> None:
@@ -94,8 +95,8 @@ class Tail:
 
     Attributes:
         theta: (ln a, ln b); None where the search found no maximum.
-        influence_I2: influence of each item on theta, the derivative by the weight of the item.
-        all_alike: whether there is no maximum because a single p for all items is likelier than any spread.
+        influence_I2: of each item on theta, the derivative by its weight.
+        all_alike: whether a single p for all items is likelier than any spread.
     """
 
     likelihood: Likelihood

@@ -1,8 +1,7 @@
 """Compares stored tokens with the same tokens measured again: in float32 by rbpx, or by their own engine.
 
-Both measurements give RBP_k, cross-entropy and the exponents of their laws over the same documents, resampled together.
-A token moves if its rank under the tie rule changes; it changes if the number of greater or of equal logits does, which
-may leave its rank alone.
+Both give RBP_k, cross-entropy and the exponents of their laws over the same documents, resampled together. A token
+moves if its rank changes; it changes if the number of greater or of equal logits does.
 
 Shapes: B bootstrap replicates, D documents measured again.
 """
@@ -69,14 +68,10 @@ class Audit:
 
 
 def count_moves(pairs: pa.Table) -> Record:
-    """Counts how the tokens of one run moved between the two measurements.
+    """Counts how the tokens of one run moved between the two measurements, from the query `rank_pairs`.
 
-    Args:
-        pairs: rank, rank_again, n_tokens, n_changed, largest_logprob_move (query `rank_pairs`), no rank missing.
-
-    Returns:
-        n_tokens compared; n_changed, whose number of greater or equal logits differs; n_moved, whose rank differs;
-        median_move and largest_move of these, in ranks, None where none moved; largest_logprob_move of all, nats.
+    n_tokens compared; n_changed, whose number of greater or equal logits differs; n_moved, whose rank differs;
+    median_move and largest_move of these, in ranks; largest_logprob_move of all, nats.
     """
     rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)
@@ -101,14 +96,7 @@ def crossed(pairs: pa.Table, k: int) -> Record:
 def analyse(
     measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: Request
 ) -> Audit:
-    """Compares the runs that were measured again, in the order of their group, and the laws through them.
-
-    Args:
-        measured: runs with their two measurements.
-        group: as in the store.
-        doc_ids: the documents measured again.
-        request: its engine, if any, measured again.
-    """
+    """Compares the runs that were measured again, in the order of their group, and the laws through them."""
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)
     of_one = measured[0][1][0]

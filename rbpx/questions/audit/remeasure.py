@@ -2,7 +2,7 @@
 
 rbpx measures in float32, one window at a time, so that an error of batching does not recur. A run of another engine is
 refused if it is further from float32 than rounding explains; for a 16-bit run, rbpx measures the documents in that
-precision too to know how much that is. With engine=, the engine itself measures them again, in another order.
+precision too. With engine=, the engine itself measures them again, in another order.
 """
 
 import logging

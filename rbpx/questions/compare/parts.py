@@ -20,15 +20,10 @@ KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mi
 
 
 def compare_part(part_3D: Floats, whole_3D: Floats) -> Record | None:
-    """Compares two models on one part of a text; None without text.
+    """Compares two models on one part of a text, from its sums and those of the whole; None without text.
 
-    Args:
-        part_3D: the sums of the part.
-        whole_3D: the sums of the whole text.
-
-    Returns:
-        `bits_a` and `bits_b` per byte and `change` b - a, with linearised intervals over documents; the part's `share`
-        of the whole difference, None without a difference; its bytes, and the `documents` that have some of it.
+    `bits_a` and `bits_b` per byte and `change` b - a have linearised intervals over documents; the part's `share` of
+    the whole difference is None without one; its bytes, and the `documents` that have some of it.
     """
     nats_a_D, nats_b_D, bytes_D = part_3D
     if not bytes_D.any():
@@ -77,11 +72,7 @@ def kind_of(text: str | None) -> str:
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
     """Returns `length` bytes of a token's text from byte `begin`; None where unknown.
 
-    Args:
-        text: the token as its tokenizer writes it alone.
-        n_bytes: bytes of the document that the token covers; -1 where unknown, and then the part is the whole token.
-        begin: first byte of the part within the token.
-        length: bytes of the part.
+    `n_bytes` of the document that the token covers are -1 where unknown, and then the part is the whole token.
     """
     if text is None or n_bytes in (-1, length):
         return text

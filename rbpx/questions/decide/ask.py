@@ -41,12 +41,11 @@ class Decision(NamedTuple):
     """The answer about one quantity.
 
     Attributes:
-        trained: its points.
         fits: of each form that is averaged.
         budget_tests: measured losses of larger budgets with predictions from smaller ones.
-        rows: of the kinds runs, best, served, asked, worth, outlier, largest, next. E, the irreducible loss, is unknown
-            where size and tokens vary together. Where smaller runs do not predict the largest, the first four kinds are
-            repeated without these, by another method.
+        rows: of the kinds runs, best, served, asked, worth, outlier, largest, next. E is unknown where size and tokens
+            vary together. Where smaller runs do not predict the largest, the first four kinds are repeated without
+            these.
     """
 
     trained: Trained

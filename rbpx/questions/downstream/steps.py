@@ -79,8 +79,8 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) 
 
     A row has `step1_predicted`, the feature by step 1; `step1_actual`, the measured feature; `step2_predicted`, success
     by step 2 from the measured feature; `chained_predicted`, success by step 2 from step 1; and `actual`, the measured
-    success, with an interval over items. `error` is chained minus actual, in shares; `held` says whether the interval
-    of the chained prediction contains the actual success. An unmeasured model is known by S alone.
+    success, with an interval over items. `error` is chained minus actual; `held` says whether the interval of the
+    chained prediction contains it.
     """
     x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]

@@ -118,7 +118,7 @@ def points(trainings: Sequence[Training], drop: float, smooth: int) -> tuple[lis
     """Returns the sets of runs whose means are the points of step 2, and the training of each point.
 
     Drops the first `drop` (a share) of the checkpoints of each training, never the last one, and takes trailing means
-    over `smooth` of the rest, fewer at the start.
+    over `smooth` of the rest.
     """
     averaged, of = list[tuple[int, ...]](), list[int]()
     for number, training in enumerate(trainings):

@@ -38,17 +38,15 @@ class Emergence:
     """Windows at one k.
 
     Attributes:
-        k: largest rank of a hit.
         windows: for each run a row for each window length: p, the share of windows of hits, with its interval over
-            documents and the number of windows, NaN where no document is so long; RBP_k^N, the share if tokens were
-            independent; and where tokens are known, the share predicted by mean and autocorrelation of the hits, the
-            number of independent tokens that vary as much, and the correlation of two hits at each of `LAGS`, NaN where
-            no two tokens are so far apart.
+            documents and their number; RBP_k^N, the share if tokens were independent; and where tokens are known, the
+            share predicted by mean and autocorrelation of the hits, the number of independent tokens that vary as much,
+            and the correlation of two hits at each of `LAGS`. NaN where no document is so long.
         fits: the law of each window length.
         laws: their rows, each with the size at which RBP_k^N is one half by the law of RBP_k, outside the sizes
-            averaged over forms; then that of the joint law with constant C N, as if tokens were independent. It `bends`
-            where the windows that are spoken of are told apart from independent tokens, or where the interval of the
-            alpha of one length leaves out its own.
+            averaged
+            over forms; then that of the joint law with constant C N. It `bends` where the windows are told apart from
+            independent tokens, or where the interval of the alpha of one length leaves out its own.
     """
 
     k: int

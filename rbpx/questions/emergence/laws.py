@@ -45,16 +45,9 @@ def fit_joint(
 ) -> JointLaw:
     """Fits -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, with equal weights.
 
-    The windows of one size are of one model on the same tokens, so the sizes are the units that scatter: the line is
-    that of their means of ln(-ln p) - ln N, weighted by their numbers of points. R2 is of ln(-ln p) and r2_p of p, both
-    of the points. Neither shows the effect of leaving out shares of 0.
-
-    Args:
-        S: sizes, shape [M].
-        lengths: window lengths N.
-        p_MN: shares; may be 0, 1 or NaN.
-        p_BMN: the shares in each replicate; one in which a fitted point is 0, 1 or NaN is left out.
-        n_effective: effective sample size of the documents; None where they are not counted.
+    The sizes are the units that scatter: the line is that of their means of ln(-ln p) - ln N, weighted by their numbers
+    of points. R2 is of ln(-ln p) and r2_p of p, both of the points; neither shows the effect of leaving out shares of
+    0. Replicates in which a fitted point is 0, 1 or NaN are left out.
     """
     ln_N_N, ln_y_MN = np.log(lengths), _ln_neg_ln(p_MN)
     used_MN = np.isfinite(ln_y_MN)
@@ -108,11 +101,10 @@ def _ln_neg_ln(p: Floats) -> Floats:
 def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
     """Returns the size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
 
-    The interval has the sizes at which the share lies within the interval of the law. Where that set falls in two,
-    alpha may be negative; the part with positive alpha, which reaches the share from below, is kept. An end is None
-    where the interval is unbounded, and all is None where the law has no numbers or does not rise (unreachable). The
-    status is that of the law, or `beyond` where S is more than 10 times outside the measured sizes, since the interval
-    assumes that the law holds there; is_beyond says so whatever the status.
+    The interval has the sizes at which the share lies within the interval of the law; where that set falls in two, the
+    part with positive alpha is kept. An end is None where the interval is unbounded, and all is None where the law has
+    no numbers or does not rise (unreachable). The status is that of the law, or `beyond` where S is more than 10 times
+    outside the measured sizes; is_beyond says so whatever the status.
     """
     alpha, status, theta_P, about = fit.alpha, first_of([fit.status]), fit.theta_P, fit.uncertainty
     if alpha.value is None or alpha.stderr is None or theta_P is None:
@@ -131,8 +123,7 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
 def average_crossing(at: dict[str, Any], fit: PowerLaw, reached: Crossing) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
-    Within the sizes all forms that fit reach a share at about the same size; in an extrapolation the form decides. ln_S
-    may be None with a known end: no searched size reaches the share with a probability above one half.
+    ln_S may be None with a known end: no searched size reaches the share with a probability above one half.
     """
     is_beyond = reached.ln_S is None or outside(reached.ln_S, fit.S) > math.log(FAR)
     ln_S = Estimate(reached.ln_S, reached.ln_lo, reached.ln_hi)

@@ -1,7 +1,8 @@
 """Counts windows of consecutive tokens that are all hits, and predicts their share from the correlation of hits.
 
-A hit is a token whose rank is at most k. Hits cluster in easy documents, easy passages and copied phrases, so windows
-of hits are more frequent than RBP_k^N; the autocorrelation of hits says by how much, to second order.
+Hits cluster in easy documents, easy passages and copied phrases, so windows of hits are more frequent than RBP_k^N; the
+autocorrelation of hits says by how much, to second order.
+
 Shapes: T tokens, D documents, R streaks of hits, L lags 1 to L, N window lengths, B bootstrap replicates.
 """
 
@@ -21,13 +22,7 @@ def count_windows(
     """Counts windows of N consecutive tokens of a document, at stride 1: windows of hits, and all windows, each [D, N].
 
     A document of n tokens has max(0, n - N + 1) windows; a streak of L consecutive hits contains max(0, L - N + 1) of
-    hits.
-
-    Args:
-        hit_T: whether each token is a hit, document by document, in the order of the text.
-        doc_T: the document of each token.
-        n_D: number of tokens of each document.
-        lengths: the window lengths N.
+    hits. Tokens come document by document, in the order of the text.
 
     Source:
         RBP paper (arXiv 2510.20387), eq. 6.
@@ -54,9 +49,9 @@ def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = N
 def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Floats:
     """Returns the correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
 
-    rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), pairs pooled over documents, p the
-    share of hits of all tokens. With one p for all documents, differences between documents count as correlation; they
-    make windows of hits more frequent too. NaN at lags without a pair, and everywhere if p is 0 or 1.
+    rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), p the share of hits of all tokens,
+    so that differences between documents count as correlation. NaN at lags without a pair, and everywhere if p is 0 or
+    1.
     """
     p, rho_L = float(hit_T.mean()), np.full(max_lag, np.nan)
     if p in (0.0, 1.0):
@@ -75,17 +70,8 @@ def dependent_hits(rbp: float, rho_L: Floats, N: int) -> tuple[float, float]:
     """Predicts the share of windows of N hits, and N_eff, from mean and autocorrelation of the hits.
 
     The number of hits in a window varies 1 + 2 sum_{l<N} (1 - l/N) rho_l times as much as for independent tokens; N_eff
-    is N over that. For the share, each window has a hit probability of its own, drawn from a beta distribution with
-    mean RBP_k. With r the mean correlation of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i - RBP_k)
-    r) / (1 + (i - 1) r), a beta-binomial.
-
-    Args:
-        rbp: RBP_k.
-        rho_L: autocorrelation at lags 1 to N - 1 or more.
-        N: window length, tokens.
-
-    Returns:
-        NaN each where a rho is NaN, or is too negative for such a distribution.
+    is N over that. With r the mean correlation of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i -
+    RBP_k) r) / (1 + (i - 1) r), a beta-binomial. NaN where a rho is NaN, or is too negative for such a distribution.
     """
     inflation = 1 + 2 * float((1 - np.arange(1, N) / N) @ rho_L[: N - 1])
     n_effective = N / inflation if inflation > 0 else np.nan

@@ -57,13 +57,10 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
 
     Returns:
         NAME_nats: of each term; their sum is cross-entropy.
-        NAME_share: of each term in cross-entropy, uncorrected (plug-in); they sum to 1, and may be below 0 or above 1.
-        NAME_share_corrected: the same minus the bias that the bootstrap shows, with the 95 % interval over documents;
-            None where there is no interval, since the bias is then unknown.
-        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, still too small. It, its
-            standard error over documents and the next are None with too few documents.
-        error_entropy_extrapolated_nats: error-entropy extrapolated from halves and quarters of the documents; too
-            large, or None where it cannot be extrapolated.
+        NAME_share: of each term in cross-entropy, plug-in; they sum to 1, and may be below 0 or above 1.
+        NAME_share_corrected: the same minus the bias that the bootstrap shows, with the interval over documents.
+        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, still too small.
+        error_entropy_extrapolated_nats: extrapolated from halves and quarters of the documents; too large.
     """
     whole = float(of.measured["cross_entropy"])
     row: Record = {"kind": "terms", **group.names(), "run_id": run.run_id, **run.names(), "cross_entropy_nats": whole}

@@ -1,7 +1,5 @@
-"""Corrects the bias of a plug-in entropy of counted ranks.
+"""Corrects the bias of a plug-in entropy of counted ranks, which is too small, because unseen ranks are missing.
 
-H(P) of counted ranks is too small, because unseen ranks are missing. Corrected values are reported separately, since
-the identity of `error_entropy` holds only for the plug-in value.
 Shapes: C pairs of a document and a rank, D documents, R different ranks.
 """
 
@@ -16,20 +14,12 @@ Integers = NDArray[np.int64]
 
 
 def entropy_jackknife(document_C: Integers, rank_C: Floats, n_C: Floats) -> tuple[float, float]:
-    """Returns the entropy corrected by leaving out documents, and its standard error.
+    """Returns the entropy corrected by leaving out documents, H_J, and its standard error, nats.
 
-    H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d. Tokens of a
-    document may be alike, which corrections for independent tokens ignore. This removes the part of the bias that falls
-    as 1/D. Rare ranks keep appearing as documents are added, so the bias falls more slowly, and H_J tends to be too
-    small.
-
-    Args:
-        document_C: the document, at least 2 different ones.
-        rank_C: the rank, a multiple of 1/2; each pair of document and rank once.
-        n_C: number of tokens with this rank in this document.
-
-    Returns:
-        H_J and its standard error sqrt((D - 1) / D sum_d (H_(-d) - mean)^2), nats.
+    H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d; its standard
+    error is sqrt((D - 1) / D sum_d (H_(-d) - mean)^2). This removes the part of the bias that falls as 1/D. Rare ranks
+    keep appearing as documents are added, so H_J tends to be too small. There are at least 2 documents; each pair of
+    document and rank comes once.
 
     Source:
         Zahl (1977), Jackknifing an index of diversity; not part of arXiv 2510.04067.
@@ -47,20 +37,12 @@ def entropy_jackknife(document_C: Integers, rank_C: Floats, n_C: Floats) -> tupl
 
 
 def entropy_extrapolated(document_C: Integers, rank_C: Floats, n_C: Floats) -> float | None:
-    """Extrapolates the entropy to infinitely many documents, with the rate at which its bias falls up to all of them.
+    """Extrapolates the entropy, nats, to infinitely many documents, with the rate at which its bias falls.
 
     With H_1 the plug-in entropy of all documents, H_2 and H_4 its means over halves and quarters, q = (H_1 - H_2) /
-    (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b). The rate grows with D,
-    so this tends to be too large where many ranks are rare, as `entropy_jackknife` (b = 1) tends to be too small. If
-    the two differ by less than the standard error, noise may have reversed their order.
-
-    Args:
-        document_C: at least 4 different ones; they go to the parts in turn, in the order of their numbers.
-        rank_C: as in `entropy_jackknife`.
-        n_C: as in `entropy_jackknife`.
-
-    Returns:
-        H, nats; None where q is not between 0 and 1.
+    (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b); None where q is not
+    between 0 and 1. The rate grows with D, so this tends to be too large where many ranks are rare. There are at least
+    4 documents, which go to the parts in turn.
 
     Source:
         Aitken's delta-squared process; the use of halves and quarters as in Strong et al. (1998), Phys. Rev. Lett. 80.

@@ -33,9 +33,9 @@ class Gap:
         fit: the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
         S_ref: geometric mean of the sizes.
         ratio: G, the fitted L_A / L_B at S_ref.
-        delta: exponent of the ratio; below 0 the gap closes.
-        p: two-sided p value of delta = 0.
-        p_adjusted: p adjusted for all gaps of the request (Holm); p until `settle`.
+        delta: below 0 the gap closes.
+        p: two-sided, of delta = 0.
+        p_adjusted: for all gaps of the request (Holm); p until `settle`.
     """
 
     swapped: bool
@@ -68,12 +68,9 @@ class Gap:
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
-    """Sets the adjusted p value of a gap, which decides its verdict and status.
+    """Sets the adjusted p value of a gap (by `holm`, over all gaps of a request), which decides its verdict and status.
 
-    Args:
-        gap: as fitted.
-        p_adjusted: by `holm`, over all gaps of a request.
-        doubts: statuses in addition to those of the fit.
+    `doubts` are statuses in addition to those of the fit.
     """
     gap = replace(gap, p_adjusted=p_adjusted)
     if gap.delta.value is None:
@@ -92,15 +89,8 @@ def fit_gap(
 ) -> Gap:
     """Fits the ratio of two losses by least squares of its logarithm on ln S.
 
-    The ratio is formed at each model, so effects of the model that both texts share cancel.
-
-    Args:
-        S: non-embedding parameters, shape [N].
-        loss_a: cross-entropy or -ln RBP_k on the first text, shape [N], positive.
-        loss_b: on the second.
-        a_replicates: bootstrap replicates over documents of the first, shape [B, N]; too few give no interval.
-        b_replicates: of the second, drawn independently.
-        n_effective: effective number of documents, of the text with fewer; None where unknown.
+    The ratio is formed at each model, so effects of the model that both texts share cancel. Replicates of the two texts
+    are drawn independently; `n_effective` is that of the text with fewer documents.
     """
     sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit reports it

@@ -36,10 +36,8 @@ class TextLosses:
     """A text, or a slice of it.
 
     Attributes:
-        group: the runs on it.
-        name: of the text or slice.
-        points: by law and k; a slice has the doubt one_document if all its tokens are from one document,
-            mixed if the condition selects different tokens at different sizes.
+        points: by law and k; a slice has the doubt one_document if all its tokens are from one document, mixed if the
+            condition selects different tokens at different sizes.
         where: SQL condition on the columns of `scored_tokens`; empty for a text.
         n_tokens: of the slice at the largest size.
     """

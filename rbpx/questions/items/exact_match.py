@@ -1,9 +1,8 @@
 """Counts exact matches at k, the items whose target tokens all have a rank of at most k, and fits their law.
 
-A target is a window of its own length, so the emergence law of windows (arXiv 2510.20387, eqs. 6 to 8), p_{n,k} =
-RBP_k^n, predicts the mean over items of RBP_k^n, n the tokens of each. Over all sizes an item succeeds with p_n(S):
-exp(-n C S^-alpha) for independent tokens, or beta-binomial with a correlation of hits that is measured at each size or
-fitted to the successes.
+A target is a window of its own length, so the emergence law of windows (arXiv 2510.20387, eqs. 6 to 8) predicts the
+mean over items of RBP_k^n. Over all sizes an item succeeds with p_n(S): exp(-n C S^-alpha) for independent tokens, or
+beta-binomial with a correlation of hits that is measured at each size or fitted to the successes.
 
 Shapes: I items, B bootstrap replicates over them, L lengths of an item, C cells, each one size and one length.
 """
@@ -27,16 +26,9 @@ def exact_match(
 ) -> Record:
     """Returns the exact match of chosen items of one run at one k, with intervals over items.
 
-    `rbp` is RBP_k of the tokens of the targets. `measured` is the share of items whose tokens are all hits,
-    `independent` the mean over items of RBP_k^n. `rho` is the correlation of two hits of one item, over all pairs, None
-    where undefined; `correlated` is the mean over items of the beta-binomial success with that rho, None where there is
-    no such distribution. Both predictions are recomputed in each replicate.
-
-    Args:
-        ranks: of the tokens of each item's target.
-        weights_BI: how often each replicate draws each item.
-        chosen_I: which items count.
-        k: highest rank of a hit.
+    `measured` is the share of items whose tokens are all hits, `independent` the mean over items of RBP_k^n. `rho` is
+    the correlation of two hits of one item, over all pairs; `correlated` is the mean over items of the beta-binomial
+    success with that rho. Both predictions are recomputed in each replicate.
     """
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])

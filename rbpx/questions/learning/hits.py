@@ -28,14 +28,12 @@ def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Ite
 
     A time is the cell between the last miss and the first lasting hit of a token. Keys of a point:
 
-    learned: share of tokens that are hits from here on to the last point, which is also Turnbull's estimate.
-    between: Turnbull's estimate where a token that changes more than once is only known to be learned between its first
-    hit and its first lasting one.
-    rbp: RBP_k here.
-    passing: share of hits that are lost again later, RBP_k minus `learned`.
-    settled: share of tokens that stay a hit, or stay a miss, from here on.
+    learned: share of tokens that are hits from here on to the last point. between: Turnbull's estimate where a token
+    that changes more than once is only known to be learned between its first hit and its first lasting one. rbp: RBP_k
+    here. passing: share of hits that are lost again later, RBP_k minus `learned`. settled: share of tokens that stay a
+    hit, or stay a miss, from here on.
 
-    Of all tokens: the shares of the histories, which sum to 1, and the first x from which on half of them never change.
+    Of all tokens: the shares of the histories, and the first x from which on half of them never change.
     """
     hit_MT = tokens.rank_MT <= k
     times, (M, T) = times_of(hit_MT.T), hit_MT.shape
@@ -74,19 +72,14 @@ def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
 
     The last point is held out and predicted, since every hit there counts as lasting.
 
-    x: the first point of the tail; n_points: its number of points.
-    c: exponent of the tail if every token is learned some day: 1 - learned falls as x^-c.
-    c_with_never: exponent if a share is never learned, by maximum likelihood of both; never: that share, of all tokens.
-    gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
-    alpha: of -ln RBP_k, by least squares.
-    alpha_of_tail: the same of -ln(1 - misses), with the misses of the tail with its share.
-    factor: alpha over c of a pure tail at the middle point: q / ((1 - q) (-ln(1 - q))).
-    misses_rms: root mean square of the residuals of ln(1 - RBP_k) about a line, as a share of its fall.
-    law_rms: the same of ln(-ln RBP_k).
-    misses_error: relative error of -ln RBP_k at the last point, predicted by the line of ln(1 - RBP_k).
-    law_error: predicted by the line of ln(-ln RBP_k).
-    tail_error: predicted by the tail with its share, with the ratio of misses to tokens not learned of the point
-    before.
+    x: the first point of the tail; n_points: its number of points. c: exponent of the tail if every token is learned
+    some day: 1 - learned falls as x^-c. c_with_never: exponent if a share is never learned; never: that share, of all
+    tokens. gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
+    alpha: of -ln RBP_k, by least squares; alpha_of_tail: the same of -ln(1 - misses), by the tail with its share.
+    factor: alpha over c of a pure tail at the middle point: q / ((1 - q) (-ln(1 - q))). misses_rms: root mean square of
+    the residuals of ln(1 - RBP_k) about a line, as a share of its fall; law_rms: the same of ln(-ln RBP_k).
+    misses_error, law_error, tail_error: relative error of -ln RBP_k at the last point, predicted by these lines and by
+    the tail with its share, with the ratio of misses to tokens not learned of the point before.
     """
     x_T, M = tokens.x_T, len(tokens.key_M)
     T = len(x_T)

@@ -30,12 +30,10 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 def improvements(tokens: Tokens, texts: Mapping[int, str], k: int, least: int) -> list[Record]:
     """Returns a row for each id scored at least `least` times, the largest fall first, and one for all rarer ids.
 
-    slope: mean of d nats / d ln x over its occurrences, below 0 if it improves; interval by Student's t over the
-    documents that contain it.
+    slope: mean of d nats / d ln x over its occurrences, by Student's t over the documents that contain it.
     smallest_nats, largest_nats: mean -logprob at the first and the last point; smallest_rbp, largest_rbp: RBP_k.
-    fall_nats: from the first to the last point, summed over its occurrences.
-    share: of the fall of all ids, which sum to 1, with a normal interval over all documents; None if the text does not
-    fall.
+    fall_nats: from the first to the last point, summed over its occurrences. share: of the fall of all ids, with a
+    normal interval over all documents; None if the text does not fall.
     """
     found, rarer = list[Record](), list[float | None]()
     for row in by_token(tokens, k):

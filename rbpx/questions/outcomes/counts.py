@@ -87,13 +87,6 @@ def cut_sequences(
     """Counts sequences, passes (all ranks at most k), hits and ordered pairs of hits by document: [4, K, L, D].
 
     A document is cut from its first scored token on; its remainder is dropped, and unscored positions are skipped.
-
-    Args:
-        doc_T: document of each scored token, from 0, in the order of the text.
-        rank_T: their ranks.
-        k_grid: highest ranks of a hit.
-        lengths: tokens of a sequence.
-        n_documents: including documents without a token.
     """
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
     np.cumsum(rank_T <= np.asarray(k_grid)[:, None], axis=1, out=hits_upto_KT[:, 1:])
@@ -110,15 +103,7 @@ def cut_sequences(
 
 
 def recover(k: int, sizes: Sizes, cells: Outcomes, group: Group, tokens: TrueValues) -> Iterator[Record]:
-    """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies.
-
-    Args:
-        k: highest rank of a hit.
-        sizes: names of the models.
-        cells: their sequences at that k.
-        group: the runs.
-        tokens: the true values.
-    """
+    """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies."""
     about = group.names() | {"k": k}
     named = {S: {"size": size, "non_embedding_params": S} for S, size in sizes.items()}
     lengths = sorted({int(N) for N in cells.N_C})

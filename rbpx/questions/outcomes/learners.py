@@ -50,12 +50,9 @@ def learners(
 ) -> list[Record]:
     """Trains and scores at each k and sequence length in a measured group; returns a row for each of them.
 
-    n: tokens of a sequence.
-    rbp: share of hits of the scored tokens; n_tokens: their number.
-    status: of the first fold without a model; ok if all have one.
-    auc, log_loss_nats, excess: see `rbpx.laws.counts.chances.score_chances`; None unless the status is ok.
-    told_nats: its log loss as estimated from the outcomes of the unseen documents; None where not estimated.
-    coefficients: mean over the folds, per standard deviation of each feature; None without a model.
+    status: of the first fold without a model; ok if all have one. auc, log_loss_nats, excess: see
+    `rbpx.laws.counts.chances.score_chances`; None unless the status is ok. told_nats: its log loss as estimated from
+    the outcomes of the unseen documents. coefficients: mean over the folds, per standard deviation of each feature.
     """
     smaller, run = group.runs[-2:]
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}

@@ -48,15 +48,15 @@ _LEAST: Final = 1e-12  # share of a bin; below it a difference of cumulative sha
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The sizes of one group, in order.
+    """The sizes of a group for closure.
 
     Attributes:
-        S_N: sizes; the largest is held out, and may occur more than once (replicates).
+        S_N: the largest is held out, and may occur more than once (replicates).
         counted: number of tokens of each rank in each document.
         ln_y_NY: ln of each quantity; of H(P) without the bias of counting.
         ln_sd_NY: its standard deviation over documents; 0 with one document.
         V: the largest vocabulary.
-        weights_BD: how often each document is drawn in each bootstrap replicate; None with a single document.
+        weights_BD: how often each document is drawn in each bootstrap replicate.
         n_effective: effective sample size of the documents.
     """
 
@@ -98,19 +98,10 @@ def closure_of(
 ) -> Iterator[Record]:
     """Fits every form to the smaller sizes of a group, and tests its predictions of the largest.
 
-    Args:
-        group: at least `LEAST_SIZES` sizes, with integer ranks.
-        k_grid: the k of RBP.
-        evidence: of each run, with H(P).
-        points: of RBP at each k and of cross-entropy.
-        counted: number of tokens of each rank in each document, of each run.
-        weights_BD: how often each document is drawn in each bootstrap replicate; None with a single document.
-
-    Yields:
-        A row for each form, the chosen one first, and for each quantity that it predicts, then the residuals of the
-        chosen form; nothing where no form has a likelihood. `reach` is the largest k whose law stands, up to which
-        RBP_k is scored; `error_separate` the median error of separate laws; `difference` the measured exponent of -ln
-        RBP_1 minus that of cross-entropy.
+    There are at least `LEAST_SIZES` sizes, with integer ranks. A row for each form, the chosen one first, and for each
+    quantity that it predicts, then the residuals of the chosen form; nothing where no form has a likelihood. `reach` is
+    the largest k whose law stands, up to which RBP_k is scored; `error_separate` the median error of separate laws;
+    `difference` the measured exponent of -ln RBP_1 minus that of cross-entropy.
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)

@@ -77,12 +77,7 @@ def compare(
 ) -> dict[str, Rival]:
     """Fits `lognormal_paper` and every distribution over 1..V to one run, in that order.
 
-    Args:
-        of: the ranks of the run.
-        weights_BD: how often each document is drawn in each replicate; None with a single document.
-        k_grid: the k of the curves.
-        V: size of the vocabulary.
-        n_effective: effective sample size of the documents.
+    `weights_BD` are None with a single document.
     """
     rank_R, tokens_DR = of.rank_R, of.tokens_DR
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))

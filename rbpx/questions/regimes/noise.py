@@ -47,19 +47,11 @@ class AtK:
 def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> list[Record]:
     """Predicts what noise does at each k, with the counted misses, if the law continues as where it holds.
 
-    Args:
-        S: the sizes.
-        n_tokens: tokens of the text.
-        series: the measured values.
-
-    Returns:
-        law_alpha: mean exponent over the k at which the law holds; this and `clumping` are absent if it holds nowhere.
-        clumping: variance of a count of misses relative to that of independent tokens.
-        predicted: None without misses, or where the law holds nowhere; else r2: median of R2, and its range in 95 % of
-            texts of this length. explained: share of the fall of R2 that noise explains; None where R2 has not fallen.
-            is_noise: whether the measured R2 is within or above that range; if it is lower, something else ends the
-            law. n_tokens: tokens of a text that would make alpha significant; None where the scatter of models hides
-            it.
+    law_alpha is the mean exponent over the k at which the law holds, clumping the variance of a count of misses
+    relative to that of independent tokens; both are absent if it holds nowhere. predicted is None without misses; else
+    r2: median of R2, and its range in 95 % of texts of this length; explained: share of the fall of R2 that noise
+    explains; is_noise: whether the measured R2 is within or above that range; n_tokens: tokens of a text that would
+    make alpha significant, None where the scatter of models hides it.
     """
     standing = [at for at in series if at.stands and at.alpha is not None and at.r2 is not None and len(at.ln_y_BN) > 1]
     if not standing:

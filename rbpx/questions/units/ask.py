@@ -77,20 +77,9 @@ def express(
 ) -> dict[str, Estimate]:
     """Expresses one run in units that can be compared across tokenizers.
 
-    Args:
-        counts: doc_id, rank, n_tokens, sum_logprob (`document_ranks`).
-        bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where unknown.
-        weights_BD: how often each document is drawn in each replicate, shape [B, D].
-        vocab_size: V of this model.
-        n_effective: effective sample size of the documents.
-
-    Returns:
-        nats_per_token: cross-entropy of the scored tokens.
-        bits_per_byte: their nats / ln 2 / the bytes of text (UTF-8) that they stand for.
-        tokens_per_byte: scored tokens / the same bytes.
-        rank_50, rank_90, rank_99: quantiles of the rank.
-        relative_rank_50, ...: these ranks / V.
-        rbp_at_0.001_V, ...: Pr(rank <= share V); unknown where share V is below 1.
+    nats_per_token is cross-entropy of the scored tokens; bits_per_byte their nats / ln 2 / the bytes of text (UTF-8)
+    that they stand for; tokens_per_byte the scored tokens / the same bytes; rank_50, rank_90, rank_99 quantiles of the
+    rank, relative_rank_50, ... these / V; rbp_at_0.001_V, ... Pr(rank <= share V), unknown where share V is below 1.
     """
     D = len(bytes_D)
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
