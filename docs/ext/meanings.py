@@ -12,7 +12,7 @@ RELATIONS: Final = {
     "vocab": "A row for each token id of a tokenizer.",
     "observations": "RBP_k of each run at the default k under each tie rule, and what was imported; rbp, k, n and "
     "ties are null in rows about something else. What a sweep varies stands in further columns, `vary_lr` and the "
-    "like, which are part of what identifies a row. `rbp_at(k, ties)` has the same columns at any k.",
+    "like, which are part of what identifies a row.",
     "best": "A row for each scored token of a run that was measured with `best=5`.",
     "fits": "A row for each fitted law.",
     "rank_fits": "A row for each distribution fitted to the ranks of a run.",
@@ -55,7 +55,7 @@ COLUMNS: Final = {
     "delta": "where Huber's loss of a surface turns from a square to a line",
     "deterministic": "whether its bits are the same for any batch size; null in older runs",
     "device": "what it was measured on",
-    "distance": "largest difference between the fitted and the counted distribution function",
+    "distance": "largest difference of fitted and counted distribution",
     "distribution": "name of the fitted distribution",
     "doc_id": "index in the drawn sample, from 0, the same for every model; of wrong choices, further numbers",
     "domain": "what the category belongs to",
@@ -66,7 +66,7 @@ COLUMNS: Final = {
     "family": "family of models",
     "first_byte": "where the text of the token begins in its document, bytes (UTF-8)",
     "fit_id": "hash of law, method, ties, k and the runs; `show FIT_ID` fits it again",
-    "follows": "the forecasts that were the last of the store when it was registered",
+    "follows": "the last forecasts of the store when it was registered",
     "forecast_id": "NAME-DIGEST, the digest of all that it says",
     "form": "equation of a surface: chinchilla, kaplan or data_constrained",
     "greater": "tokens with a greater logit than the true one; null where an engine gave only a pessimistic rank, "
@@ -101,7 +101,7 @@ COLUMNS: Final = {
     "params": "everything else of the fit, JSON",
     "peak_mib": "memory at the peak",
     "points_hash": "hash of the points that the law was fitted to",
-    "position": "index of the predicted token in its document; the first token is 0",
+    "position": "index of the token in its document, from 0",
     "protocol": "how documents were cut into windows",
     "quantise": "what the weights were rounded to: int8, int4 or nf4, or as a GGUF file says (Q4_1)",
     "rank": "greater + ties + 1, pessimistic",

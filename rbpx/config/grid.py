@@ -28,27 +28,24 @@ class Cell:
 
     Attributes:
         model: hub id, folder or bundled name.
-        model_hash: checksum of a local model; None for a hub id, which its revision identifies.
+        model_hash: checksum of a local model; a hub id is identified by its revision.
         revision: as requested; None is the hub's default.
-        non_embedding_params: S as published; None if unknown.
-        text_hash: checksum of the drawn documents; None if they are not on this machine, so that `key` finds no run.
+        non_embedding_params: S as published.
+        text_hash: of the drawn documents; None if they are not on this machine, so that `key` finds no run.
         window: tokens of a window at most; None is the model's context.
         whole: whether documents are read to their end.
         stride: tokens from one window to the next; None for half a window.
         padding: `counted` or `masked`: rows of the vocabulary without a token.
         bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
-        prefix: the token that begins each window: bos, eos, its text or its id; None for none.
+        prefix: the token that begins each window: bos, eos, its text or its id.
         chat: whether the tokenizer's chat template renders items.
         system: text of the system's message there.
         joined: `skip` or `refuse` items whose target joins its context.
-        dtype: precision of the model.
         limit: maximum number of documents.
         seed: of the draw.
-        deterministic: whether each window is computed alone in one thread, so that results do not depend on batch size.
-        quantise: int8, int4 or nf4, to which weights are rounded; None for no rounding.
-        adapter: folder of the adapter; None for none.
-        adapter_hash: checksum of the adapter.
-        engine: the engine that measures in place of rbpx; None for rbpx.
+        deterministic: whether each window is computed alone in one thread.
+        quantise: int8, int4 or nf4, to which weights are rounded.
+        engine: that measures in place of rbpx.
         engine_version: as requested; None accepts the engine's.
         stored_as: type of the weights in a GGUF file, such as Q4_1; not in the key, which has the file's checksum.
         pickled: whether weights may come from a pickle; not in the key, as the weights are the same.
@@ -239,13 +236,8 @@ def cells(
 ) -> list[Cell]:
     """Returns the grid of a request: one cell for each model of the family.
 
-    Args:
-        request: the user's request, with model, dataset and protocol chosen.
-        text_hash: checksum of the drawn documents; None if they are not on this machine.
-        model_hashes: checksum of each local model; None for hub ids.
-        beside: facts of training from files beside local models.
-        stored_as: type of the weights of GGUF files.
-        adapter_hashes: checksum of each adapter.
+    Checksums are of the drawn documents (None if they are not on this machine), of local models and of adapters;
+    `beside` has facts of training from files beside local models, `stored_as` types of the weights of GGUF files.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:

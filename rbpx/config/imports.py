@@ -135,32 +135,32 @@ def _fact(where: str, key: Any, value: Any) -> Any:
 
 @dataclass
 class ImportConfig:
-    """One file of published results: what its columns mean, and values for fields without a column.
+    """One file of published results: what its columns mean, and values for rows that do not name one.
 
     Attributes:
-        file: CSV, TSV, JSON, JSONL, Parquet or Excel; in a named study, relative to the study's file.
+        file: in a named study, relative to the study's file.
         source: the name under which the results are stored.
-        ties: the tie rule, if rows do not name one; None if the file has a column `ties`.
-        family: the family, if rows do not name one.
-        dataset: the dataset, if rows do not name one.
-        revision: the revision, if rows do not name one.
-        protocol: the protocol, if rows do not name one.
-        dtype: the precision, if rows do not name one.
-        variant: the variant, if rows do not name one.
-        schedule: the learning-rate schedule, if rows do not name one.
-        tokens_per_step: tokens of one step; D is the step times this.
+        ties: the tie rule.
+        family: the family.
+        dataset: the dataset.
+        revision: the revision.
+        protocol: the protocol.
+        dtype: the precision.
+        variant: the variant.
+        schedule: of the learning rate.
+        tokens_per_step: D is the step times this.
         schedule_tokens: D at which the schedule ends.
         warmup_tokens: D at which the rate is highest first.
         decay_tokens: tokens of the decay of schedule wsd.
         decay: how the rate of schedule wsd falls.
         final_lr: the rate at the end; a share of the highest where no row has a rate.
         columns: field -> column of the file.
-        texts: text -> field -> column, for a file with columns of several texts.
-        runs: quantity -> run -> S or facts of the run, for a file with a column for each run.
+        texts: text -> field -> column.
+        runs: quantity -> run -> S or facts of the run.
         where: a SQL condition on the file's columns.
         decimal: "," for a file with decimal commas.
-        sheet: the sheet of an Excel workbook, if several have content.
-        keep: which of several rows of one model at one step is kept; null refuses such rows.
+        sheet: of an Excel workbook, if several have content.
+        keep: which of several rows of one model at one step; null refuses such rows.
         replace: whether what an earlier file of that name gave to that source goes.
     """
 

@@ -36,7 +36,7 @@ class Key:
             only studies set.
         narrows: its help for a question, which reads what a store holds.
         alone: its help for a verb that is neither a question nor the report.
-        values: names that completion offers.
+        values: that completion offers.
         path: whether its value is a file or a folder.
         text: whether it takes text only, although its reader also takes lists or shorthands.
         example: a value that replaces {example} in its help.

@@ -104,15 +104,15 @@ class SizeConfig:
 
     Attributes:
         id: hub id, folder or bundled name.
-        non_embedding_params: S; by default computed from the shape. Counted again when the model is loaded.
+        non_embedding_params: S; by default computed from the shape, counted again when the model is loaded.
         shape: keys of a transformers configuration, in addition to those of the family.
-        source: where the shape is published, if not in the family's source.
+        source: where the shape is published.
         verified: whether S was checked against the released weights.
-        training_tokens: tokens that the released model was trained on.
-        training_flops: FLOPs of its training, as its source states them.
+        training_tokens: that the released model was trained on.
+        training_flops: as its source states them.
         training_step: steps of its training.
-        unique_tokens: tokens of its training text, each counted once.
-        training_seed: seed of its training; sizes with one S and different seeds are replicates.
+        unique_tokens: of its training text, each counted once.
+        training_seed: sizes with one S and different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.
         revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
@@ -136,7 +136,7 @@ class ModelConfig:
     """A family of models (conf/model/*.yaml).
 
     Attributes:
-        family: name of the family.
+        family: its name.
         id: hub ids, folders or GGUF files, in place of `sizes`.
         gguf: names of GGUF files in the folder `id`.
         revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log` means all or log-spaced
@@ -153,15 +153,15 @@ class ModelConfig:
         shape: keys of a transformers configuration that all sizes share, including `model_type`.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
-        tokens_per_step: training tokens of one step, for all sizes; revision stepN has N times as many.
-        steps: steps of the whole training, at revision main.
+        tokens_per_step: training tokens of one step; revision stepN has N times as many.
+        steps: of the whole training, at revision main.
         training_source: where the training is described.
         tokens: training_tokens of the models of `id`, one number or a list.
-        flops: training_flops of the models of `id`.
-        step: training_step of the models of `id`.
-        unique_tokens: unique_tokens of the models of `id`.
-        seed: training_seed of the models of `id`.
-        variant: variant of the models of `id`.
+        flops: likewise training_flops.
+        step: likewise training_step.
+        unique_tokens: likewise.
+        seed: likewise training_seed.
+        variant: likewise.
     """
 
     family: str | None = None
@@ -251,11 +251,7 @@ class ModelConfig:
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
         """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
-        Args:
-            size: its label in `sizes`; None for a model given by its id.
-            place: index of the model in the family, from 0.
-            n_models: number of models of the family.
-            revision: of the model.
+        `size` is its label in `sizes`, None for a model given by its id; `place` its index in the family, from 0.
 
         Raises:
             RbpxError: the value of a key is not valid, or a list has another length than the models.

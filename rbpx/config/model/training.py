@@ -28,10 +28,10 @@ class Training:
     """Facts of one training; None if unknown.
 
     Attributes:
-        training_tokens: D, tokens trained on, repeated ones included.
+        training_tokens: D, repeated ones included.
         training_flops: C, as its source states it.
         training_step: steps of the optimizer.
-        unique_tokens: tokens of the training text, each counted once.
+        unique_tokens: of the training text, each counted once.
         training_seed: tells trainings of one shape apart; models of one S with different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.
     """
@@ -54,11 +54,8 @@ class Training:
     def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "Training":
         """Returns the facts of a checkpoint, given those of the finished model, which is also `main`.
 
-        Args:
-            revision: `stepN` is the state after N steps in a family with tokens_per_step; the progress of any other
-                revision is unknown.
-            tokens_per_step: tokens of one step, the same throughout.
-            steps: of the whole training.
+        `stepN` is the state after N steps in a family with tokens_per_step; the progress of any other revision is
+        unknown. `steps` are those of the whole training.
         """
         named = None if tokens_per_step is None else re.fullmatch(r"step(\d+)", revision or "")
         step = int(named[1]) if named else steps if revision in _RELEASED else None
@@ -75,10 +72,7 @@ UNKNOWN: Final = Training()
 def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> Training:
     """Checks facts by the names of `Training`.
 
-    Args:
-        values: from a file or keys; None if unknown.
-        where: prefix of the names in errors.
-        names: other names of facts in errors.
+    `where` is the prefix of the names in errors, `names` are other names there.
 
     Raises:
         RbpxError: a value is not valid.

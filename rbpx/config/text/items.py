@@ -149,26 +149,25 @@ class ItemKeys:
 
     Attributes:
         context: columns that are read before the target, joined by newlines.
-        template: template of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
+        template: of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
         target: the column that is scored, or a template of it.
         messages: the column of a conversation, a list of records of role and content: each message of the assistant is
             scored after those before it, as model.chat=true renders them.
         choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
             themselves.
         right: the column that says which choice is right: its number from 0, or its label.
-        labels: the labels of the choices in `right`: a column that holds a list, or the labels themselves.
+        labels: of the choices in `right`: a column that holds a list, or the labels themselves.
         delimiter: text between context and target; most tasks have a space there.
         description: template of the text before the examples and the context.
         clean: a function of templates for context, choices and target.
         category: the column of an item's subject; slices=category compares them.
         domains: domain -> its categories; slices=domain compares them.
-        fewshot: number of examples, with their right answers, before each context.
-        fewshot_split: the split of the examples; by default the dataset's own, without the item itself.
+        fewshot: examples, with their right answers, before each context.
+        fewshot_split: of the examples; by default the dataset's own, without the item itself.
         fewshot_path: the file of the examples.
-        fewshot_seed: seed of their draw; null takes the first ones.
+        fewshot_seed: of their draw; null takes the first ones.
         fewshot_draw: whether items (of a category) share their examples (fixed) or each has its own (item).
-        joined: whether items whose target the tokenizer joins to its context are left out and counted (skip), or
-            refused (refuse).
+        joined: whether items whose target the tokenizer joins to its context are left out and counted, or refused.
         chance: success of guessing, for imported results of this task.
     """
 
