@@ -57,8 +57,7 @@ class Passage:
         name: in plain characters, part of its anchor.
         title: the document.
         rule: why it was chosen, and how much of the document it is.
-        command: the command that shows all of it.
-        readings: at least one.
+        command: that shows all of it.
     """
 
     name: str
@@ -125,7 +124,6 @@ class Section:
 
     Attributes:
         name: in plain characters, part of its anchor.
-        title: its heading.
         sentences: the result in words.
         figures: those drawn, and those that cannot be, with the reason.
         sheets: tables other than those of the figures.

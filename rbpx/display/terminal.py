@@ -75,17 +75,9 @@ _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8
 
 
 def print_tables(screen: Console, tables: Iterable[Table], width: int | None = None) -> list[str]:
-    """Prints tables; those with one name and the same columns, of several groups, as parts of one.
+    """Prints tables with rows, those of one name and the same columns as parts of one; returns notes on their columns.
 
     A narrow terminal may wrap their lines, but no digit is lost.
-
-    Args:
-        screen: the console.
-        tables: those without rows are skipped.
-        width: maximum width in characters; None for the terminal's.
-
-    Returns:
-        Notes on the columns that were printed.
     """
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:

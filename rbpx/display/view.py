@@ -42,9 +42,9 @@ class Cell:
 
     Attributes:
         texts: for people: one text, or the two ends of an interval; a dash if unknown.
-        values: for programs: one value for each key of the column; None if unknown.
+        values: for programs: one for each key of the column; None if unknown.
         is_number: whether it is aligned to the right.
-        doubts: the statuses in it that are not ok; the first is shown.
+        doubts: the statuses in it that are not ok.
     """
 
     texts: tuple[str, ...]
@@ -366,13 +366,8 @@ class View(Generic[Row]):
     ) -> Table:
         """Makes the table of some rows.
 
-        Args:
-            title: what it shows.
-            rows: in the form that its columns take.
-            about: the name of its group of runs.
-            axis: the laws' axis, which headings name.
-            note: a note besides the meanings of its columns.
-            brief: which rows a terminal shows without details: all, none, or those for which it is true.
+        `about` is the name of its group of runs, `axis` that of the laws, which headings name; `brief` says which rows
+        a terminal shows without details: all, none, or those for which it is true.
         """
         rows = list(rows)
         columns = tuple(

@@ -23,22 +23,14 @@ _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writ
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a temporary path for a file, or a folder with files in it; it is renamed to `path` at the end.
 
-    The temporary path is in the same folder, begins with a dot and ends in `.tmp`. Missing parent folders are made.
-
     Readers see the complete old or the complete new content. An existing file is replaced; an existing folder is not:
-    this
-    write then fails.
+    this write then fails. Missing parent folders are made; the temporary path begins with a dot and ends in `.tmp`.
 
-    After a crash of the machine the content is complete, old or new, and after a normal return it is the new: the bytes
-    are on disk before the rename, and the folder's entry after it (where the platform can synchronise folders). With
-    `durable=False` nothing is synchronised, and such a crash (not one of the process) may leave an empty or partial
-    file under the final name; use it for what can be made again and is recognised as corrupt when it is read.
-
-    A killed process leaves the temporary file or folder, which `Store.leftovers` lists.
-
-    Args:
-        path: the final path.
-        durable: whether to wait until everything is on disk.
+    After a crash of the machine the content is complete, old or new: the bytes are on disk before the rename, and the
+    folder's entry after it (where the platform can synchronise folders). With `durable=False` nothing is synchronised,
+    and such a crash (not one of the process) may leave an empty or partial file under the final name; use it for what
+    can be made again and is recognised as corrupt when it is read. A killed process leaves the temporary file or
+    folder, which `Store.leftovers` lists.
 
     Raises:
         OSError: it cannot be written, or `path` is a folder that is not empty. No temporary file remains.

@@ -91,12 +91,7 @@ def format_of(path: Path) -> str | None:
 
 
 def read_table(path: Path, decimal: str | None = None, sheet: str | None = None) -> Rows:
-    """Read a table of values; rows without any are left out.
-
-    Args:
-        path: the file.
-        decimal: "," for decimal commas.
-        sheet: of an Excel workbook.
+    """Read a table of values; rows without any are left out; `decimal` is "," for decimal commas.
 
     Raises:
         RbpxError: as in `read_rows`, or two columns differ only in case, or it has no values.
@@ -188,10 +183,8 @@ def check_names(columns: Sequence[str], path: Path) -> None:
 def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
-    Args:
-        path: the file.
-        file_mib: the largest decompressed size (.gz, Parquet, .xlsx), MiB.
-        sheet: of an Excel workbook, needed where several sheets have cells.
+    `file_mib` is the largest decompressed size (.gz, Parquet, .xlsx); a sheet is needed where several of an Excel
+    workbook have cells.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, or is too large.

@@ -170,8 +170,6 @@ class CellState:
     """The state of one cell.
 
     Attributes:
-        cell: as requested.
-        state: of the cell.
         run_id: the run that answers it, if done.
         error: why it failed, if it did.
         failed_at: when it failed.

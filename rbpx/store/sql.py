@@ -34,12 +34,7 @@ _ROWS: Final = 2048  # fetched at a time, DuckDB's smallest unit
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """The limits of a query.
-
-    Attributes:
-        timeout_s: seconds that a user's query may take; None for no limit.
-        memory_mib: MiB that DuckDB may hold; None for half of the machine's memory.
-    """
+    """The limits of a query: seconds of a user's (None: any), MiB that DuckDB may hold (None: half)."""
 
     timeout_s: float | None = 60.0
     memory_mib: int | None = None

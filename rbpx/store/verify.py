@@ -54,10 +54,9 @@ class Verified:
 
     Attributes:
         faults: runs first.
-        n_runs: runs checked.
         n_records: requests, fits, failures and forecasts checked.
         n_files: vocabularies, imports, samples and files of `BESIDE` checked.
-        n_bytes: bytes of runs read and hashed.
+        n_bytes: of runs read and hashed.
         n_tokens: rows of `tokens` in sound runs.
         leftovers: temporary files and folders of running or killed processes.
     """

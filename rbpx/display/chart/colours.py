@@ -31,12 +31,9 @@ def variables(theme: str) -> dict[str, str]:
 
 
 def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
-    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets the colours.
+    """Returns the Vega-Lite configuration of a theme, light or dark; for None that of a page, whose style sets colours.
 
-    Args:
-        theme: "light", "dark" or None.
-        font_px: size of all text, in pixels.
-        legend: its position: top, right, bottom, left or none.
+    `legend` is its position: top, right, bottom, left or none.
     """
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"

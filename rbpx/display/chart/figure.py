@@ -30,11 +30,9 @@ class Scale:
 
     Attributes:
         key: of the value that it shows.
-        title: its title.
-        log: whether it is logarithmic.
         zero: whether it includes 0.
-        form: format of its labels (d3); empty for the default.
-        names: the names on it, in order; empty for an axis of numbers.
+        form: format of its labels (d3).
+        names: on it, in order; empty for an axis of numbers.
     """
 
     key: str
@@ -78,10 +76,8 @@ class Chart:
     """A chart.
 
     Attributes:
-        x: the horizontal axis.
-        y: the vertical axis.
         marks: the lowest first.
-        series: key that colours, shapes and dashes distinguish; empty for one series.
+        series: key that colours, shapes and dashes distinguish.
         legend: its title.
         order: of the series in the legend; empty for that of the rows.
         height: in pixels, for a width of 560.
@@ -155,10 +151,7 @@ _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDas
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
     """Returns the Vega-Lite of a chart, with the values that its points show as tooltips.
 
-    Args:
-        chart: what is drawn.
-        values: the rows of its points.
-        ems: width divided by the size of its text, for the layout of the legend.
+    `ems` are the width divided by the size of its text, for the layout of the legend.
     """
     rows = _rows(values)
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
@@ -286,10 +279,8 @@ class Figure:
 
     Attributes:
         name: in plain characters, unique within its section; part of file names.
-        title: what it shows.
         says: a description in a sentence, for those who cannot see it.
         caption: what its marks mean.
-        chart: its axes and marks.
         values: the table that it draws.
         sql: a query of the store that gives these numbers.
         run_ids: the runs that they come from.

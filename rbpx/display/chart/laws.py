@@ -51,18 +51,9 @@ def law_figure(
 ) -> Figure | Undrawn:
     """The points and lines of some laws.
 
-    Args:
-        name: of the figure.
-        title: of the figure.
-        laws: each with its name in the legend.
-        x: what they are laws in.
-        y: what they are laws of.
-        words: what can be seen, for those who cannot see it, and the caption.
-        origin: where the numbers come from.
-        legend: its title; empty where names say all.
-        sizes: what the model at each place is called; None where a place is no model.
-        band: whether the 95 % band of new models is drawn.
-        within: the intervals of the points of each law, which have no number where they are not known.
+    Laws have names in the legend; `words` are what can be seen, for those who cannot see it, and the caption; `sizes`
+    what the model at each place is called; `band` draws the 95 % band of new models, `within` the intervals of the
+    points of each law.
     """
     has_ends = any(at.lo is not None for of in within for at in of)
     view = View[_Row](
@@ -105,17 +96,9 @@ def series_figure(
     origin: Origin,
     under: Sequence[Mark] = (),
 ) -> Figure:
-    """Numbers with their intervals.
+    """Numbers, each with its series and its place, with their intervals.
 
-    Args:
-        name: of the figure.
-        title: of the figure.
-        numbers: each with its series and its place.
-        x: where they lie.
-        y: what they are.
-        words: what can be seen, for those who cannot see it, and the caption.
-        origin: where they come from.
-        under: what is drawn below them.
+    `words` are what can be seen, for those who cannot see it, and the caption; `under` is drawn below them.
     """
     view = View[_Row](
         name,
@@ -143,15 +126,7 @@ def residual_figure(
 ) -> Figure:
     """The residuals of laws, ln y minus the law, along their axis.
 
-    Args:
-        name: of the figure.
-        title: of the figure.
-        rows: one a point: series, size, run, ln y minus law.
-        legend: the title of the legend.
-        says: what can be seen, for those who cannot see it.
-        origin: where the numbers come from.
-        axis: what the laws are in.
-        by: which parameters S counts.
+    A row is a point: series, size, run, ln y minus law; `by` says which parameters S counts.
     """
     view = View[_Row](name, text(legend, "series"), SIZE, place(), decimal(_Y.title, _Y.key, digits=5))
     values = [
