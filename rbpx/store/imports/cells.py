@@ -14,7 +14,10 @@ from rbpx.store.imports.units import shown
 from rbpx.ties import Ties
 
 BELOW: Final = 10**300
-_PLAIN: Final = re.compile(r"0?\.[0-9]+|[0-9]{1,9}\.[0-9]*")  # a float written like this needs no exact arithmetic
+_PLAIN: Final = re.compile(
+    r"-?(?:0?\.[0-9]+|[0-9]{1,9}\.[0-9]*)"
+)  # a float written like this needs no exact arithmetic
+_LONG: Final = 19  # digits that 64 bits may not hold
 _FEWEST_ROUNDED: Final = 1000  # a smaller count with decimals is one of thousands, millions or billions
 _PERCENT: Final = 0.01
 
@@ -63,12 +66,14 @@ class Number:
 
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
         """The number of a cell times the factor of its column; None where it is empty, NaN, NA or null."""
-        is_plain = times is None and type(cell) is (int if self.whole else float)
-        if is_plain and self.least <= cell < self.most and not (self.above and cell == self.least):
-            return cell  # type: ignore[no-any-return]
-        plain = not (self.scaled or self.whole) and times is None and isinstance(cell, str) and _PLAIN.fullmatch(cell)
-        if plain and self.least <= float(cell) < self.most:
-            return float(cell)
+        plain = cell if times is None and type(cell) is (int if self.whole else float) else None
+        if times is None and isinstance(cell, str):
+            if self.whole and cell.isascii() and cell.isdigit() and len(cell) < _LONG:
+                plain = int(cell)
+            elif not (self.scaled or self.whole) and _PLAIN.fullmatch(cell):
+                plain = float(cell)
+        if plain is not None and self.least <= plain < self.most and not (self.above and plain == self.least):
+            return plain
         if is_empty(cell) or (self.may_be_nan and is_no_value(cell)):
             return None
         if times is not None and has_unit(cell):
