@@ -38,8 +38,8 @@ class ResolvedProtocol(Generic[M]):
         unscored: ids, in addition to the special ones, that are neither read nor scored.
         harness: whether documents are cut as lm-evaluation-harness does.
         joined: treatment of items in which a token spans context and target.
-        prefix: id of the token that begins each window; None for none.
-        chat: identity of the chat template that renders items; None for none.
+        prefix: id of the token that begins each window.
+        chat: identity of the chat template that renders items.
         system: text of the system's message there.
     """
 

@@ -1,11 +1,10 @@
 """Reads the state of each cell of a grid (done, running, stopped, failed or missing) and writes heartbeats.
 
-States come from the store alone; no model is loaded. While a process measures a cell, one of its threads rewrites
+States come from the store alone. While a process measures a cell, one of its threads rewrites
 
 running/<cell_key>.json   host, pid, start time, progress
 
-every few seconds, so a recent modification time shows that the process is alive, even while a model loads or a batch
-takes long.
+every few seconds, so a recent modification time shows that the process is alive.
 """
 
 import os

@@ -24,12 +24,9 @@ def export(
 ) -> None:
     """Write a relation or the answer to a query, atomically.
 
-    Args:
-        store: the folder.
-        what: the name of a relation, or one SELECT; FILE.duckdb for a copy of all relations as tables.
-        output: the file; None is stdout.
-        suffix: `.csv`, `.json` or `.parquet` where the name of the output does not end in one of them.
-        limits: of a query; a relation has no time limit.
+    `what` is the name of a relation, or one SELECT; FILE.duckdb is a copy of all relations as tables. `output` None is
+    stdout; `suffix` is `.csv`, `.json` or `.parquet` where the output does not end in one of them. A relation has no
+    time limit.
 
     Raises:
         RbpxError: the store does not exist, there is no such relation, DuckDB refuses the query, the file's kind is not

@@ -86,14 +86,7 @@ class Folder:
 
 @dataclass
 class Merged:
-    """The result of a merge.
-
-    Attributes:
-        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples, best,
-            observations.
-        already_here: kind -> how many this store had before.
-        skipped: a line for each thing that was not copied, and why.
-    """
+    """The result of a merge: how many of each kind were copied and already here, and a line for each thing skipped."""
 
     copied: Counter[str] = field(default_factory=Counter)
     already_here: Counter[str] = field(default_factory=Counter)

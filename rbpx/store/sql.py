@@ -56,10 +56,7 @@ _MOST_BYTES: Final = 256 * _MIB  # size of the cache
 def connect(store: "Store", with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to the relations of a store in memory; statements reach no file outside of the store and no setting.
 
-    Args:
-        store: the store.
-        with_fits: whether to include `fits`, `rank_fits` and `failures`.
-        limits: its memory limit is that of the connection.
+    `with_fits` includes `fits`, `rank_fits` and `failures`.
     """
     with _limited(limits) as connection:
         relations_of(connection, store, with_fits)
@@ -178,15 +175,8 @@ def ask_where(
 ) -> pa.Table:
     """Run one query of rbpx on the rows that meet a user's condition; the query calls them `chosen`.
 
-    DuckDB parses the condition as one expression, never as a statement.
-
-    Args:
-        connection: to the store.
-        rows: with the columns that a condition may use, and the internal `row`, the index of each.
-        key: the key that held the condition.
-        condition: an SQL expression.
-        name: the query.
-        limits: of time and memory.
+    DuckDB parses the condition as one expression, never as a statement. Rows have the columns that it may use, and the
+    internal `row`, the index of each; `key` held the condition.
 
     Raises:
         RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.

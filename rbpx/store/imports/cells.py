@@ -109,13 +109,8 @@ def value_of(
 ) -> Any:
     """The number or the name that a cell holds; None where it holds none.
 
-    Args:
-        cell: the cell.
-        field: its field.
-        numbers: that it may hold; None of a name.
-        given: the name or number that all rows have; a cell must not differ from it.
-        needed: whether the cell must not be empty.
-        times: the factor of its column, where one is given.
+    `numbers` are those that it may hold; `given` is the number or name that all rows have, from which a cell must not
+    differ; `times` is the factor of its column.
 
     Raises:
         CellError: it is no such number or name.

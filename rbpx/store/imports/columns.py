@@ -88,14 +88,9 @@ def match_columns(
 ) -> tuple[Columns, list[str]]:
     """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
 
-    Wrong are a loss without its unit, no quantity at all, no S, and RBP both in one column and in one for each k.
-
-    Args:
-        columns: names of the columns, no two of which differ only in case.
-        chosen: field, by any of its names, or rbp_K -> column, or {column, times}.
-        file: the file, for errors.
-        texts: text -> such choices for its measurements, where texts are in columns.
-        runs: run -> the same, where runs are in columns.
+    Wrong are a loss without its unit, no quantity at all, no S, and RBP both in one column and in one for each k. No
+    two columns differ only in case; a choice is field, by any of its names, or rbp_K -> column, or {column, times},
+    also for each text or run.
 
     Raises:
         RbpxError: a choice of a field or column that does not exist.

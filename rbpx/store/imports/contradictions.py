@@ -64,13 +64,9 @@ def fields_of(columns: pa.Schema) -> pa.Schema:
 def not_stored(
     read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field
 ) -> Comparison:
-    """Compare the observations of a file with those of the store.
+    """Compare the observations of a file with those of the store, of the same source.
 
-    Args:
-        read: its observations, with `row`.
-        stored: those of the same source.
-        place: the location of a row, for errors.
-        shown: field, text and run -> the user's name of that column.
+    `place` is the location of a row, for errors; `shown` maps field, text and run to the user's name of that column.
     """
     both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
 

@@ -49,13 +49,10 @@ class EngineToken:
     """A token scored by an engine; unknown counts are None.
 
     Attributes:
-        doc_id: of its document.
         position: in its document, from 0.
-        token_id: in the vocabulary.
         logprob: nats.
         greater: other tokens with a greater logit.
         ties: other tokens with its logit; where `greater` is None, with its logit or a greater one.
-        text: of the token.
     """
 
     doc_id: int
@@ -70,10 +67,8 @@ class EngineToken:
 def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[str, list[EngineToken]]:
     """The SHA-256 of a file, and its tokens in order of document and position.
 
-    Args:
-        path: a table, or a server's answer as JSON or JSONL.
-        ties: the tie rule of ranks without one; vLLM's are always pessimistic.
-        vocab_size: V.
+    The file is a table, or a server's answer as JSON or JSONL; `ties` is the rule of ranks without one (vLLM's are
+    pessimistic).
 
     Raises:
         RbpxError: it cannot be read, or tokens are invalid, repeated, or have a rank without a rule.

@@ -1,8 +1,8 @@
 """Reads the samples that lm-evaluation-harness logs of one task, and scores the model on its items.
 
 `--log_samples` writes a row for each item: the requests (context and continuation of each choice), the summed nats of
-each and whether it is greedy, and the item's metrics. These are sums for each target without ranks of tokens, so they
-become an observation, never rows of `tokens`. Format of 0.4.13 (loggers/evaluation_tracker.py).
+each and whether it is greedy, and the item's metrics; so they become an observation, never rows of `tokens`. Format of
+0.4.13 (loggers/evaluation_tracker.py).
 """
 
 import math
@@ -36,13 +36,11 @@ class Scored:
     """The scores of a model in a file of samples.
 
     Attributes:
-        sha256: of the file's bytes.
-        task: from the name of the file; None where it has none.
-        n_items: items of the task.
-        metric: the logged metric that is the accuracy; None without one.
+        task: from the name of the file.
+        metric: the logged metric that is the accuracy.
         accuracy: its mean over items.
         accuracy_stderr: of that mean, as the harness computes it (n - 1).
-        bits_per_byte: of the right targets, all their bits over all their bytes; None where unknown.
+        bits_per_byte: of the right targets, all their bits over all their bytes.
         bits_per_byte_stderr: of that ratio over items.
     """
 
@@ -62,12 +60,10 @@ def is_of_harness(names: Sequence[str]) -> bool:
 
 
 def read_samples(path: Path, metric: str | None = None, filter_name: str | None = None) -> Scored:
-    """The scores in a file of samples.
+    """The scores in a file samples_TASK_TIME.jsonl.
 
-    Args:
-        path: samples_TASK_TIME.jsonl.
-        metric: the logged metric that is the accuracy, as acc_norm; None is acc, else exact_match, if logged.
-        filter_name: the filter whose answers count, as strict-match; None where the file has one filter.
+    `metric` is the accuracy, by default acc, else exact_match, if logged; `filter_name` the filter whose answers count,
+    as strict-match.
 
     Raises:
         RbpxError: it is no such file, it has several filters and none of them is named, an item is there twice, or a

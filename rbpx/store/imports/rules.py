@@ -57,7 +57,7 @@ class Rule:
         units: the usual ones, for the error of a smaller number.
         means: how a heading that people write is read where it says no unit.
         unless: fields that are known instead of such a heading.
-        people: these headings as patterns, the preferred one first; compared in lower case, with spaces.
+        people: these headings as patterns, the preferred one first; in lower case, with spaces.
     """
 
     names: tuple[str, ...]

@@ -37,9 +37,9 @@ class Imported:
         judged: its observations compared with those of the store.
         ignored: columns of the file that were not recognised.
         n_not_chosen: rows that do not meet `where`.
-        n_replaced: rows dropped by `keep` for another row of the same model and step.
+        n_replaced: dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
-        spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
+        spoken: column -> how its heading was read, as `S times 1e6`.
         n_gone: observations that an earlier file of that name gave, and this one does not.
         notes: what else was left out, or may have to be, a line each.
     """
