@@ -243,12 +243,12 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> None:
 
 def bootstrap(store: Store) -> Cost:
     """Count and resample, without laws, as `fit` does before it fits."""
-    from rbpx.config.request import Request
+    from rbpx.questions.fit import FitKeys
     from rbpx.runs.points.sizes import weigh_group
     from rbpx.runs.select.sizes import select
     from rbpx.store.sql import connect
 
-    request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
+    request = FitKeys(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
     with connect(store) as connection:
         groups = select(connection, request)
         return here(lambda: [len(weigh_group(connection, group, request, K, ())) for group in groups])

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.config.request import Request
+from rbpx.questions.fit import FitKeys
 from rbpx.questions.fit import analysis as size_laws
 from rbpx.questions.regimes.ask import answer as regimes
 from rbpx.runs.points.sizes import weigh_group
@@ -41,7 +41,7 @@ def main(n_tokens: int) -> None:
         sizes = tuple(10**power for power in range(3, 10))
         store = write_store(Path(place) / "store", Truth(S=sizes), seed=0, n_documents=1000, n_tokens=n_tokens)
         with connect(store) as connection:
-            request = Request(k=K, laws=["rbp"], resamples=1000)
+            request = FitKeys(k=K, laws=["rbp"], resamples=1000)
             (group,) = select(connection, request)
             read_s = timed(
                 lambda: connection.sql("SELECT sum(greater), sum(logprob), max(doc_id) FROM tokens").fetchall()

@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import coverage_of_answers, coverage_of_laws
 from benchmarks.prediction_coverage import Truth
-from rbpx.config.request import Request
 from rbpx.laws.families.multiplier import Offset
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.intervals.misfit import misfit
@@ -33,7 +32,9 @@ from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.outliers import common_shift, outliers
 from rbpx.laws.surface.runs import Runs
+from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.pairs import pairs_of
+from rbpx.questions.learning import LearningKeys
 from rbpx.questions.learning.improvements import improvements
 from rbpx.runs.select.sizes import select
 from rbpx.runs.tokens import tokens_of
@@ -119,7 +120,7 @@ def of_slices(draws: int) -> Held:
     """The gap between the first and the last tokens of as many texts in one store."""
     S, held = (1_000, 20_000, 400_000, 8_000_000), Counter[str]()
     hard, easy = OfStore(S, C=6.0, alpha=0.12, scatter=0.02), OfStore(S, C=3.0, alpha=0.07, scatter=0.02)
-    request = Request(resamples=100, k=10, slices={"early": "position <= 20"})
+    request = GapsKeys(resamples=100, k=10, slices={"early": "position <= 20"})
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(draws):
             store = write_store(folder, hard, seed, n_tokens=40, dataset=f"text{seed:03d}", late=easy, cut=20)
@@ -138,8 +139,8 @@ def of_improvements(draws: int) -> Held:
         with tempfile.TemporaryDirectory() as folder:
             store = write_store(folder, truth, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
             with connect(store) as connection:
-                (group,) = select(connection, Request())
-                found = improvements(tokens_of(connection, group, group.runs, Request()), {}, 1, least=1)
+                (group,) = select(connection, LearningKeys())
+                found = improvements(tokens_of(connection, group, group.runs, LearningKeys()), {}, 1, least=1)
         return {row["token_id"]: row for row in found if row["kind"] == "token" and row["token_id"] in (0, 1)}
 
     true = rows(0, 20_000)

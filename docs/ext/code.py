@@ -55,7 +55,7 @@ def verbs() -> str:
 
 def _keys_of(verb: str) -> set[str]:
     """The keys that a verb takes and that are explained."""
-    return {key for key in registry.asking(verb).names if key in KEYS and KEYS[key].help} - {"fresh"}
+    return {key for key, each in registry.asking(verb).keys.items() if key in KEYS and each.help} - {"fresh"}
 
 
 def _listed(keys: Iterable[str]) -> str:
@@ -105,7 +105,7 @@ def _meant(key: Key) -> str:
     for there, page in _THERE.items():
         if there in key.help:
             return page + plain(key.help.partition(there)[2])
-    return plain(key.told(narrows=False))
+    return plain(key.told)
 
 
 def meanings(kind: type) -> dict[str, str]:

@@ -11,11 +11,18 @@ from typing import Any, Final
 from rbpx.config.compose import compose_values
 from rbpx.config.keys.key import Key
 from rbpx.config.keys.output import LOOKS
-from rbpx.config.keys.runs import GRID
-from rbpx.config.request import KEYS, Asking, Request
+from rbpx.config.keys.runs import GridKeys
+from rbpx.config.request import Asking
 from rbpx.errors import RbpxError
 
-MEASURING: Final = Asking("measure", "measure", (*GRID, "best", "store"))
+
+class MeasuringKeys(GridKeys):
+    """Keys of measuring from Python."""
+
+    WITHOUT = ("shard",)
+
+
+MEASURING: Final = Asking("measure", MeasuringKeys)
 _SWEPT: Final = ("model", "dataset", "protocol")
 _HERE: Final = ("store", "format", "output", "fresh", "details", "spreadsheet")  # not accepted: answers are values here
 
@@ -29,13 +36,13 @@ def signature(asking: Asking) -> Signature:
 
 def explained(asking: Asking) -> str:
     """Returns a sentence about each key of a verb, for the docstring of its method."""
-    texts = [(key.name, re.sub(r"^\{\w+\}", "a name", key.told(asking.narrows))) for key in taken(asking)]
+    texts = [(key.name, re.sub(r"^\{\w+\}", "a name", key.told)) for key in taken(asking)]
     return "\n".join(f"    {name}: {text[:1].upper()}{text[1:].removesuffix('.')}." for name, text in texts)
 
 
 def taken(asking: Asking) -> list[Key]:
     """Returns the keys of a verb that are meaningful in Python."""
-    return [KEYS[name] for name in asking.names if name not in (*_HERE, *LOOKS) and KEYS[name].help]
+    return [key for name, key in asking.keys.items() if name not in (*_HERE, *LOOKS) and key.help]
 
 
 def _plain(value: Any) -> Any:
@@ -48,7 +55,7 @@ def requests(
     store: str,
     config_dir: Path | None = None,
     fixed: Mapping[str, Any] | None = None,
-) -> list[Request]:
+) -> list[Any]:
     """Returns one request for each combination of the models, datasets and protocols that are listed.
 
     Keys of a group have a dot: `**{"model.revision": "step1000"}`; `fixed` are further keys, which the method itself

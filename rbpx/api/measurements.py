@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import requests
 from rbpx.api.questions import Questions
+from rbpx.config.keys.output import Reported
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
 from rbpx.questions.ask import open_filled
@@ -115,7 +116,7 @@ class Measurements(Questions):
 
         told = {"output": None if output is None else str(output), "format": format}
         fixed = {name: value for name, value in told.items() if value is not None}
-        asked = requests(Asking("report", "analyse", report_keys()), keys, self.store, self.config_dir, fixed)
+        asked = requests(Asking("report", Reported, report_keys()), keys, self.store, self.config_dir, fixed)
         for request in asked:
             check(request)
         grids, narrowed = [(request, None) for request in asked], typed(keys=keys)

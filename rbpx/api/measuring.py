@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import GridKeys
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, decimal, text, whole
 from rbpx.errors import MeasureError, RbpxError
@@ -12,7 +12,7 @@ from rbpx.measure.runner import measure_grids
 from rbpx.store.store import Record, Store
 
 
-def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
+def measure(requests: Sequence[GridKeys]) -> tuple[list[Measured], list[Record]]:
     """Measures the cells of the requests that their stores do not hold yet.
 
     Returns:

@@ -6,15 +6,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rbpx.cli.registry import Verb, about, asking, names, verbs
+from rbpx.cli.registry import about, asking, names, verbs
 from rbpx.config.folders import options
-from rbpx.config.keys.key import keys_of
+from rbpx.config.keys.key import Key, keys_of
 from rbpx.config.keys.output import LOOKS
-from rbpx.config.keys.runs import IN_GROUPS
-from rbpx.config.request import KEYS, Asking
+from rbpx.config.request import KEYS, NARROWS, Asking
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible_line
-from rbpx.questions.registry import NARROWS, THEMES, Analysis
+from rbpx.questions.registry import THEMES, Analysis
 
 _WIDTH: Final = 118  # characters
 _INDENT: Final = 18
@@ -72,9 +71,8 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
     paragraphs = [textwrap.fill(text, 100, break_on_hyphens=False) for text in lesson.help.split("\n\n")]
     parts = [f"rbpx {page}: {lesson.summary}", first, *paragraphs]
     parts += ["more examples\n" + "\n".join(examples)] if examples else []
-    alone = isinstance(lesson, Verb) and page != "report"
-    parts += _keys_of(asking(page), isinstance(lesson, Analysis), own, alone)
-    measures = [_MANY, _PROCESSES] if lesson.primary in ("measure", "audit") else []
+    parts += _keys_of(asking(page), isinstance(lesson, Analysis), own)
+    measures = [_MANY, _PROCESSES] if "device" in asking(page).keys else []
     return "\n\n".join([*parts, "\n".join([*measures, "All keys and flags: python -m rbpx --help all"])])
 
 
@@ -103,22 +101,28 @@ def _by_theme() -> Iterator[tuple[str, list[str]]]:
 
 def _keys(own: Sequence[Path]) -> str:
     """Lists every key of a request, those of groups behind their group."""
-    every = [key for name in KEYS for key in (name, *(inner for inner in IN_GROUPS if inner.startswith(f"{name}.")))]
-    return "\n".join(_key(name, False, own) for name in every if _explained(name))
+    return "\n".join(_lines(KEYS, True, own).values())
 
 
-def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> list[str]:
-    """Lists the keys of a verb: its own, those that narrow what a question reads, and those of the output.
+def _lines(keys: Mapping[str, Key], has_groups: bool, own: Sequence[Path]) -> dict[str, str]:
+    """Returns the line of each key that is explained, those of groups behind their group if asked for."""
+    lines = {}
+    for key in (each for each in keys.values() if each.help):
+        text = key.told
+        for there, listed in _THERE.items():
+            text = text.replace(there, listed(own)) if there in text else text
+        lines[key.name] = _line(key.name, key.shown, text)
+        of = key.group if has_groups else None
+        inner = [] if of is None else [each for each in keys_of(of).values() if each.help]
+        lines |= {f"{key.name}.{each.name}": _line(f"{key.name}.{each.name}", each.shown, each.help) for each in inner}
+    return lines
 
-    `narrows` is true for a question, `alone` for a verb that asks nothing.
-    """
-    if asked.kind is not None:
-        lines = {key.name: _line(key.name, key.shown, key.told(narrows)) for key in keys_of(asked.kind).values()}
-    else:
-        order, reads = list(KEYS), narrows or asked.primary == "analyse"
-        names = sorted(filter(_explained, asked.keys), key=lambda name: order.index(name.partition(".")[0]))
-        names = sorted(names, key="seed".__eq__)
-        lines = {name: _key(name, reads, own, alone) for name in names if name != "fresh"}
+
+def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path]) -> list[str]:
+    """Lists the keys of a verb: its own, those that narrow what a question (`narrows`) reads, and of the output."""
+    lines = _lines(asked.keys, asked.is_of_grid, own)
+    lines.pop("fresh", None)
+    lines |= {"seed": lines.pop("seed")} if "seed" in lines and not asked.is_of_file else {}
     if "width" in lines:
         lines = {name: line for name, line in lines.items() if name not in LOOKS} | {"width": _LOOKS}
     groups: dict[str, list[str]] = {"keys": [], "which runs": [], "what is shown": []}
@@ -126,20 +130,6 @@ def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> 
         of = "what is shown" if name in _SHOWN else "which runs" if narrows and name in _RUNS else "keys"
         groups[of].append(line)
     return [f"{heading}\n{_indent(chr(10).join(of))}" for heading, of in groups.items() if of]
-
-
-def _explained(name: str) -> bool:
-    return name in IN_GROUPS or bool(KEYS[name].help)
-
-
-def _key(name: str, narrows: bool, own: Sequence[Path], alone: bool = False) -> str:
-    if name in IN_GROUPS:
-        return _line(name, *IN_GROUPS[name])
-    key = KEYS[name]
-    text = key.told(narrows, alone)
-    for there, listed in _THERE.items():
-        text = text.replace(there, listed(own)) if there in text else text
-    return _line(name, key.shown, text)
 
 
 def _line(name: str, shown: str, text: str) -> str:

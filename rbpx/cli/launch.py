@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Asked, asking, module
 from rbpx.config.compose import compose, launch
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.key import keys_of
+from rbpx.config.keys.output import Printed
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.cores import is_main_process
 from rbpx.errors import RbpxError
 from rbpx.files.cells import write_for_spreadsheets
@@ -21,7 +22,7 @@ from rbpx.questions.registry import analyses, analysis
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
 
-_GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store"}
+_GRID: Final = {*keys_of(GridKeys), "experiment"}
 
 
 def perform(line: CommandLine) -> int:
@@ -32,15 +33,17 @@ def perform(line: CommandLine) -> int:
     """
     asked = asking(line.verb)
     if line.flags:
-        if asked.kind is not None:
+        if asked.is_of_file:
             raise RbpxError(f"{line.verb} has no files of conf/, so {line.flags[0]} has nothing to print; drop it")
         launch(asked, line.flags, line.overrides, line.own, lambda request: None)
         return 0
     jobs = compose(asked, line.overrides, line.own, line.sweeps)
-    for request in (each for each in jobs.requests if isinstance(each, Request)):
-        _check_shown(line.verb, request)
-        write_for_spreadsheets(request.spreadsheet)
-        request.download = line.retyped("download", _says_how) if asked.primary == "measure" else None
+    for request in jobs.requests:
+        if isinstance(request, Printed):
+            _check_shown(line.verb, request)
+            write_for_spreadsheets(request.spreadsheet)
+        if asked.is_of_grid:
+            request.download = line.retyped("download", _says_how)
     if any(getattr(request, "fresh", False) for request in jobs.requests):
         logging.getLogger(__name__).info("fresh= does nothing any more: every answer is computed")
     measured = module(line.verb).perform(Asked(line, jobs.requests, jobs.launcher))
@@ -70,7 +73,7 @@ def _ended(measured: "Sequence[Measured]") -> int:
     return 2 if is_wrong and not any(grid.cell_keys for grid in measured) else 1
 
 
-def _check_shown(verb: str, request: Request) -> None:
+def _check_shown(verb: str, request: Printed) -> None:
     """Refuses a format that the verb does not have."""
     form, draws = request.format.value, [name for name, each in analyses().items() if each.draws]
     if request.format is Format.jobs and verb != "plan":

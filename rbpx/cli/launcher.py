@@ -26,14 +26,14 @@ from rbpx.store.store import Store
 
 if TYPE_CHECKING:
     from rbpx.config.grid import Cell
-    from rbpx.config.request import Request
+    from rbpx.config.keys.runs import GridKeys
     from rbpx.measure.results import Measured
 
 _LOGGER = logging.getLogger(__name__)
 _EVERY_S = 2.0
 
 
-def measured(asked: Asked, requests: "Sequence[Request] | None" = None) -> "list[Measured]":
+def measured(asked: Asked, requests: "Sequence[GridKeys] | None" = None) -> "list[Measured]":
     """Measures the grid of each request and returns the outcomes."""
     from rbpx.measure.runner import measure_grids
 
@@ -41,7 +41,7 @@ def measured(asked: Asked, requests: "Sequence[Request] | None" = None) -> "list
     return measure_grids(requests) if asked.launcher is None else _launched(asked, requests)
 
 
-def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
+def _launched(asked: Asked, requests: "Sequence[GridKeys]") -> "list[Measured]":
     """Measures each grid in a process of its own; the same command retries what a job has not measured."""
     from rbpx.measure.results import Measured
     from rbpx.store.store import now
@@ -82,7 +82,7 @@ def _remove(folder: Path) -> None:
         folder.parent.rmdir()
 
 
-def _held(request: "Request", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
+def _held(request: "GridKeys", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
     """Returns the outcome of a grid from the store: cells done, cells failed since, and whether any is missing."""
     from rbpx.measure.grid import grid_here
     from rbpx.measure.results import Failure, Measured, not_measured
@@ -105,7 +105,7 @@ def _held(request: "Request", began: str, before: Container[str] = (), logs: Pat
     )
 
 
-def _job(n_jobs: int, parent: int, request: "Request") -> None:
+def _job(n_jobs: int, parent: int, request: "GridKeys") -> None:
     """Measures the grid of one job in the launcher's process; the outcome is read from the store."""
     from hydra.core.hydra_config import HydraConfig
 
@@ -126,7 +126,7 @@ def _job(n_jobs: int, parent: int, request: "Request") -> None:
 
 
 @contextmanager
-def _watched(requests: "Sequence[Request]") -> Iterator[None]:
+def _watched(requests: "Sequence[GridKeys]") -> Iterator[None]:
     """Shows the progress of a sweep's cells during the block, as `status` looks them up."""
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(requests, over), daemon=True)
@@ -138,7 +138,7 @@ def _watched(requests: "Sequence[Request]") -> Iterator[None]:
         thread.join()
 
 
-def _watch(requests: "Sequence[Request]", over: threading.Event) -> None:
+def _watch(requests: "Sequence[GridKeys]", over: threading.Event) -> None:
     from rbpx.display.progress import GridProgress
     from rbpx.measure.grid import grid_here
     from rbpx.measure.results import pace

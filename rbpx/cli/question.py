@@ -12,7 +12,7 @@ from rbpx.questions.registry import analysis, question
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
-    from rbpx.config.request import Request
+    from rbpx.config.keys.output import QuestionKeys
     from rbpx.measure.results import Measured
 
 
@@ -22,13 +22,13 @@ def perform(asked: Asked) -> "list[Measured]":
     from rbpx.measure.results import Measured
 
     line, verb = asked.line, asked.line.verb
-    requests = [_named(line, _as_suffix_says(request)) for request in asked.requests]
-    described, of_verb = analysis(verb), question(verb)
+    requests: list[Any] = [_named(line, _as_suffix_says(request)) for request in asked.requests]
+    of_verb = question(verb)
     for request in requests:
         _check(verb, request)
     again = [] if of_verb.remeasure is None else [of_verb.remeasure(request) for request in requests]
     if is_main_process():
-        if described.measures:
+        if again:
             _tell(verb, [result for results, _ in again for result in results], requests[0])
         else:
             _ask(verb, requests)
@@ -36,13 +36,13 @@ def perform(asked: Asked) -> "list[Measured]":
     return [Measured(request, each.run_ids, each.failures) for request, each in zip(requests, became, strict=False)]
 
 
-def _as_suffix_says(request: "Request") -> "Request":
+def _as_suffix_says(request: "QuestionKeys") -> "QuestionKeys":
     """Returns the request with the format that the suffix of its output names, unless it has a format for programs."""
     said = Format.of_suffix(request.output)
     return request if said is None or request.format is not Format.table else request.but(format=said)
 
 
-def _check(verb: str, request: "Request") -> None:
+def _check(verb: str, request: "QuestionKeys") -> None:
     """Refuses an output that cannot be written, before anything is computed."""
     if request.output is not None and request.format is Format.table:
         check_output(request.output)
@@ -52,7 +52,7 @@ def _check(verb: str, request: "Request") -> None:
         check(request, verb)
 
 
-def _named(line: "CommandLine", request: "Request") -> "Request":
+def _named(line: "CommandLine", request: "QuestionKeys") -> "QuestionKeys":
     """Returns the request with the words of the command line as values of keys."""
     keys = analysis(line.verb).words
     if not line.words:
@@ -71,7 +71,7 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
     return request.but(**named)
 
 
-def _ask(verb: str, requests: "Sequence[Request]") -> None:
+def _ask(verb: str, requests: "Sequence[QuestionKeys]") -> None:
     from rbpx.questions.ask import answer
     from rbpx.questions.render import perform
 
@@ -87,7 +87,7 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
         perform([verb], grids, writes=True)
 
 
-def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
+def _tell(verb: str, results: Sequence[Any], request: "QuestionKeys") -> None:
     """Prints or writes results that are not in a store."""
     if is_told(request):
         from rbpx.report.output import write_answered
@@ -99,6 +99,6 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
     print_results(verb, results, request)
 
 
-def is_told(request: "Request") -> bool:
+def is_told(request: "QuestionKeys") -> bool:
     """Whether the answer is written as a page, a text or figures, as a report is."""
     return request.format.is_figures or request.format in (Format.html, Format.md, Format.tex)

@@ -1,6 +1,6 @@
 """All verbs by name: the questions of `rbpx.questions` and the files of `rbpx.cli.verbs`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -8,7 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rbpx.config.request import Asking, Request
+from rbpx.config.keys.key import Stored
+from rbpx.config.keys.output import Study
+from rbpx.config.request import Asking
 from rbpx.questions import registry
 from rbpx.questions.registry import Analysis
 
@@ -24,12 +26,10 @@ class Verb:
         order: its place among the verbs; the questions are at 100.
         theme: one of `THEMES`.
         examples: commands that can be typed.
-        primary: the defaults of its request: measure, analyse, audit, or import.
+        keys: the class of its keys.
         takes_words: whether it takes words besides key=value, as the query of sql.
-        needs_store: whether it reads or writes a store.
-        keys: its keys besides the store's; one with a dot is listed for its help page.
-        kind: returns the dataclass of its request, if that is not `Request`.
-        performs: whether it asks questions, whose keys it then has too.
+        more: names of keys of the questions that it asks.
+        performs: whether its request names questions, whose keys it then has too.
         summary: the first line of its file's docstring.
         help: the rest of it.
     """
@@ -37,11 +37,9 @@ class Verb:
     order: int
     theme: str
     examples: tuple[str, ...]
-    primary: str = "analyse"
+    keys: type = Stored
     takes_words: bool = False
-    needs_store: bool = True
-    keys: tuple[str, ...] = ()
-    kind: Callable[[], type] | None = None
+    more: Sequence[str] = ()
     performs: bool = False
     summary: str = ""
     help: str = ""
@@ -110,21 +108,12 @@ def asking(name: str) -> Asking:
     if name in registry.names():
         return registry.asking(name)
     described = _verb(name)
-    keys = described.keys
-    if described.needs_store and "store" not in keys:
-        keys += ("store",)
-    if "format" in keys and described.primary == "analyse" and "spreadsheet" not in keys:
-        keys += ("spreadsheet",)
-    kind = None if described.kind is None else described.kind()
-    return Asking(
-        name, described.primary, tuple(dict.fromkeys(keys)), kind, _of_questions if described.performs else None
-    )
+    return Asking(name, described.keys, described.more, _of_questions if described.performs else None)
 
 
-def _of_questions(request: Request) -> Iterable[str]:
-    """Returns the keys of the questions in a request; of a grid that it measures, all runs are read."""
-    keys = registry.own_keys if request.model is not None else lambda name: registry.asking(name).names
-    return (key for name in request.analyses if name in registry.names() for key in keys(name))
+def _of_questions(request: Study) -> Iterable[Asking]:
+    """Returns the keys of the questions in a request."""
+    return (registry.asking(name) for name in request.analyses if name in registry.names())
 
 
 def takes_words(name: str) -> bool:

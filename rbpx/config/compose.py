@@ -30,7 +30,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.explain import explain, unknown_key, unread
 from rbpx.config.folders import GROUPS, experiments, folder, options, study_file
-from rbpx.config.request import KEYS, Asking, Request, schema_of
+from rbpx.config.keys.runs import GridKeys
+from rbpx.config.request import EVERY, KEYS, NARROWS, Asking, schema_of
 from rbpx.config.texts import quoted, said_in, texts_quoted
 from rbpx.errors import RbpxError
 
@@ -71,7 +72,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
     Raises:
         RbpxError: a name does not exist, or a key does not take its value.
     """
-    if asking.kind is not None:
+    if asking.is_of_file:
         if sweeps:
             raise RbpxError(f"{asking.verb} brings one file at a time; drop -m")
         return Jobs([_plain_request(asking, overrides)])
@@ -85,13 +86,13 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
         launcher, sweeper = config.hydra.runtime.choices["hydra/launcher"], config.hydra.sweeper
         if not str(sweeper["_target_"]).endswith("BasicSweeper"):
             raise RbpxError(f"hydra/sweeper={config.hydra.runtime.choices['hydra/sweeper']} is not for rbpx; drop it")
-        params = texts_quoted(Request, [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
+        params = texts_quoted(EVERY, [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
         each = [(_composed(asking, job), job) for job in _jobs([*params, *words])]
         made = [_request_of(asking, one, one.hydra.runtime.choices, job, places) for one, job in each]
         return Jobs(made, None if launcher == _BASIC else launcher)
 
 
-def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Request:
+def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Any:
     """Returns the request that Python values make; a text for a group chooses one of its files.
 
     Raises:
@@ -100,7 +101,7 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
     chosen = {name: str(value) for name, value in values.items() if name in GROUPS and isinstance(value, str)}
     words = _checked(asking, [f"{name}={quoted(value)}" for name, value in chosen.items()], values)
     given = {name: _as_yaml(value) for name, value in values.items() if name not in chosen}
-    unknown = next((name for name in given if name.partition(".")[0] not in asking.names), None)
+    unknown = next((name for name in given if name.partition(".")[0] not in asking.keys), None)
     if unknown is not None:
         raise RbpxError(unknown_key(unknown, asking))
     places = places_of(words, own)
@@ -132,15 +133,15 @@ def launch(
         hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=asking.verb)(job)()
 
 
-def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
-    """Returns the request in the record of a run, restricted to the keys in `names`.
+def restored(record: Mapping[str, Any]) -> GridKeys:
+    """Returns what the record of a run says of how its cells were asked for.
 
     Raises:
         RbpxError: the record is of another version of rbpx.
     """
-    schema = OmegaConf.structured(schema_of("record", tuple(names)))
+    schema = OmegaConf.structured(schema_of("record", {name: KEYS[name] for name in record}))
     try:
-        return Request(**vars(OmegaConf.to_object(OmegaConf.merge(schema, {name: record[name] for name in names}))))
+        return GridKeys(**vars(OmegaConf.to_object(OmegaConf.merge(schema, record))))
     except (OmegaConfBaseException, ValueError) as problem:
         reason = str(problem).split("\n")[0]
         raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
@@ -208,7 +209,7 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
     hubs = [word for word in words if re.match(r"\+?dataset\.(split|subset|revision)=", word)]
     if hubs and any(re.match(r"\+?dataset\.path=", word) for word in words):
         raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
-    words = texts_quoted(Request, words)
+    words = texts_quoted(EVERY, words)
     keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
     if asking.narrows and "experiment" not in keys:
         for group, inner in (
@@ -225,12 +226,9 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
     if not asking.narrows:
         return list(words)
     named = []
-    for word in words:
-        group, _, value = word.partition("=")
-        is_quoted = value[:1] in ("'", '"')
-        name = value[1:-1].replace(f"\\{value[0]}", value[0]) if is_quoted else value
-        is_none_or_several = not is_quoted and (name == "null" or "," in name)
-        if group not in _NAMED or is_none_or_several or name in options(group, _own):
+    for word, override in zip(words, OverridesParser.create().parse_overrides(list(words)), strict=True):
+        group, name = override.key_or_group, override.value()
+        if group not in _NAMED or not isinstance(name, str) or name in options(group, _own):
             named.append(word)
         else:
             file, key = _NAMED[group]
@@ -240,10 +238,12 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
 
 def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
     """Returns the request of an import, which needs no file of conf/."""
-    assert asking.kind is not None
     with _explained(asking, overrides, []):
         config = OmegaConf.structured(asking.kind)
-        words = [_condition_quoted(word) for word in texts_quoted(asking.kind, overrides)]
+        # Hydra's grammar has no < and no =, of which conditions are made
+        bare = re.compile(r'where=(?!"[^"]*"$|null$)(.*)', re.DOTALL)
+        words = [bare.sub(lambda found: f"where={quoted(found[1])}", word) for word in overrides]
+        words = texts_quoted(asking.kind, words)
         for override in OverridesParser.create().parse_overrides(words):
             if override.is_sweep_override():
                 raise RbpxError(f"{override.input_line} are several values; {asking.verb} brings one file")
@@ -251,19 +251,12 @@ def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
         return OmegaConf.to_object(config)
 
 
-def _condition_quoted(override: str) -> str:
-    """Quotes the value of `where=SQL` unless it is quoted, as Hydra's grammar has no < and no =."""
-    key, _, value = override.partition("=")
-    is_bare = key == "where" and re.fullmatch(r'"[^"]*"|null', value) is None
-    return f"where={quoted(value)}" if is_bare else override
-
-
 # ------------------------------------------------------------------------------------------ from a configuration
 
 
 def _request_of(
     asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Sequence[Path]
-) -> Request:
+) -> Any:
     """Returns the request of a composed configuration, with the paths of the user's files made absolute."""
     OmegaConf.set_struct(config, False)
     config.pop("hydra", None)
@@ -271,7 +264,7 @@ def _request_of(
     for group in ("model", "dataset", "experiment"):
         for path in _files(group, choices.get(group), own):
             place = "" if group == "experiment" else group
-            for (*above, key), said, absolute in said_in(path, place, Request):
+            for (*above, key), said, absolute in said_in(path, place, EVERY):
                 node: Any = config
                 for name in above:
                     node = None if node is None else node[name]
@@ -279,9 +272,8 @@ def _request_of(
                     node[key] = absolute
     composed = OmegaConf.to_object(config)
     _refuse_added(asking, composed)
-    values = {name: value for name, value in vars(composed).items() if name in KEYS}
-    request = Request(**values)
-    if request.study is not None:
+    request = asking.made(vars(composed))
+    if getattr(request, "study", None) is not None:
         request.study.name = study
     _refuse_foreign(asking, request, words, study is not None)
     return request
@@ -304,11 +296,16 @@ def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
             _refuse_added(asking, inner, f"{within}{name}.")
 
 
-def _refuse_foreign(asking: Asking, request: Request, words: Sequence[str], is_study: bool) -> None:
-    """Refuses typed keys that neither the verb nor its questions have; a study may give any."""
-    of_study = ("experiment", "study", "imports", "analyses") if is_study else ("experiment",)
-    of_questions = () if asking.performs is None else asking.performs(request)
-    known = {*asking.names, *of_study, *of_questions}
+def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study: bool) -> None:
+    """Refuses typed keys that neither the verb nor its questions have, and values that one of those refuses.
+
+    A study may give any key. Of a grid that is measured, questions read all runs.
+    """
+    own = [name for name, key in asking.keys.items() if key.help]
+    known = {*own, *(("experiment", "study", "imports", "analyses") if is_study else ("experiment",))}
+    for question in () if asking.performs is None else asking.performs(request):
+        request.to(question.kind)
+        known |= {name for name in question.keys if request.model is None or name not in NARROWS}
     for word in words:
         name = re.split(r"[.=@]", word.lstrip("+~"))[0]
         if name in KEYS and name not in known:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from rbpx.config.folders import options
 from rbpx.config.model.placement import UNFIT
@@ -68,9 +68,12 @@ def unread(word: str) -> str:
 def unknown_key(key: str, asking: Asking) -> str:
     """Returns one line for a key that a verb does not have, with the one that was probably meant."""
     group, _, inner = key.partition(".")
-    kind = KEYS[group].kind if group in KEYS else None
-    inside = next((each for each in (*get_args(kind), kind) if inner and is_dataclass(each)), None)
-    known = list(asking.names) if inside is None else [f"{group}.{each.name}" for each in fields(inside)]
+    inside = KEYS[group].group if inner and group in KEYS else None
+    known = (
+        [name for name, each in asking.keys.items() if each.help]
+        if inside is None
+        else [f"{group}.{each.name}" for each in fields(inside)]
+    )
     if key in _GONE and key not in known:
         return f"{asking.verb} has no key {key} any more; in its place: {_GONE[key]}"
     hint = did_you_mean(key, known) or ("" if inner else f"its keys: {', '.join(known)}. ")

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.keys.key import names_of
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.adapter import base_of, is_adapter, variants_of
 from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Joined, Padding
-from rbpx.config.request import Request
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
@@ -227,7 +227,7 @@ def _label(name: str) -> tuple[str, str]:
 
 
 def cells(
-    request: Request,
+    request: GridKeys,
     text_hash: str | None,
     model_hashes: dict[str, str | None],
     beside: Mapping[str, Training] | None = None,

@@ -59,7 +59,7 @@ def text_keys(schema: type, within: str = "") -> frozenset[str]:
     for each in fields(schema):
         name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]
         kind = kinds[-1] if kinds else hints[each.name]  # the type within an option, a list, or the values of a mapping
-        if each.metadata.get("is_text") or (each.name in keys and keys[each.name].is_text) or kind is str:
+        if (each.name in keys and keys[each.name].is_text) or kind is str:
             found.add(name)
         elif is_dataclass(kind):
             found |= text_keys(kind, f"{name}.*." if len(kinds) > 1 else f"{name}.")  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from threading import Event
 from typing import Final
 
 from rbpx.config.grid import Cell
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.hub import HubFile, cache_folder, quiet
 from rbpx.data.hub_texts import Sample, needed_rows
@@ -75,7 +75,7 @@ class Needed:
 class _Grid:
     """A grid as requested: the samples that it needs, and its cells with the model or the error of each."""
 
-    request: Request
+    request: GridKeys
     texts: list[Needed] = field(default_factory=list)
     cells: dict[Cell, Needed | RbpxError | None] = field(default_factory=dict)
     problem: RbpxError | None = None
@@ -97,7 +97,7 @@ class _Grid:
 class Download:
     """The downloads of a sweep's grids, and their outcome."""
 
-    def __init__(self, requests: Sequence[Request]) -> None:
+    def __init__(self, requests: Sequence[GridKeys]) -> None:
         """Query the hub for what there is to fetch; an error in a request becomes part of its result."""
         known: dict[Hashable, Needed] = {}
         self._grids = [_Grid(request) for request in requests]
@@ -246,7 +246,7 @@ def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError |
     return known.setdefault(asked, Needed(place, lambda: (*needed_files(*asked), 0), partial(fetch, *asked)))
 
 
-def _is_done(state: CellState, request: Request, store: Store) -> bool:
+def _is_done(state: CellState, request: GridKeys, store: Store) -> bool:
     """Whether a cell is measured, with its best tokens where they are requested."""
     if state.state is not State.done or state.run_id is None:
         return False

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.family import Member, ModelConfig, is_gguf
 from rbpx.config.model.training import Training, checked_training
-from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
@@ -27,13 +27,13 @@ from rbpx.store.store import Store
 class Grid:
     """The cells of one request, in order of family, size and checkpoint; a sample that is not here is None."""
 
-    request: Request
+    request: GridKeys
     store: Store
     cells: list[Cell]
     sample: Sample | None
 
 
-def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
+def open_grid(request: GridKeys, draw: Callable[[Store], Sample | None]) -> Grid:
     """The grid of a request with the documents that `draw` finds for a store.
 
     Raises:
@@ -55,7 +55,7 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes), adapter_hashes), sample)
 
 
-def grid_here(request: Request, by_name: bool = False) -> Grid:
+def grid_here(request: GridKeys, by_name: bool = False) -> Grid:
     """The grid of a request from what is on this machine: downloads, measures and writes nothing.
 
     `by_name` lets a dataset be known by name alone: one of the store, or a missing file, which is logged.

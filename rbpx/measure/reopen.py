@@ -146,7 +146,7 @@ class Reopener:
         values = {name: record["config"].get(name) for name in _ASKED}
         if None in values.values():
             raise RbpxError("its record lacks a part of the request, as where tokens were imported; measure it anew")
-        request = restored(values, _ASKED)
+        request = restored(values)
         if dtype is not None:
             assert request.model is not None, "a run is of a model"
             request = request.but(dtype=dtype, model=replace(request.model, quantise=None))

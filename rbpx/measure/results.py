@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import GridKeys
 from rbpx.errors import MeasureError, NotHereError, RbpxError, UnexpectedError, number_of
 from rbpx.store.store import Record, Store, now
 
@@ -30,7 +30,7 @@ class Measured:
         status: exit status of the error, 0 without one.
     """
 
-    request: Request
+    request: GridKeys
     cell_keys: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     n_new: int = 0
@@ -38,7 +38,7 @@ class Measured:
     status: int = 0
 
 
-def not_measured(request: Request, problem: Exception) -> Measured:
+def not_measured(request: GridKeys, problem: Exception) -> Measured:
     """The result of a grid of which nothing was tried."""
     return Measured(request, error=told(problem, request), status=1 if isinstance(problem, MeasureError) else 2)
 
@@ -56,7 +56,7 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
     return Failure(cell, f"{said}{where}", not isinstance(problem, MeasureError))
 
 
-def told(problem: Exception, request: Request) -> str:
+def told(problem: Exception, request: GridKeys) -> str:
     """The error message for people; for what is missing offline, with the command that downloads the sweep."""
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)

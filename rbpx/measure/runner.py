@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.grid import Cell
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.placement import EngineConfig, Split
 from rbpx.config.options import Device
-from rbpx.config.request import Request
 from rbpx.cores import is_lone_of_accelerate, is_main_process
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
@@ -60,7 +60,7 @@ class _Measuring:
 
 
 def measure_grids(
-    requests: Sequence[Request], number: int = 1, n_jobs: int | None = 1, quiet: bool = False
+    requests: Sequence[GridKeys], number: int = 1, n_jobs: int | None = 1, quiet: bool = False
 ) -> list[Measured]:
     """Measure every cell that the grids' stores lack, loading each model once for all of its texts.
 
@@ -85,7 +85,7 @@ def measure_grids(
     return [each if isinstance(each, Measured) else stopped.get(each, each.result) for each in opened]
 
 
-def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measured]:
+def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measured]:
     """The grid of each request, limited to its shard; or the result of one that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
     try:
@@ -107,7 +107,7 @@ def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measure
     return opened
 
 
-def _places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
+def _places_of(requests: Sequence[GridKeys]) -> list[frozenset[int] | None]:
     if all(request.shard is None for request in requests):
         return [None] * len(requests)
     from rbpx.measure.shards import places_of  # which needs torch
@@ -115,7 +115,7 @@ def _places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
     return places_of(requests)
 
 
-def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
+def draw_sample(request: GridKeys, store: Store, quiet: bool = False) -> Sample:
     """The documents that a request selects; `quiet` prints no progress.
 
     Raises:
@@ -132,7 +132,7 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
     return tell_loading(what, quiet=quiet or not is_main_process())
 
 
-def _placed(request: Request) -> tuple[Device, int | None]:
+def _placed(request: GridKeys) -> tuple[Device, int | None]:
     """The device of a request, and the number of processes that share a model; None for all of the launch."""
     return request.device, request.parallel.n_processes()
 
@@ -303,7 +303,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def split_of(request: Request, store: Store) -> Iterator[Split | None]:
+def split_of(request: GridKeys, store: Store) -> Iterator[Split | None]:
     """A scratch folder for the parts of a model that is split over devices (device=split), while it is measured."""
     if request.device is not Device.split:
         yield None

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TypeVar
 
 from rbpx.config.grid import Cell, cells
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.measure.plan.tokens_read import BYTES_PER_TOKEN
 from rbpx.models.architecture import declared_architecture
@@ -36,7 +36,7 @@ class Load:
     cost: float
 
 
-def places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
+def places_of(requests: Sequence[GridKeys]) -> list[frozenset[int] | None]:
     """For each request, the places in its grid of the cells of its shard; None where it names no shard.
 
     Raises:
@@ -49,13 +49,13 @@ def places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
     return [frozenset(at for of, at in places if of == number) for number in range(len(requests))]
 
 
-def of_shard(requests: Sequence[Request], grids: Sequence[Sequence[T]]) -> list[T]:
+def of_shard(requests: Sequence[GridKeys], grids: Sequence[Sequence[T]]) -> list[T]:
     """The entries of `grids` that belong to the requests' shard, in their order."""
     own = zip(places_of(requests), grids, strict=True)
     return [of for places, grid in own for at, of in enumerate(grid) if places is None or at in places]
 
 
-def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
+def divide(requests: Sequence[GridKeys], n_shards: int) -> list[Load]:
     """Divide a sweep, the requests of all its jobs, into shards.
 
     The costliest cells come first: into a shard that has their model already, as long as that stays below an equal
@@ -82,7 +82,7 @@ def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
     return [Load(frozenset(own), cost) for own, cost in zip(places, costs, strict=True)]
 
 
-def _cells(requests: Sequence[Request]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
+def _cells(requests: Sequence[GridKeys]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
     """The distinct (cell, text) pairs of a sweep: first place and cost of each."""
     found: dict[tuple[Cell, str], tuple[Place, float | None]] = {}
     for number, request in enumerate(requests):
@@ -93,13 +93,13 @@ def _cells(requests: Sequence[Request]) -> dict[tuple[Cell, str], tuple[Place, f
     return found
 
 
-def _named(request: Request) -> list[Cell]:
+def _named(request: GridKeys) -> list[Cell]:
     """The cells of a request's grid, in the same order, without reading its text or models."""
     named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
     return cells(named, None, defaultdict(lambda: None))
 
 
-def _cost(cell: Cell, request: Request) -> float | None:
+def _cost(cell: Cell, request: GridKeys) -> float | None:
     """FLOPs of a cell if every document fills a window; None for a hub's model of unknown shape and size."""
     shape = {} if request.model is None else request.model.shape_of(cell.size)
     architecture = declared_architecture(cell.model, shape, cell.pickled)

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import duckdb
 
-from rbpx.config.request import Request
+from rbpx.config.keys.output import Printed, QuestionKeys
+from rbpx.config.request import NARROWS
 from rbpx.display.progress import counted
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.questions.no_runs import no_groups, no_runs
@@ -26,11 +27,13 @@ from rbpx.store.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Grid = tuple[Request, Sequence[str] | None]
+Grid = tuple[Printed, Sequence[str] | None]
 """The runs of the given cells, or with None every run that the request selects."""
 
-Call = tuple[str, Sequence[Group], Request]
+Call = tuple[str, Sequence[Group], QuestionKeys]
 """One question, the groups of runs that it is asked of, and the request."""
+
+_Own = tuple[QuestionKeys, Sequence[str] | None]
 
 Outcome = Sequence[Result] | RbpxError
 """The results of a call, or the error that ended it."""
@@ -102,9 +105,9 @@ def answer_all(
         if isinstance(each, RbpxError):
             found[name] = each
             continue
-        calls, tokens_known = each
+        calls, none = each
         own = [results.pop(0) for _ in calls]
-        found[name] = _attempted(_kept, name, calls, own, no_groups(name, grids[0][0], tokens_known), name in required)
+        found[name] = _attempted(_kept, name, calls, own, none, name in required)
     return found
 
 
@@ -118,10 +121,10 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
         return problem
 
 
-def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], bool]:
-    """Returns the calls of a question, and whether any selected group has known tokens."""
-    across, calls, tokens_known = analysis(name).across, list[Call](), False
-    for alike in _alike(grids) if across else [[grid] for grid in grids]:
+def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], str]:
+    """Returns the calls of a question, and the message where no group has enough sizes."""
+    across, calls, tokens_known, asked = analysis(name).across, list[Call](), False, _asked(name, grids)
+    for alike in _alike(asked) if across else [[each] for each in asked]:
         request = alike[0][0]
         store = open_filled(request.store, request.source)
         with connected(request) as connection:
@@ -131,7 +134,12 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
         if n_workers() > 1:  # perhaps on a machine where relative paths differ
             request = request.but(store=str(store.root.resolve()))
         calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
-    return calls, tokens_known
+    return calls, no_groups(name, asked[0][0], tokens_known)
+
+
+def _asked(name: str, grids: Sequence[Grid]) -> list[_Own]:
+    """Returns grids with the keys of a question."""
+    return [(request.to(analysis(name).keys), cell_keys) for request, cell_keys in grids]
 
 
 def _found(calls: Sequence[Call]) -> list[Outcome]:
@@ -185,14 +193,14 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
         RbpxError: the same as in `answer`.
     """
     groups = []
-    for grid in grids:
+    for grid in _asked(name, grids):
         open_filled(grid[0].store, grid[0].source)
         with connected(grid[0]) as connection:
             groups += [group for group in _groups(connection, name, [grid]) if _suits(analysis(name), group)]
     return groups
 
 
-def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Grid]) -> list[Group]:
+def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[_Own]) -> list[Group]:
     groups: list[Group] = []
     for request, cell_keys in alike:
         selected = question(name).select(connection, request, cell_keys)
@@ -203,7 +211,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
     return groups
 
 
-def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+def connected(request: QuestionKeys) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """Opens the store of a request; questions that are asked within `connected_once` share one connection."""
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
@@ -213,7 +221,7 @@ def _analyse_row(calls: Sequence[Call], several: bool) -> list[Outcome]:
         return [_attempted(_analyse, *call) for call in calls]
 
 
-def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Result]:
+def _analyse(name: str, of: Sequence[Group], request: QuestionKeys) -> Sequence[Result]:
     try:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens
@@ -224,8 +232,8 @@ def _analyse(name: str, of: Sequence[Group], request: Request) -> Sequence[Resul
         raise
 
 
-def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    together: list[list[Grid]] = []
+def _alike(grids: Sequence[_Own]) -> list[list[_Own]]:
+    together: list[list[_Own]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
         if same is None:
@@ -235,10 +243,10 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
     return together
 
 
-def _question(request: Request) -> Request:
-    """Returns a request without the keys that select runs."""
-    request = request.but(variant=None) if request.base is None else request
-    return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
+def _question(request: QuestionKeys) -> dict[str, Any]:
+    """Returns what was typed, without the keys that select runs."""
+    left = NARROWS if request.base is None else [name for name in NARROWS if name != "variant"]
+    return {name: value for name, value in request.typed.items() if name not in left}
 
 
 def _suits(question: Analysis, group: Group) -> bool:

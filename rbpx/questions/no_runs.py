@@ -4,9 +4,9 @@ from typing import Any
 
 import duckdb
 
+from rbpx.config.keys.output import Told
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.options import did_you_mean
-from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.questions.registry import analysis
 from rbpx.spelling import typed
@@ -17,7 +17,7 @@ _THERE = """
     UNION SELECT DISTINCT 'measured', family, dataset, size, revision, variant, NULL FROM runs ORDER BY ALL"""
 
 
-def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
+def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
     """Returns why a request matches no runs; the tie rule can only be missing for imported observations."""
     rows, model = connection.sql(_THERE).fetchall(), request.model
     revisions = [None] if model is None else model.revisions()
@@ -63,7 +63,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def no_groups(name: str, request: Request, tokens_known: bool) -> str:
+def no_groups(name: str, request: Told, tokens_known: bool) -> str:
     """Returns why no group of runs suits a question."""
     described = analysis(name)
     beside = f"; {typed('downstream')} answers from imported accuracies" if name == "items" else ""

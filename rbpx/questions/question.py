@@ -11,7 +11,6 @@ from rbpx.runs.select.selections import Cells, in_size
 if TYPE_CHECKING:
     import duckdb
 
-    from rbpx.config.request import Request
     from rbpx.measure.results import Failure
     from rbpx.questions.result import Result
     from rbpx.runs.group import Group
@@ -32,7 +31,7 @@ class MeasuredRuns:
     failures: tuple[Failure, ...]
 
 
-Answers = Callable[["duckdb.DuckDBPyConnection", Sequence["Group"], "Request"], "Sequence[Result]"]
+Answers = Callable[["duckdb.DuckDBPyConnection", Sequence["Group"], Any], "Sequence[Result]"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,14 @@ class Question:
     """
 
     answer: Answers
-    select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
-    remeasure: Callable[[Request], tuple[Sequence[Result], MeasuredRuns]] | None = None
+    select: Callable[[duckdb.DuckDBPyConnection, Any, Cells], Sequence[Group]] = in_size
+    remeasure: Callable[[Any], tuple[Sequence[Result], MeasuredRuns]] | None = None
 
 
-def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Request], Result], **more: Any) -> Question:
+def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Any], Result], **more: Any) -> Question:
     """Makes a question that is answered for each group of runs by itself."""
 
-    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Any) -> Sequence[Result]:
         return [answer(connection, group, request) for group in groups]
 
     return Question(of_all, **more)

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from rbpx.config.keys.output import LOOKS
-from rbpx.config.request import Asking
+from rbpx.config.keys.output import QuestionKeys
+from rbpx.config.keys.runs import GridKeys
+from rbpx.config.request import NARROWS, Asking
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ _ORDER: Final = (
     *("forecasts", "trajectory", "emergence", "gaps", "ranks", "entropy", "units", "compare", "view"),
     *("multiplier", "learning", "outcomes", "audit"),
 )  # of the list of verbs and of a report; questions that are not here follow by name
-NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
-_SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
 
 @dataclass(frozen=True)
@@ -48,28 +47,27 @@ class Analysis:
     Attributes:
         examples: commands.
         title: heading of its section in a report.
+        keys: the class of its keys, in its folder, such as FitKeys.
         sizes: fewest models of a group; more than one where a law is fitted.
         theme: one of `THEMES`.
         summary: the first line of the folder's docstring, for the list of verbs.
         help: the rest of that docstring, for `--help`.
         in_report: whether a report includes it; always with figures.
         draws: whether it has figures.
-        keys: its keys besides those that narrow every question.
         tokens: whether it reads single tokens, which imported results lack.
         across: whether it compares groups.
         trainings: whether a group holds all trainings of a family with known tokens, instead of one run per size.
         small: whether it also answers about groups with fewer sizes than a law needs.
-        chooses_checkpoints: whether it takes `checkpoints=`.
         words: the keys, in order, of words without key=; empty for none.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
         plain: the columns of its rows in CSV, JSON and frames, at most 24; NAME_* are all that begin so. All that are
             not nested if empty.
         kinds: the kinds of rows that are there; all if empty.
-        primary: the file of conf/ that its request starts from.
     """
 
     examples: tuple[str, ...]
     title: str
+    keys: type[QuestionKeys] = QuestionKeys
     sizes: int = 1
     theme: str = "fit"
     summary: str = ""
@@ -80,18 +78,15 @@ class Analysis:
     across: bool = False
     trainings: bool = False
     small: bool = False
-    chooses_checkpoints: bool = True
-    keys: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     lacking: str = ""
     plain: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    primary: str = "analyse"
 
     @property
     def measures(self) -> bool:
         """Whether it measures, and does not only read the store."""
-        return self.primary != "analyse"
+        return issubclass(self.keys, GridKeys)
 
 
 @cache
@@ -113,7 +108,9 @@ def analysis(name: str) -> Analysis:
     folder = import_module(f"rbpx.questions.{name}")
     described: Analysis = folder.ANALYSIS
     summary, page = summary_and_help(folder)
-    return replace(described, summary=summary, help=page, in_report=described.in_report or described.draws)
+    keys = getattr(folder, f"{name.title().replace('_', '')}Keys")
+    in_report = described.in_report or described.draws
+    return replace(described, keys=keys, summary=summary, help=page, in_report=in_report)
 
 
 def refuse_removed(name: str) -> None:
@@ -133,23 +130,19 @@ def summary_and_help(described: ModuleType) -> tuple[str, str]:
 
 
 def asking(name: str) -> Asking:
-    """Returns the keys of a question: those that select runs, its own, and those of its output."""
-    described = analysis(name)
-    narrows = (*NARROWS, "checkpoints") if described.chooses_checkpoints else NARROWS
-    shows = (*(LOOKS if described.draws else ()), "details", *(() if described.measures else ("fresh",)), *_SHOWS)
-    return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
+    """Returns the keys of a question."""
+    return Asking(name, analysis(name).keys)
 
 
 def own_keys(name: str) -> tuple[str, ...]:
     """Returns the keys of a question except those that select runs; none where its folder is gone."""
-    return tuple(key for key in asking(name).names if key not in NARROWS) if name in names() else ()
+    return tuple(key for key in asking(name).keys if key not in NARROWS) if name in names() else ()
 
 
 def report_keys() -> tuple[str, ...]:
     """Returns the keys of a report: those of its questions, except keys that suit only a single question."""
-    asked = [asking(name).names for name, each in analyses().items() if each.in_report]
-    one = ("D", "details", "next", "register", "spreadsheet")
-    return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
+    asked = {key for name, each in analyses().items() if each.in_report for key in asking(name).keys}
+    return tuple(asked - {"D", "details", "next", "register", "spreadsheet"})
 
 
 def question(name: str) -> "Question":

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from rbpx.config.keys.runs import Auditing
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype
-from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
@@ -37,7 +37,7 @@ class Rescorer:
     """Scores runs of one store again for a verb, and collects those that fail in `failures`."""
 
     verb: str
-    request: Request
+    request: Auditing
     reopener: Reopener
     split: Split | None
     progress: GridProgress
@@ -127,7 +127,7 @@ class Rescorer:
 
 @contextmanager
 def rescorer(
-    verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
+    verb: str, title: str, n_runs: int, request: Auditing, store: Store, processes: ProcessGroup
 ) -> Iterator[Rescorer]:
     """Prepares to score `n_runs` runs again, with progress shown under a title."""
     with GridProgress(title, n_runs, quiet=not processes.is_main) as progress, split_of(request, store) as split:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from rbpx.config.keys.output import Printed
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import WIDEST, console, print_passages, print_tables, print_under
@@ -174,7 +174,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     return rows
 
 
-def rows_for(name: str, request: Request, results: Sequence[Result]) -> list[Record]:
+def rows_for(name: str, request: Printed, results: Sequence[Result]) -> list[Record]:
     """Returns the rows of results in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
     return plain_rows(name, results) if is_plain else detailed_rows(results)
@@ -217,7 +217,7 @@ def _leaves(value: object) -> Iterator[tuple[str, object]]:
     yield from ((key, each) for key, each in items if not isinstance(each, dict | list | tuple))
 
 
-def print_results(name: str, results: Sequence[Result], request: Request) -> None:
+def print_results(name: str, results: Sequence[Result], request: Printed) -> None:
     """Prints results that are in no store, as the question's tables or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rbpx.config.keys.output import Reported
 from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure
 from rbpx.display.progress import counted, share_of
@@ -16,7 +17,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import Axis, OnText
 from rbpx.laws.surface.next_runs import TENFOLD
 from rbpx.questions import render
-from rbpx.questions.ask import Grid, answer_all, groups_of
+from rbpx.questions.ask import answer_all, groups_of
 from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
@@ -106,6 +107,7 @@ class Report:
         return _slug(self.overview.rows[0][0].text)
 
 
+Grid = tuple[Reported, Sequence[str] | None]
 Answers = dict[str, list[Result]]
 """The results of each question."""
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rbpx.config.keys.output import Told
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
@@ -14,9 +14,8 @@ from rbpx.spelling import typed
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:
-    from rbpx.questions.ask import Grid
     from rbpx.questions.result import Result
-    from rbpx.report.contents import Report
+    from rbpx.report.contents import Grid, Report
 
 __all__ = ["check", "write_answered", "write_report"]
 
@@ -27,7 +26,7 @@ _MARKED_WITHIN: Final = 2048  # characters
 _MARKS: Final = ('<meta name="generator" content="rbpx', "<!-- rbpx report", "% rbpx report")
 
 
-def check(request: Request, verb: str = "report") -> None:
+def check(request: Told, verb: str = "report") -> None:
     """Refuses an output that cannot be written, before anything is fitted.
 
     Raises:
@@ -69,7 +68,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
     return path
 
 
-def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> None:
+def write_answered(verb: str, results: "Sequence[Result]", request: Told) -> None:
     """Writes the answer to one question, texts to stdout unless a file is named."""
     from rbpx.report.one_question import answered
 
@@ -81,7 +80,7 @@ def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> 
         file.write(_text(form)(report))
 
 
-def _write_pictures(report: "Report", request: Request) -> None:
+def _write_pictures(report: "Report", request: Told) -> None:
     from rbpx.report.pictures import Look, write_pictures
 
     form, path = _place(request, report.verb or "report")
@@ -99,7 +98,7 @@ def _text(form: Format) -> "Callable[[Report], str]":
     return markdown if form is Format.md else latex
 
 
-def _place(request: Request, verb: str) -> tuple[Format, Path]:
+def _place(request: Told, verb: str) -> tuple[Format, Path]:
     """Returns the format (as asked for, else by the name of the output, else a page) and the path."""
     form = request.format
     if form is Format.table:

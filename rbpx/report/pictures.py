@@ -8,9 +8,8 @@ from typing import Final
 
 import vl_convert
 
-from rbpx.config.keys.output import LOOKS
+from rbpx.config.keys.output import LOOKS, Told
 from rbpx.config.options import Legend
-from rbpx.config.request import Request
 from rbpx.display.chart.colours import GROUNDS, config
 from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError, number_of
@@ -37,7 +36,7 @@ class Look:
     legend: Legend = Legend.top
 
     @classmethod
-    def of(cls, request: Request) -> "Look":
+    def of(cls, request: Told) -> "Look":
         """Returns the look that a request asks for."""
         given = {name: getattr(request, name) for name in LOOKS}
         return cls(**{name: value for name, value in given.items() if value is not None})

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import ndtr, ndtri
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Resampled
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights, effective_number
 from rbpx.laws.numeric import Floats
@@ -217,7 +217,7 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDA
     return np.array([moved[0] + moved[1], moved[1] - moved[0]])
 
 
-def means(group: Group, request: Request, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
+def means(group: Group, request: Resampled, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
     """The ratio of two sums over the documents of each run: the mean [N], and [B, N] under each replicate.
 
     `counted` has run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Resampled
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.display.vocabulary import size_name, spoken
 from rbpx.errors import number_of
@@ -216,7 +216,7 @@ class Group:
         """Effective sample size: fewer than the units where they differ in length."""
         return self.n_documents if self.documents is None else self.documents.effective
 
-    def weights(self, request: Request) -> "Floats":
+    def weights(self, request: Resampled) -> "Floats":
         """How often each document is drawn in each replicate, [B, D]."""
         # Imported here: it loads the statistics of resampling, which `status` does not need.
         from rbpx.runs.documents import Documents
@@ -224,7 +224,7 @@ class Group:
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)
 
-    def stated_k(self, request: Request) -> list[int]:
+    def stated_k(self, request: Resampled) -> list[int]:
         """The requested k, else those at which imported runs have RBP_k."""
         stated = sorted({k for run in self.runs for k, n in run.observed if n == 1})
         return stated if not request.k.by_number else request.k.listed()

@@ -9,7 +9,7 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Fitting
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import finite_or_none
 from rbpx.laws.prediction.verdict import SupportedForm
@@ -36,7 +36,7 @@ class GroupLaws:
     cells: tuple[SweepCell, ...] = ()  # how each point of a frontier was found
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupLaws:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Fitting) -> GroupLaws:
     """Fits every requested law to one group of runs by every requested method."""
     k_grid, evidence, points = law_points(connection, group, request)
     points, cells = frontier(points) if request.frontier else (points, ())

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Resampled
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group, Run
@@ -85,7 +85,7 @@ def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dic
     return {name: table[name].to_numpy() for name in ("key", "nats", "rank")}
 
 
-def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> Tokens:
+def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Resampled) -> Tokens:
     """The tokens that all runs scored: same document, position and id."""
     found = []
     for run in runs:

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
 from rbpx.cli.registry import asking, names
 from rbpx.config.folders import options
+from rbpx.config.keys.key import Key, Keys, keys_of
 from rbpx.config.keys.output import LOOKS
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
@@ -69,6 +71,15 @@ def test_version_is_that_of_the_installed_package(cwd: Path) -> None:
     assert here("--version", cwd=cwd, check=0).stdout == f"rbpx {version('rbpx')}\n"
 
 
+def explained_of(keys: Mapping[str, Key], with_groups: bool) -> set[str]:
+    """The keys that a page explains, those of groups with a dot."""
+    known = {name for name, key in keys.items() if key.help}
+    inner = {
+        f"{name}.{each.name}" for name in known for each in keys_of(keys[name].group or Keys).values() if each.help
+    }
+    return known | (inner if with_groups else set())
+
+
 def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_keys_alone() -> None:
     for verb in names():
         page = help_text(verb)
@@ -76,11 +87,10 @@ def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_
         assert len(page.splitlines()) <= 88, verb
         assert max(map(len, page.splitlines())) <= 120, verb
         asked = asking(verb)
-        if asked.kind is None:
+        if not asked.is_of_file:
             explained = re.findall(r"^  ([A-Za-z_.]+)=", page, re.MULTILINE)
             explained += [name for name in LOOKS[1:] if re.search(rf"^  width=.*\b{name}=", page, re.MULTILINE)]
-            known = {name for name in asked.keys if "." in name or KEYS[name].help}
-            assert set(explained) == known - {"fresh"}, verb
+            assert set(explained) == explained_of(asked.keys, asked.is_of_grid) - {"fresh"}, verb
             assert len(explained) == len(set(explained)), verb
 
 
@@ -93,8 +103,7 @@ def test_the_first_page_fits_a_terminal_and_the_page_of_all_explains_every_verb_
         (some,) = re.findall(rf"^  {group}=[A-Z]+ +(.*?), \.\.\.", first, re.MULTILINE)
         assert set(some.split(", ")) <= set(options(group, []))
     assert [verb for verb in names() if not re.search(rf"^ +{verb} ", page, re.MULTILINE)] == []
-    known = {name for verb in names() if asking(verb).kind is None for name in asking(verb).keys}
-    assert [name for name in known if not re.search(rf"\b{re.escape(name)}=", page)] == []
+    assert [name for name in explained_of(KEYS, True) if not re.search(rf"\b{re.escape(name)}=", page)] == []
     with pytest.raises(RbpxError, match=r"--help nosuch: no such page"):
         help_text("nosuch")
 
@@ -133,7 +142,7 @@ def test_flags_may_stand_anywhere_and_be_written_as_overrides() -> None:
     lines = ["--format json --store a/b fit k=3", "fit --store=a/b k=3 --format=json", "fit store=a/b format=json k=3"]
     one, *others = (requests_of(line.split()) for line in lines)
     assert [(request.store, request.format.value, request.k) for request in one] == [("a/b", "json", one[0].k)]
-    assert others == [one, one]
+    assert [[each.typed for each in of] for of in others] == [[each.typed for each in one]] * 2
 
 
 # -------------------------------------------------------------------------------------------------- what goes where

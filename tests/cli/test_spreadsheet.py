@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rbpx.config.keys.output import QuestionKeys
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.cells import csv_cell, write_for_spreadsheets
 from rbpx.store.store import Store
@@ -55,7 +55,7 @@ def test_no_part_of_a_cell_is_run_where_another_separator_is_used() -> None:
 
 def test_it_is_for_csv_alone() -> None:
     with pytest.raises(RbpxError, match=r"^spreadsheet=true is for csv, not format=json; drop one of them$"):
-        Request(spreadsheet=True, format=Format.json)
+        QuestionKeys(spreadsheet=True, format=Format.json)
 
 
 def test_a_run_that_is_a_link_goes_without_what_it_leads_to(store: Store, cwd: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
-from rbpx.config.request import KEYS, Request, schema_of
+from rbpx.config.request import EVERY
 from tests.support.commands import here
 from tests.support.places import EXPERIMENTS
 from tests.support.stores import RESAMPLES, Family, cell_records, run_folders
@@ -69,14 +69,15 @@ def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, 
 def test_every_study_says_right_keys_and_names_itself() -> None:
     studies = sorted(EXPERIMENTS.glob("*.yaml"))
     assert len(studies) > 30
-    schema = OmegaConf.structured(schema_of("study", tuple(KEYS)))
+    schema = OmegaConf.structured(EVERY)
     for path in studies:
         said = yaml.safe_load(path.read_text())
         values = {key: value for key, value in said.items() if key not in ("defaults", "hydra")}
         merged = OmegaConf.to_object(OmegaConf.merge(schema, values))
         given = {key: getattr(merged, key) for key in values}
-        asked = Request(**given)
+        asked = asking("run").made(given)
         assert asked.study is None or asked.study.question, path.stem
+        assert [asked.to(asking(verb).kind) for verb in asked.analyses], path.stem
         assert path.read_text().startswith("# @package _global_\n"), path.stem
 
 
@@ -88,5 +89,5 @@ def test_hydra_makes_of_a_study_the_request_that_its_file_says() -> None:
     assert len(said) > 1
     assert [request.dataset.name for request in requests] == ["pydoc", "stdlib"], "its sweep"
     for request in requests:
-        assert {key: request.typed[key] for key in said} == said
+        assert said.items() <= {**request.others, **request.typed}.items()
         assert (request.study.name, request.study.question) == (path.stem, study["study"]["question"])

@@ -1,19 +1,21 @@
 """Keys are declared once: each verb has its own and refuses all others, and each key refuses what it does not mean."""
 
-import re
 from typing import Any, Final
 
 import pytest
 
-from rbpx.cli.registry import asking, names, verbs
-from rbpx.config.keys.runs import IN_GROUPS
-from rbpx.config.request import KEYS, Request
+from rbpx.cli.registry import asking, names
+from rbpx.config.keys.key import keys_of
+from rbpx.config.keys.laws import Points
+from rbpx.config.keys.output import Looks
+from rbpx.config.keys.runs import GridKeys
+from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
-from rbpx.questions.registry import names as questions
+from rbpx.questions.decide import DecideKeys
+from rbpx.questions.downstream import DownstreamKeys
 from tests.support.composing import request_of
-from tests.support.places import PROJECT
 
-PLAIN: Final = [verb for verb in names() if asking(verb).kind is None]
+PLAIN: Final = [verb for verb in names() if not asking(verb).is_of_file]
 OF_STUDIES: Final = {"study", "imports"}  # what a file of experiments/ says
 OF_HYDRA: Final = {"defaults", "hydra"}
 WRONG: Final[dict[str, tuple[Any, ...]]] = {
@@ -71,35 +73,16 @@ WRONG: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-def test_what_a_verb_can_be_asked_is_declared_and_described() -> None:
-    assert set(verbs()) == set(names())
-    for verb in names():
-        asked = asking(verb)
-        assert len(asked.keys) == len(set(asked.keys)), verb
-        assert [name for name in asked.keys if name not in KEYS and name not in IN_GROUPS] == [], verb
-        assert asked.schema().__name__
-
-
 def test_every_key_is_of_a_verb_and_has_a_line_of_help() -> None:
-    of_verbs = {name for verb in PLAIN for name in asking(verb).names}
-    assert set(KEYS) - of_verbs == OF_STUDIES
+    of_verbs = {name for verb in PLAIN for name in asking(verb).keys}
+    assert set(KEYS) == of_verbs
     assert {name for name, key in KEYS.items() if not key.help} == OF_STUDIES
 
 
-def test_what_the_code_of_a_question_reads_is_among_its_keys() -> None:
-    for verb in questions():
-        code = "".join(path.read_text() for path in (PROJECT / "rbpx" / "questions" / verb).glob("*.py"))
-        read = {name for name in re.findall(r"\brequest\.(\w+)", code) if name in KEYS}
-        read |= {"S", "D"} if "points_to_predict" in code else set()
-        assert read <= set(asking(verb).names), verb
-
-
-def test_the_schema_of_a_verb_has_no_key_of_others_and_hydra_refuses_one() -> None:
+def test_a_verb_has_no_key_of_others_and_refuses_one() -> None:
     for verb in PLAIN:
-        assert set(asking(verb).schema().__dataclass_fields__) - OF_HYDRA <= {
-            *asking(verb).names,
-            *(KEYS if asking(verb).performs else ()),
-        }, verb
+        fields = set(asking(verb).schema().__dataclass_fields__) - OF_HYDRA
+        assert fields <= {*asking(verb).keys, *(KEYS if asking(verb).performs else ())}, verb
     with pytest.raises(RbpxError, match="fit has no key chance; it is a key of other verbs"):
         request_of("fit", ["chance=1"])
 
@@ -108,7 +91,7 @@ def test_a_key_refuses_what_it_does_not_mean() -> None:
     said = {}
     for key, value in [(key, value) for key, values in WRONG.items() for value in values]:
         try:
-            Request(**{key: value})
+            KEYS[key].meaning(value)
             said[key, str(value)] = "nothing"
         except RbpxError as problem:
             said[key, str(value)] = str(problem)
@@ -122,32 +105,34 @@ def test_the_wrong_values_are_of_all_keys_whose_type_does_not_say_it() -> None:
     assert free - by_type - without <= set(WRONG)
 
 
-def test_the_default_of_a_key_is_one_of_its_values() -> None:
-    plain = Request()
-    for name in set(KEYS) - {"experiment"}:
-        assert KEYS[name].meaning(KEYS[name].default) == getattr(plain, name), name
+def test_each_verb_takes_the_defaults_of_its_keys() -> None:
+    for verb in PLAIN:
+        kind = asking(verb).kind
+        plain = kind()
+        for name, key in keys_of(kind).items():
+            assert key.meaning(key.default) == getattr(plain, name) or name == "parallel", (verb, name)
 
 
 def test_keys_that_exclude_each_other_are_refused_together() -> None:
     with pytest.raises(RbpxError, match="add device=split"):
-        Request(memory={"cpu": 1})
+        GridKeys(memory={"cpu": 1})
     with pytest.raises(RbpxError, match="D= needs S="):
-        Request(D=1e9)
+        Points(D=1e9)
     with pytest.raises(RbpxError, match="is of figures in files"):
-        Request(width=3.3)
+        Looks(width=3.3)
 
 
 def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own() -> None:
     for name in ("chance", "family"):
         with pytest.raises(RbpxError, match=f"run has no key {name}"):
             request_of("run", [f"{name}=null"])
-    assert request_of("run", ["analyses=[downstream]", "chance=0.3"]).chance == 0.3
-    assert request_of("fit", ["+experiment=ladder_surface"]).study.name == "ladder_surface"
+    assert request_of("run", ["analyses=[downstream]", "chance=0.3"]).to(DownstreamKeys).chance == 0.3
+    assert request_of("surface", ["+experiment=ladder_surface"]).typed["form"] is not None
 
 
 def test_large_numbers_are_taken_as_people_write_them() -> None:
-    request = Request(S=["1B", 2e9], D="1.5T", flops=["10k", "1e18"])
+    request = DecideKeys(S=["1B", 2e9], D="1.5T", flops=["10k", "1e18"])
     assert (request.S, request.D, request.flops) == ([1e9, 2e9], [1.5e12], [1e4, 1e18])
     for typed in ("1Q", "-1B", "1,5"):
         with pytest.raises(RbpxError, match=r"S="):
-            Request(S=typed)
+            Points(S=typed)

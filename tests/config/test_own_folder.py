@@ -58,7 +58,7 @@ def of(own: Path, *words: str, verb: str = "run") -> object:
 
 def test_a_study_of_ones_own_chooses_files_of_ones_own(own: Path) -> None:
     request = of(own, "experiment=mystudy")
-    assert (request.study.name, request.analyses, request.typed["k"]) == ("mystudy", ["fit"], 10)
+    assert (request.study.name, request.analyses, request.others["k"]) == ("mystudy", ["fit"], 10)
     ids = {size: config.id for size, config in request.model.sizes.items()}
     assert ids == {"a": f"{own}/weights/a", "b": f"{own}/model/b"}
     assert (request.dataset.name, request.dataset.path) == ("letters", f"{own}/dataset/letters.jsonl")

@@ -2,7 +2,7 @@
 
 import torch
 
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import GridKeys
 from rbpx.measure.distributed import init_process_group
 
 
@@ -15,6 +15,6 @@ def test_no_product_and_no_convolution_is_in_tf32() -> None:
 
 
 def test_a_batch_has_more_tokens_on_a_gpu_unless_they_are_given() -> None:
-    assert [Request().tokens_in_batch(device) for device in ("cpu", "cuda")] == [4096, 32_768]
-    assert Request(tokens_per_batch=100).tokens_in_batch("cuda") == 100
-    assert Request(deterministic=True).tokens_in_batch("cuda") == 1
+    assert [GridKeys().tokens_in_batch(device) for device in ("cpu", "cuda")] == [4096, 32_768]
+    assert GridKeys(tokens_per_batch=100).tokens_in_batch("cuda") == 100
+    assert GridKeys(deterministic=True).tokens_in_batch("cuda") == 1

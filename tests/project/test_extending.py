@@ -88,7 +88,7 @@ print(json.dumps(found))
 
 def test_without_a_question_all_others_are_there_in_their_order(tmp_path: Path) -> None:
     clone = Clone(tmp_path / "clone")
-    whole, keys = list(verbs()), {name: set(asking(name).names) for name in registry.names()}
+    whole, keys = list(verbs()), {name: set(asking(name).keys) for name in registry.names()}
     found = json.loads(clone.python(clone.root, "-c", _WITHOUT))
     assert list(found) == sorted(keys)
     asked = {name for name, each in registry.analyses().items() if each.in_report}

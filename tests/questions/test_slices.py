@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.pairs import pairs_of
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import ask as ask_sql
@@ -240,10 +240,10 @@ def test_no_condition_is_a_statement_and_each_wrong_one_is_one_line(drawn: Path)
     before = snapshot(drawn)
     with connect(Store(drawn)) as connection:
         runs = connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall()
-        groups = select(connection, Request())
+        groups = select(connection, GapsKeys())
         for condition in WRONG:
             with pytest.raises(RbpxError, match="mine") as told:
-                pairs_of(connection, groups, Request(resamples=20, slices={"mine": condition}))
+                pairs_of(connection, groups, GapsKeys(resamples=20, slices={"mine": condition}))
             assert "\n" not in str(told.value), condition
             assert connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall() == runs
     assert snapshot(drawn) == before

@@ -70,7 +70,7 @@ class Ask:
         verb, *rest = shlex.split(self.line)
         if verb in ("fit", "predict") and not any(word.startswith("laws=") for word in rest):
             rest.append("laws=all")
-        typed = [(shlex.split(each), asking(each.partition(" ")[0]).names) for each in NOW.get(verb, (verb,))]
+        typed = [(shlex.split(each), asking(each.partition(" ")[0]).keys) for each in NOW.get(verb, (verb,))]
         return [[*now, *(w for w in rest if "=" not in w or w.partition("=")[0] in keys)] for now, keys in typed]
 
     def expected(self) -> list[Row]:

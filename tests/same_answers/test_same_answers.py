@@ -86,7 +86,7 @@ def test_every_key_that_changes_a_number_is_asked() -> None:
     asked = {key for _, key in typed}
     verbs = [name for name, each in analyses().items() if not each.measures]
     assert {ask.verb for ask in ASKS if ask.daily} >= set(verbs)
-    lacking = {(verb, key) for verb in verbs for key in asking(verb).names} - typed
+    lacking = {(verb, key) for verb in verbs for key in asking(verb).keys} - typed
     assert sorted(pair for pair in lacking if pair[1] not in NO_NUMBER | OF_SOME) == []
     assert asked >= OF_SOME
 

@@ -11,8 +11,9 @@ from typing import Any, get_args
 
 import pytest
 
+from rbpx.cli.registry import asking
 from rbpx.config.imports import ImportConfig
-from rbpx.config.request import KEYS, Request
+from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.output import plain
@@ -59,7 +60,7 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
     Raises:
         RbpxError: the request is wrong, or nothing in the store matches it.
     """
-    asked = request(store, **keys)
+    asked = request(store, verb, **keys)
     with connected_once(), collected_messages() as messages:
         found = answer_all([verb], [(asked, None)], {verb})[verb]
     if isinstance(found, RbpxError):
@@ -67,14 +68,14 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
     return Asked(verb, as_json(render.rows_of(found)), found, list(messages))
 
 
-def request(store: Path | Store | str, **keys: Any) -> Request:
-    """A request of a store; a key of an enumeration takes the word that is typed.
+def request(store: Path | Store | str, verb: str = "report", **keys: Any) -> Any:
+    """The keys of a verb about a store; a key of an enumeration takes the word that is typed.
 
     Raises:
         RbpxError: a value is not one that its key takes.
     """
     typed = {name: _typed(name, value) for name, value in keys.items()}
-    return Request(store=str(store.root if isinstance(store, Store) else store), **typed)
+    return asking(verb).made({"store": str(store.root if isinstance(store, Store) else store), **typed})
 
 
 def as_json(rows: Sequence[dict[str, Any]]) -> Rows:
@@ -137,4 +138,4 @@ def groups(store: Path | Store, verb: str, **keys: Any) -> list[Any]:
         RbpxError: as in `ask`.
     """
     with connected_once():
-        return list(groups_of(verb, [(request(store, **keys), None)]))
+        return list(groups_of(verb, [(request(store, verb, **keys), None)]))

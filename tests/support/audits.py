@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import norm
 
-from rbpx.config.request import Request
 from rbpx.questions import render
+from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import analyse
 from rbpx.questions.registry import question
 from rbpx.runs.group import Group, Run
@@ -56,7 +56,7 @@ def _drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.
 
 def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
     """What an audit finds, and the runs that failed, each with its reason."""
-    asked = request(store, **{"resamples": 50, "dtype": None, **keys})
+    asked = request(store, "audit", **{"resamples": 50, "dtype": None, **keys})
     with collected_messages() as messages:
         remeasure = question("audit").remeasure
         assert remeasure is not None
@@ -89,7 +89,7 @@ def covered_shifts(n_draws: int) -> Counter[str]:
         z_D1 = rng.normal(size=(N_DOCUMENTS, 1))
         drawn = [_drawn_run(size, z_D1, rng) for size in S]
         group = Group(tuple(run for run, _, _ in drawn), Ties.pessimistic)
-        request = Request(resamples=200, k=1, seed=seed)
+        request = AuditKeys(resamples=200, k=1, seed=seed)
         measured = [(run, (pairs, None)) for run, pairs, _ in drawn]
         rows = analyse(measured, group, list(range(N_DOCUMENTS)), request).rows
         truth = drawn[0][2]

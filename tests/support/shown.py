@@ -39,7 +39,7 @@ def labels(text: str) -> list[str]:
 def with_few_resamples(words: list[str]) -> list[str]:
     """The words of a command, with few replicates where it fits: its rows do not depend on how many, its time does."""
     verb = next((word for word in words if word in names()), "run")
-    fits = asking(verb).kind is None and "resamples" in asking(verb).keys
+    fits = "resamples" in asking(verb).keys
     settled = {"--cfg", "--help"} & set(words) or any(word.startswith("resamples=") for word in words)
     return [*words, "resamples=25"] if fits and not settled else words
 

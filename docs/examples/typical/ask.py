@@ -6,7 +6,6 @@ from functools import partial
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.law_columns import determination, exponent
@@ -16,6 +15,7 @@ from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
+from rbpx.questions.typical import TypicalKeys
 from rbpx.runs.documents import means
 from rbpx.runs.fits import doubted, fit_points, fit_record
 from rbpx.runs.group import Group
@@ -35,7 +35,7 @@ RUNS = View[Record](
 LAW = View[Record]("law", text("law", "law", lambda row: "typical rank"), exponent(), determination(), state())
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: TypicalKeys) -> Result:
     """Ask the store for sums by document, and fit the law of their means, judged as any law in size is."""
     counted = ask(connection, "ln_ranks", run_ids=group.run_ids, ties=group.ties.value)
     ln_rank_N, ln_rank_BN = means(group, request, counted, "sum_ln_rank", "n_tokens")

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
@@ -120,7 +120,7 @@ def _total(left: Sequence[Planned]) -> str:
     return f": {', '.join(totals)}" if totals else ""
 
 
-def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
+def print_jobs(requests: Sequence[GridKeys], line: "CommandLine") -> None:
     """Prints a command for each shard; on stderr, their balance and the same for Slurm and Kubernetes.
 
     Raises:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.options import Format
-from rbpx.config.request import Request
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import Table, View, text, whole
@@ -23,6 +22,9 @@ from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbe
 from rbpx.store.imports.storage import list_imports
 from rbpx.store.schema import FAILURES
 from rbpx.store.store import Record, Store
+
+if TYPE_CHECKING:
+    from rbpx.cli.verbs.status import StatusKeys
 
 _MOST_COLUMNS: Final = 10  # with more, the revisions of a text are counted as one
 _MOST_ROWS: Final = 60  # with more, models that are done everywhere are counted
@@ -58,7 +60,9 @@ _IMPORTS: Final = View[Any](
 )
 
 
-def print_status(requests: Sequence[Request], cell_states: Sequence[CellState] | None, narrowing: str = "") -> None:
+def print_status(
+    requests: Sequence["StatusKeys"], cell_states: Sequence[CellState] | None, narrowing: str = ""
+) -> None:
     """Prints the state of the named cells, or else what each store holds of what the requests choose.
 
     The first request sets the format; `cell_states` are each shown once; `narrowing` are the overrides that choose
@@ -90,7 +94,7 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     _print(counted, [table], [*lines, *lines_of(rows)])
 
 
-def _print_store(store: Store, requests: Sequence[Request]) -> bool:
+def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
     """Prints a store's contents, states of cells, running and failed cells; whether it holds what requests choose."""
     narrowed, format = [choices(request) for request in requests], requests[0].format
     runs = [run for run in store.runs() if _meets(run, narrowed)]

@@ -17,6 +17,7 @@ from typing import Any, Final
 from rbpx.cli.argv import flags
 from rbpx.cli.registry import Asked, Verb, verbs
 from rbpx.config.folders import GROUPS, options
+from rbpx.config.keys.key import Keys
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
@@ -25,7 +26,7 @@ from rbpx.files.escapes import out
 
 SHELLS: Final = ("bash", "zsh")
 _GROUPS: Final[dict[str, Any]] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
-_FILES: Final = ("dataset.path", "model.id", "--store", "--output", "--config-dir")
+_FILES: Final = ("store", "output", "dataset.path", "model.id", "--store", "--output", "--config-dir")
 
 _SCRIPT: Final = r"""# completion of rbpx; in bash: eval "$(rbpx completion bash)"
 _rbpx() {
@@ -66,8 +67,7 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]
-    files = (*(name for name, key in KEYS.items() if key.path), *_FILES)
-    cases.append(f"    {'|'.join(files)}) ;;")
+    cases.append(f"    {'|'.join(_FILES)}) ;;")
     inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
     keys = [f"{name}=" for name, key in KEYS.items() if key.help]
     words = shlex.join((*verbs(), *keys, *inner, *flags()))
@@ -90,7 +90,7 @@ VERB = Verb(
     theme="store",
     examples=("python -m rbpx completion bash",),
     takes_words=True,
-    needs_store=False,
+    keys=Keys,
 )
 
 

@@ -11,11 +11,17 @@ import logging
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.output import Named, Rows
+from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
 
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
+
+
+class DownloadKeys(Named, Rows, GridKeys):
+    """Keys of download."""
+
 
 VERB = Verb(
     order=50,
@@ -24,8 +30,7 @@ VERB = Verb(
         "python -m rbpx download -m model=pythia size=70m,160m dataset=wikipedia,gsm8k",
         "HF_HUB_OFFLINE=1 python -m rbpx measure -m model=pythia size=70m,160m dataset=wikipedia,gsm8k",
     ),
-    primary="measure",
-    keys=(*GRID, "best", "shard", "experiment", "format"),
+    keys=DownloadKeys,
 )
 
 

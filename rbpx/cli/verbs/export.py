@@ -5,6 +5,7 @@ FILE.duckdb` copies all relations as tables into one file, to give away.
 """
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.keys.output import QueryKeys
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 
@@ -17,7 +18,7 @@ VERB = Verb(
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',
     ),
     takes_words=True,
-    keys=("sql_timeout_s", "sql_memory_mib", "format", "output"),
+    keys=QueryKeys,
 )
 
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.imports import ImportRequest
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables
@@ -40,8 +41,8 @@ from rbpx.spelling import typed
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
-    from rbpx.config.imports import ImportConfig, ImportRequest
-    from rbpx.config.request import Request
+    from rbpx.config.imports import ImportConfig
+    from rbpx.config.keys.output import Study
     from rbpx.store.imports.table import Imported
     from rbpx.store.store import Store
 
@@ -53,12 +54,6 @@ _PREVIEW: Final = View[Any](
     [whole(name, name) for name in ("rows", "new", "models", "runs")],
     [ends(f"{axis}_min {axis}_max", None, short, axis) for axis in ("S", "D", "C")],
 )
-
-
-def _kind() -> type:
-    from rbpx.config.imports import ImportRequest
-
-    return ImportRequest
 
 
 VERB = Verb(
@@ -73,9 +68,8 @@ VERB = Verb(
         "python -m rbpx import samples samples_arc_easy_TIME.jsonl source=NAME family=mine size=7b S=6500000000",
         "python -m rbpx import tokens FILE.jsonl engine=vllm engine_version=0.11.0 family=mine size=7b S=6.5e9 ...",
     ),
-    primary="import",
+    keys=ImportRequest,
     takes_words=True,
-    kind=_kind,
 )
 
 
@@ -139,7 +133,7 @@ def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Im
     return imported
 
 
-def import_study(request: "Request") -> None:
+def import_study(request: "Study") -> None:
     """Imports the files of a named study.
 
     All processes that measure together call this: the first one imports, the others find nothing new, and a wrong file

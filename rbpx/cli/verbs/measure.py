@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.runs import GridKeys
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ VERB = Verb(
         "python -m rbpx measure model=ladder dataset=pydoc",
         "python -m rbpx measure -m model=gpt2,pythia dataset=wikipedia,c4 shard=3/16",
     ),
-    primary="measure",
-    keys=(*GRID, "best", "shard"),
+    keys=GridKeys,
 )
 
 

@@ -10,8 +10,14 @@ measured now with calibrate=true.
 """
 
 from rbpx.cli.registry import Asked, Verb
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.output import Rows
+from rbpx.config.keys.runs import Planning
 from rbpx.config.options import Format
+
+
+class PlanKeys(Planning, Rows):
+    """Keys of plan."""
+
 
 VERB = Verb(
     order=40,
@@ -20,8 +26,7 @@ VERB = Verb(
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",
     ),
-    primary="measure",
-    keys=(*GRID, "best", "shard", "calibrate", "format"),
+    keys=PlanKeys,
 )
 
 

@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.cli.verbs import run
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.output import Limited, Queried, Study, Written
+from rbpx.config.keys.runs import GridKeys
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import say
 
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
+
+
+class RecordKeys(Study, Queried, Limited, Written, GridKeys):
+    """Keys of record."""
+
+    WITHOUT = ("best", "shard")
+
 
 VERB = Verb(
     order=30,
@@ -25,8 +33,7 @@ VERB = Verb(
         "python -m rbpx record experiment=rbp_figure_3 --output figure_3.yaml",
         "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",
     ),
-    primary="measure",
-    keys=(*GRID, "experiment", "sql_timeout_s", "sql_memory_mib", "output"),
+    keys=RecordKeys,
     performs=True,
 )
 

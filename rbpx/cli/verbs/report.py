@@ -9,6 +9,7 @@ reports alone.
 """
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.keys.output import Reported
 from rbpx.questions.registry import report_keys
 
 VERB = Verb(
@@ -20,7 +21,8 @@ VERB = Verb(
         "python -m rbpx report group=ladder-on-pydoc",
         "python -m rbpx report --format pdf --output figures",
     ),
-    keys=report_keys(),
+    keys=Reported,
+    more=report_keys(),
 )
 
 

@@ -10,13 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
-from rbpx.config.keys.runs import GRID
+from rbpx.config.keys.output import Analyses, Detailed, Rows, Spreadsheet, Study, Written
+from rbpx.config.keys.runs import GridKeys
 from rbpx.questions.registry import own_keys
 
 if TYPE_CHECKING:
-    from rbpx.config.request import Request
     from rbpx.measure.results import Measured
     from rbpx.store.store import Record
+
+
+class RunKeys(Analyses, Study, Detailed, Spreadsheet, Written, Rows, GridKeys):
+    """Keys of run."""
+
+    WITHOUT = ("shard",)
+
 
 VERB = Verb(
     order=10,
@@ -28,8 +35,8 @@ VERB = Verb(
         "python -m rbpx dataset=wikitext dataset.path=wiki.test.raw",
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
-    primary="measure",
-    keys=(*GRID, "best", "experiment", "analyses", *own_keys("fit")),
+    keys=RunKeys,
+    more=own_keys("fit"),
     performs=True,
 )
 
@@ -63,7 +70,7 @@ def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
     return grids, analyse(asked.requests, [key for grid in grids for key in grid.cell_keys])
 
 
-def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+def analyse(requests: Sequence[RunKeys], done: Sequence[str]) -> "list[Record]":
     """Prints the analyses of a study over its sweep's cells or its imports, and returns their rows."""
     from rbpx.questions.render import perform
 

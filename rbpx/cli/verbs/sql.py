@@ -7,6 +7,7 @@ Relations are runs, tokens, rank_counts, documents, vocab, observations, fits, r
 """
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.keys.output import QueryKeys
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
 
@@ -19,7 +20,7 @@ VERB = Verb(
         'python -m rbpx sql "FROM tokens JOIN runs USING (run_id) JOIN vocab USING (tokenizer_hash, token_id) LIMIT 9"',
     ),
     takes_words=True,
-    keys=("sql_timeout_s", "sql_memory_mib", "format", "output"),
+    keys=QueryKeys,
 )
 
 

@@ -11,12 +11,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.keys.output import Rows, Spreadsheet
+from rbpx.config.keys.runs import GridKeys, Narrowing
 
 if TYPE_CHECKING:
-    from rbpx.config.request import Request
     from rbpx.store.cell_states import CellState
 
-_OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # keys that identify a cell
+
+class StatusKeys(Spreadsheet, Rows, Narrowing, GridKeys):
+    """Keys of status."""
+
+    WITHOUT = ("checkpoints", "device", "memory", "tokens_per_batch", "parallel", "engine", "best")
+
 
 VERB = Verb(
     order=350,
@@ -26,7 +32,7 @@ VERB = Verb(
         "python -m rbpx status model=ladder dataset=pydoc",
         "python -m rbpx status -m model=ladder,pythia dataset=pydoc,stdlib",
     ),
-    keys=("model", "size", "dataset", "protocol", "family", "source", "variant", *_OF_CELLS, "shard", "format"),
+    keys=StatusKeys,
 )
 
 
@@ -42,7 +48,7 @@ def perform(asked: Asked) -> None:
     print_status(asked.requests, _states(named) if named else None, asked.line.narrowing)
 
 
-def _states(requests: "Sequence[Request]") -> "list[CellState]":
+def _states(requests: Sequence[StatusKeys]) -> "list[CellState]":
     """Returns the state of each cell of the grids or of a shard."""
     from rbpx.measure.grid import grid_here  # reads texts
     from rbpx.store.cell_states import cell_states

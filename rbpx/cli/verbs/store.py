@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Asked, Verb
+from rbpx.config.keys.output import RowKeys
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.escapes import say
@@ -31,7 +32,7 @@ VERB = Verb(
         "python -m rbpx store gc",
     ),
     takes_words=True,
-    keys=("format",),
+    keys=RowKeys,
 )
 
 

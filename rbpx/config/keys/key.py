@@ -6,10 +6,11 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, ClassVar, Final, Self, TypeVar, cast, dataclass_transform, get_args, get_type_hints
 
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
@@ -17,10 +18,14 @@ from rbpx.files.cells import large_number
 from rbpx.spelling import typed
 
 LARGEST_COUNT: Final = 2**31 - 1  # a k, a document or a token in the columns of the store
-_LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs
+LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs
 
 Reader = Callable[[str, Any], Any]
 """What a key means: its name and what was typed in, the checked value out; raises RbpxError."""
+
+
+Files = Mapping[str, str | None]
+"""The file of conf/ that each group begins from."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +35,11 @@ class Key:
     Attributes:
         kind: type of what is typed, for Hydra: that of the field, or Any where a reader accepts several types.
         optional: whether null is a value.
-        read: checks what was typed and returns the value.
-        shown: placeholder behind the name in help, as in k=K.
         help: what it means; {models}, {datasets} and {experiments} are replaced by the known names. Empty for keys that
             only studies set.
-        narrows: its help for a question, which reads what a store holds.
-        alone: its help for a verb that is neither a question nor the report.
+        read: checks what was typed and returns the value.
+        shown: placeholder behind the name in help, as in k=K.
         values: that completion offers.
-        path: whether its value is a file or a folder.
         text: whether it takes text only, although its reader also takes lists or shorthands.
         example: a value that replaces {example} in its help.
     """
@@ -46,25 +48,27 @@ class Key:
     kind: Any
     default: Any
     optional: bool
-    read: Reader | None
-    shown: str
     help: str
-    narrows: str
-    alone: str
-    values: tuple[str, ...]
-    path: bool
-    text: bool
-    example: Any
+    read: Reader | None = None
+    shown: str = ""
+    values: Sequence[str] = ()
+    text: bool = False
+    example: Any = None
 
     @property
     def is_text(self) -> bool:
         """Whether its values are text only and stay as typed."""
         return self.text or self.kind in (str, str | None) or self.read in (name_of, names_of)
 
-    def told(self, narrows: bool, alone: bool = False) -> str:
-        """Returns its help for a question (narrows), for a verb that asks nothing (alone), or for measuring."""
-        text = (self.alone if alone else "") or (self.narrows if narrows else self.help)
-        return text if self.example is None else text.replace("{example}", typed(**{self.name: self.example}))
+    @property
+    def group(self) -> Any:
+        """The dataclass of its values, whose keys stand behind a dot; None for a key without such."""
+        return next((each for each in (*get_args(self.kind), self.kind) if is_dataclass(each)), None)
+
+    @property
+    def told(self) -> str:
+        """Its help with its example."""
+        return self.help if self.example is None else self.help.replace("{example}", typed(**{self.name: self.example}))
 
     def meaning(self, given: Any) -> Any:
         """Checks a value and returns what it means.
@@ -79,22 +83,9 @@ class Key:
         return given if self.read is None else self.read(self.name, given)
 
 
-def key(
-    default: Any,
-    help: str = "",
-    read: Reader | None = None,
-    shown: str = "",
-    narrows: str = "",
-    alone: str = "",
-    values: Sequence[str] = (),
-    path: bool = False,
-    text: bool = False,
-    example: Any = None,
-) -> Any:
+def key(default: Any, help: str = "", read: Reader | None = None, shown: str = "", **more: Any) -> Any:
     """Declares a field that is a key; see `Key`."""
-    told: dict[str, Any] = {"help": help, "narrows": narrows or help, "alone": alone, "shown": shown}
-    told |= {"read": read, "values": tuple(values), "path": path, "text": text}
-    told["example"] = example
+    told = {"help": help, "read": read, "shown": shown, **more}
     if default.__hash__ is None:
         return field(default_factory=lambda: deepcopy(default), metadata=told)
     return field(default=default, metadata=told)
@@ -102,62 +93,118 @@ def key(
 
 def keys_of(schema: type) -> Mapping[str, Key]:
     """Returns the keys of a dataclass by name."""
+    return _keys_of(schema)
+
+
+@cache
+def _keys_of(schema: type) -> Mapping[str, Key]:
     kinds = get_type_hints(schema)
-    return {each.name: _key(each, kinds[each.name]) for each in fields(schema) if "help" in each.metadata}
+    own = [each for each in fields(schema) if each.name not in getattr(schema, "WITHOUT", ())]
+    return {each.name: _key(each, kinds[each.name]) for each in own if "help" in each.metadata}
 
 
-def text_or_list() -> Any:
+def text_or_list(help: str = "", shown: str = "") -> Any:
     """Declares a field of a group that holds one text, several, or None; its type for Hydra is Any."""
-    return field(default=None, metadata={"is_text": True})
+    return key(None, help, None, shown, text=True)
 
 
 def _key(each: Any, kind: Any) -> Key:
     told = dict(each.metadata)
-    optional = NoneType in get_args(kind)
     kinds = [one for one in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if one is not NoneType]
-    if told["read"] is not None and not {*kinds} & {int, float}:  # a reader may accept more types than the field names
-        kind = Any
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
-    return Key(each.name, kind, default, optional, **{**told, "values": told["values"] or tuple(named)})
+    is_free = told["read"] is not None and not {*kinds} & {int, float}  # a reader may accept more types than the field
+    known = told["read"].known if isinstance(told["read"], AnyOf) else ()
+    told["values"] = told.get("values") or (*named, *known, *(["all"] if known else []))
+    return Key(each.name, Any if is_free else kind, default, NoneType in get_args(kind), **told)
+
+
+K = TypeVar("K", bound="Keys")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+@dataclass(kw_only=True, eq=False)
+class Keys:
+    """What was asked of a verb: the meanings of its keys. Each subclass is a dataclass; verbs combine them.
+
+    Of a field that several bases have, the first one says what it is.
+
+    What is no field, but a plain value, is settled where a verb lacks that key, for code that all of them share.
+
+    Attributes:
+        FILES: the files of conf/ that its request begins from.
+        WITHOUT: inherited keys that it does not take, which stay at their defaults.
+        every: the keys of all classes, by name; of a key that several declare, the first.
+        typed: the values of its keys as typed.
+        others: values, as typed, of the keys of questions that the verb asks.
+    """
+
+    FILES: ClassVar[Files] = dict.fromkeys(("model", "dataset", "protocol"))
+    WITHOUT: ClassVar[Sequence[str]] = ()
+    every: ClassVar[dict[str, Key]] = {}
+    typed: dict[str, Any] = field(init=False, repr=False)
+    others: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        """Makes each subclass a dataclass, also of what it inherits."""
+        dataclass(kw_only=True, eq=False)(cls)
+        Keys.every |= {name: each for name, each in keys_of(cls).items() if name not in Keys.every}
+
+    def __post_init__(self) -> None:
+        """Reads and checks the values.
+
+        Raises:
+            RbpxError: a key does not take its value, or two values contradict each other.
+        """
+        self.typed = {name: getattr(self, name) for name in keys_of(type(self))}
+        for name, each in keys_of(type(self)).items():
+            setattr(self, name, each.meaning(self.typed[name]))
+        self.check()
+
+    def check(self) -> None:
+        """Refuses values that contradict each other; a class that combines keys extends it."""
+
+    def but(self, **typed: Any) -> Self:
+        """Returns the same with other values of some keys."""
+        own = {name: typed.pop(name) for name in keys_of(type(self)) if name in typed}
+        return replace(self, **{**self.typed, **own}, others={**self.others, **typed})
+
+    def to(self, kind: type[K], **typed: Any) -> K:
+        """Returns the keys of another verb, which takes those that it has."""
+        given = {**self.others, **self.typed, **typed}
+        return kind(**{name: given[name] for name in keys_of(kind) if name in given})
 
 
 # ----------------------------------------------------------------------------------------------------------- readers
 
 
+@dataclass(frozen=True)
+class Within:
+    """Reads a number from `least` to `most`; `says` is said of another. Null passes where the key is optional."""
+
+    least: float
+    most: float
+    says: str
+
+    def __call__(self, key: str, value: Any) -> Any:
+        """Returns the number; raises RbpxError for another."""
+        if value is not None and not self.least <= value <= self.most:
+            told = f"{value:g}" if isinstance(value, float) else value
+            raise RbpxError(f"{key}={told} {self.says}")
+        return value
+
+
 def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
-    """Returns a reader of whole numbers from `least` to `most`; null passes where the key is optional."""
-
-    def read(key: str, value: Any) -> Any:
-        if value is not None and not least <= value <= most:
-            raise RbpxError(f"{key}={value} is not a whole number from {least} to {most:,}; give one")
-        return value
-
-    return read
-
-
-def number_within(least: float, most: float, what: str) -> Reader:
-    """Returns a reader of numbers from `least` to `most`, in the unit `what`; null passes where the key is optional."""
-
-    def read(key: str, value: Any) -> Any:
-        if value is not None and not least <= value <= most:
-            raise RbpxError(f"{key}={value:g} is not between {least} and {most} {what}; give one that is")
-        return value
-
-    return read
+    """Returns a reader of whole numbers from `least` to `most`."""
+    return Within(least, most, f"is not a whole number from {least} to {most:,}; give one")
 
 
 def positive(what: str) -> Reader:
     """Returns a reader of positive numbers; `what` completes the error's advice, as in "seconds"."""
-
-    def read(key: str, value: Any) -> Any:
-        positive_numbers(key, value, what)
-        return value
-
-    return read
+    return lambda key, value: value if positive_numbers(key, value, what) else None
 
 
-def positive_numbers(key: str, value: Any, what: str, most: float = _LARGEST_NUMBER) -> list[float]:
+def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:
     """Returns the numbers of a key that takes one or several, such as 2e10 or 20B, in order; an empty list for None.
 
     `what` completes the error's advice, as in "training FLOPs".
@@ -206,28 +253,43 @@ def names_of(key: str, value: Any) -> list[str] | None:
     return None if value is None else list(dict.fromkeys(name_of(key, each) for each in as_list(value)))
 
 
-def checked_names(key: str, value: Any, known: Sequence[str], about: str = "") -> list[Any]:
-    """Returns the names asked for, in order; `all` is always valid.
+@dataclass(frozen=True)
+class Choice:
+    """Names that were chosen.
 
-    Raises:
-        RbpxError: a name is unknown; `about` ends the error's text.
+    Attributes:
+        by_name: whether the user named them, rather than taking the default or `all`.
     """
-    names = as_list(value)
-    for name in names:
-        if name not in (*known, "all"):
-            hint = did_you_mean(str(name), known)
-            raise RbpxError(f"{key}={name} is unknown; {hint}known: all, {', '.join(known)}{about}")
-    return names
+
+    names: tuple[str, ...]
+    by_name: bool
 
 
-def one_of(known: Sequence[str], about: str = "") -> Reader:
-    """Returns a reader of lists of known names without repetitions; "all" means every name."""
+@dataclass(frozen=True)
+class AnyOf:
+    """Reads a known name, a list of them, or `all`, without repetitions: a `Choice`, or a list of `kind`.
 
-    def read(key: str, value: Any) -> list[str]:
-        names = checked_names(key, value, known, about)
-        return list(known) if "all" in names else list(dict.fromkeys(names))
+    Attributes:
+        default: what null means.
+        about: the end of the error's text for an unknown name.
+    """
 
-    return read
+    known: Sequence[str]
+    default: Choice | str | None = None
+    kind: Callable[[str], Any] | None = None
+    about: str = ""
+
+    def __call__(self, key: str, value: Any) -> Any:
+        """Returns what was chosen; raises RbpxError for an unknown name."""
+        if value is None and isinstance(self.default, Choice):
+            return self.default
+        names = as_list(self.default if value is None else value)
+        for name in names:
+            if name not in (*self.known, "all"):
+                known = f"{did_you_mean(str(name), self.known)}known: all, {', '.join(self.known)}"
+                raise RbpxError(f"{key}={name} is unknown; {known}{self.about}")
+        found = tuple(self.known if "all" in names else dict.fromkeys(names))
+        return Choice(found, "all" not in names) if self.kind is None else [*map(self.kind, found)]
 
 
 def is_number(value: Any) -> bool:
@@ -238,3 +300,13 @@ def is_number(value: Any) -> bool:
 def as_list(value: Any) -> list[Any]:
     """Returns a list unchanged, and any other value as a list of one."""
     return value if isinstance(value, list) else [value]
+
+
+class Stored(Keys):
+    """The store that a verb reads or writes."""
+
+    store: str = key(
+        "${oc.env:RBPX_STORE,store}", "folder of the store (--store DIR), default $RBPX_STORE or store/", shown="DIR"
+    )
+    sql_timeout_s = cast("float | None", 60.0)
+    sql_memory_mib = cast("int | None", None)

@@ -4,20 +4,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from rbpx.config.keys.key import (
     LARGEST_COUNT,
+    LARGEST_NUMBER,
+    AnyOf,
+    Choice,
+    Keys,
+    Reader,
     as_list,
-    checked_names,
     key,
     name_of,
-    one_of,
     positive,
     positive_numbers,
     whole,
 )
-from rbpx.config.options import Checkpoints, Outliers, did_you_mean
+from rbpx.config.keys.runs import Seeded
+from rbpx.config.options import Outliers, did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
 from rbpx.laws.priors import Prior, Priors
@@ -29,18 +33,6 @@ USUAL_K: Final = (1, 10, 100)  # if neither laws nor k are named
 USUAL: Final = ("rbp", "cross_entropy", *IMPORTED)
 _MOST_REPLICATES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
 _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Names that were chosen.
-
-    Attributes:
-        by_name: whether the user named them, rather than taking the default or `all`.
-    """
-
-    names: tuple[str, ...]
-    by_name: bool
 
 
 @dataclass(frozen=True)
@@ -102,13 +94,6 @@ def _numbers(key: str, value: Any, most: int, what: str) -> Numbers:
     return Numbers(numbers)
 
 
-def _laws(key: str, value: Any) -> Choice:
-    if value is None:
-        return Choice(USUAL, False)
-    names = checked_names(key, value, (*LAWS, *IMPORTED))
-    return Choice((*LAWS, *IMPORTED), False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
-
-
 def _axis(key: str, value: Any) -> Axis | OnText:
     law, at, dataset = str(getattr(value, "value", value)).partition("@")
     if at and dataset and law in (*LAWS, *IMPORTED):
@@ -122,9 +107,6 @@ def _axis(key: str, value: Any) -> Axis | OnText:
     )
 
 
-"""Active and all parameters, which are compared."""
-
-
 def _size(key: str, value: Any) -> SizeBy:
     names = [str(name) for name in as_list(value)]
     if sorted(names) == [SizeBy.active, SizeBy.total]:
@@ -135,15 +117,6 @@ def _size(key: str, value: Any) -> SizeBy:
     if len(names) != 1 or names[0] not in tuple(SizeBy):
         raise RbpxError(f"{key}={value} is unknown; {did_you_mean(names[0], tuple(SizeBy))}known: {', '.join(SizeBy)}")
     return SizeBy(names[0])
-
-
-def _methods(key: str, value: Any) -> list[Method]:
-    return [Method(name) for name in one_of(tuple(Method))(key, "ols" if value is None else value)]
-
-
-def _forms(key: str, value: Any) -> list[str]:
-    names: list[str] = one_of(FORM_NAMES)(key, "chinchilla" if value is None else value)
-    return names
 
 
 _NUMBER: Final = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -168,90 +141,164 @@ def _pins(key: str, value: Any) -> dict[str, Prior]:
     return {str(name): pin for name, each in value.items() if (pin := _pin(f"{key}.{name}", each)) is not None}
 
 
-@dataclass(kw_only=True)
-class LawKeys:
-    """Keys that choose laws and how they are fitted."""
+class K(Keys):
+    """The ranks."""
 
     k: Numbers = key(
         None, "one rank, a list {example}, or log; default 1, 10, 100, with laws= to 10000, below V", _ranks, "K",
         example=[1, 10, 100],
     )  # fmt: skip
+
+
+class N(Keys):
+    """Lengths of sequences."""
+
     n: Numbers = key(None, "lengths of windows and sequences, in tokens: {example}", _lengths, "N", example=[1, 2, 5])
+
+
+class TieRule(Keys):
+    """The tie rule."""
+
     ties: Ties | None = key(
         None, "pessimistic (default), optimistic (default for protocol=official) or mid", shown="RULE"
     )
+
+
+class Resampled(Seeded):
+    """Intervals over documents."""
+
     resamples: int = key(
         1000, "bootstrap replicates of the documents, for intervals", whole(1, _MOST_REPLICATES), "1000"
     )
+    k = Numbers()
+    laws = Choice(USUAL, False)
+
+
+class Counted(K, TieRule, Resampled):
+    """How hits are counted."""
+
+
+class Laws(Counted):
+    """Which laws are fitted."""
+
     laws: Choice = key(
         None,
         "all, one law, or a list; default -ln RBP_k and cross-entropy",
-        _laws,
+        AnyOf((*LAWS, *IMPORTED), Choice(USUAL, False)),
         "all",
-        values=("all", *LAWS, *IMPORTED),
     )
+
+    frontier = False
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether neither laws nor k were chosen."""
+        return (self.laws, self.k) == (Choice(USUAL, False), Numbers())
+
+
+class Methods(Keys):
+    """How laws are fitted."""
+
     method: list[Method] = key(
         None,
         "how laws are fitted: ols (default), weighted, offset, robust, a list or all",
-        _methods,
+        AnyOf(tuple(Method), "ols", Method),
         "ols",
-        values=("all", *Method),
     )
+
+
+class Irreducible(Laws):
+    """The irreducible loss of one law."""
+
     E: Prior | None = key(
         None, "irreducible loss of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
         example="1.7 +- .05",
     )  # fmt: skip
+    pin = cast("dict[str, Prior]", {})
+
+    def check(self) -> None:
+        """Takes cross-entropy for the law of constants where none is named, and refuses several."""
+        super().check()
+        self.pins: Priors = dict(self.pin) if self.E is None else {"E": self.E, **self.pin}
+        if self.E is not None and "E" in self.pin:
+            raise RbpxError(f"E={self.E} and pin.E={self.pin['E']} both give E; drop one")
+        names = self.laws.names if self.laws.by_name else ()
+        one_k = names != ("rbp",) or len(self.k.listed()) == 1
+        if self.pins and (len(names) > 1 or not one_k):
+            given = ", ".join(f"{name}={each}" for name, each in self.pins.items())
+            several = f"laws={list(names)}" if len(names) > 1 else "k="
+            how = typed(laws="rbp", k=1)
+            raise RbpxError(f"{given} belongs to one law, and {several} asks for several; give {how}")
+        if self.pins and not self.laws.by_name:
+            self.laws, self.typed["laws"] = Choice(("cross_entropy",), True), ["cross_entropy"]
+
+
+class Pinned(Irreducible):
+    """Constants of one law that are fixed or have a prior."""
+
     pin: dict[str, Prior] = key(
         None, "any constants of the form, fixed or with a prior as E: {example}", _pins, "",
         example={"E": 1.7, "alpha": "0.34 +- 0.02"},
     )  # fmt: skip
+
+
+class Along(Keys):
+    """The axis of laws."""
+
     axis: Axis | OnText = key(
         Axis.S.value,
         "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; of predict QUANTITY@TEXT",
         _axis,
         "S",
-        values=tuple(Axis),
     )
+
+    def check(self) -> None:
+        """Refuses keys that predictions from another loss do not have."""
+        super().check()
+        if isinstance(self.axis, OnText):
+            sizes_only: dict[str, Any] = dict.fromkeys(("S", "D", "register", "E", "pin"))
+            sizes_only |= {"method": "ols", "joint": False, "frontier": False, "outliers": Outliers.drop}
+            for name, default in sizes_only.items():
+                if self.typed.get(name) not in (None, default):
+                    raise RbpxError(
+                        f"{name}= is of laws in size or tokens, and axis={self.axis.value} is of neither; drop it"
+                    )
+
+
+class Frontier(Keys):
+    """The best runs of sweeps."""
+
     frontier: bool = key(
         False, "takes the best of runs of one size and tokens (sweeps, seeds), a quadratic's minimum", shown="true"
     )
-    outliers: Outliers = key(
-        Outliers.drop,
-        "drop or keep: whether laws in size and tokens leave out outliers, which are named",
-        shown="drop",
-    )
+
+
+class SizedBy(Keys):
+    """What S counts."""
+
     size_by: SizeBy = key(
-        SizeBy.total.value,
-        "parameters that are S: active of a token, with_embeddings all",
-        _size,
-        "total",
-        values=tuple(SizeBy),
+        SizeBy.total.value, "parameters that are S: active of a token, with_embeddings all", _size, "total"
     )
-    checkpoints: Checkpoints = key(
-        Checkpoints.all, "all, or last: of each training only its last checkpoint counts", shown="all"
-    )
+
+
+class Averaged(Keys):
+    """How many of the last checkpoints stand for a training."""
+
     last: int | None = key(
         None, "the mean of its last N checkpoints stands for each training (downstream: 5)", whole(1), "N"
     )
 
 
+class Fitting(Pinned, Methods, Along, SizedBy, Frontier):
+    """Laws of one variable, as `fit` fits them."""
+
+
 _LARGEST_S: Final = 1e30
 
 
-def _targets(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, f"non-embedding parameters, as in {typed(S=['1B', 1e10])}", _LARGEST_S)
-
-
-def _tokens(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, f"training tokens, as in {typed(D=[2e10, 2e11])}")
-
-
-def _places(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, f"values of the quantity that axis= names, as in {typed(x=[2.9, 2.7])}")
-
-
-def _budgets(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, f"training FLOPs, as in {typed(flops=[1e18, 1e20])}")
+def _several(what: str, example: Any, most: float = LARGEST_NUMBER) -> Reader:
+    """Returns a reader of one or several positive numbers."""
+    return lambda key, value: positive_numbers(key, value, f"{what}, as in {typed(keys={key: example})}", most)
 
 
 def _forecast(key: str, value: Any) -> str | None:
@@ -261,58 +308,55 @@ def _forecast(key: str, value: Any) -> str | None:
     return name
 
 
-def points(S: Sequence[float], D: Sequence[float], grid: bool = False) -> list[tuple[float, float]]:
-    """Returns points (S, D): lists of one length pairwise, a single value or all (`grid`) with each; empty without D.
-
-    Raises:
-        RbpxError: the lists differ in length, or S is missing.
-    """
-    if not D:
-        return []
-    if not S:
-        raise RbpxError("D= needs S= beside it: a point has a size and tokens, as in S=1e9 D=2e10")
-    if grid:
-        return [(each, tokens) for each in S for tokens in D]
-    if len(S) != len(D) and 1 not in (len(S), len(D)):
-        raise RbpxError(
-            f"S= has {len(S)} values and D= has {len(D)}; give as many of both, which go pairwise, one of either, or "
-            f"to predict each with each {typed(grid=True)}"
-        )
-    n = max(len(S), len(D))
-    return list(zip(list(S) * (n // len(S)), list(D) * (n // len(D)), strict=True))
-
-
-def pinned(E: Prior | None, pin: Priors, laws: Choice, k: Numbers) -> Priors:
-    """Returns the fixed parameters and priors of one law.
-
-    Raises:
-        RbpxError: E is given twice, or several laws are asked for.
-    """
-    pins = dict(pin) if E is None else {"E": E, **pin}
-    if E is not None and "E" in pin:
-        raise RbpxError(f"E={E} and pin.E={pin['E']} both give E; drop one")
-    names = laws.names if laws.by_name else ()
-    several = f"laws={list(names)}" if len(names) > 1 else "k=" if names == ("rbp",) and len(k.listed()) != 1 else None
-    if pins and several:
-        given = ", ".join(f"{name}={each}" for name, each in pins.items())
-        raise RbpxError(f"{given} belongs to one law, and {several} asks for several; give {typed(laws='rbp', k=1)}")
-    return pins
-
-
-@dataclass(kw_only=True)
-class PredictionKeys:
-    """Keys that choose where and how to predict, and what the next runs may cost."""
+class Points(Keys):
+    """Where to predict."""
 
     S: list[float] = key(
-        None, "sizes to predict, in non-embedding parameters: {example}", _targets, "SIZE", example=["1B", "10B"]
+        None,
+        "sizes to predict, in non-embedding parameters: {example}",
+        _several("non-embedding parameters", ["1B", 1e10], _LARGEST_S),
+        "SIZE",
+        example=["1B", "10B"],
     )
     D: list[float] = key(
-        None, "with S=: points of size and tokens; lists go pairwise, a single value with each of the other", _tokens,
+        None, "with S=: points of size and tokens; lists go pairwise, a single value with each of the other",
+        _several("training tokens", [2e10, 2e11]),
         "TOKENS",
     )  # fmt: skip
+    grid = False
+
+    def check(self) -> None:
+        """Refuses D without S, and lists that do not go pairwise."""
+        super().check()
+        self.points_to_predict()
+
+    def points_to_predict(self) -> list[tuple[float, float]]:
+        """The points (S, D) to predict, lists pairwise, a single value with each of the other; empty without D.
+
+        Raises:
+            RbpxError: the lists differ in length, or S is missing.
+        """
+        S, D = self.S, self.D
+        if D and not S:
+            raise RbpxError("D= needs S= beside it: a point has a size and tokens, as in S=1e9 D=2e10")
+        if self.grid:
+            return [(each, tokens) for each in S for tokens in D]
+        if D and len(S) != len(D) and 1 not in (len(S), len(D)):
+            raise RbpxError(
+                f"S= has {len(S)} values and D= has {len(D)}; give as many of both, which go pairwise, one of either, "
+                f"or to predict each with each {typed(grid=True)}"
+            )
+        n = max(len(S), len(D)) if D else 0
+        return list(zip(S * (n // len(S)), D * (n // len(D)), strict=True)) if n else []
+
+
+class Predicting(Points, Fitting):
+    """How to predict."""
+
     grid: bool = key(False, "whether each S= goes with each D=, instead of pairwise", shown="true")
     x: list[float] = key(
-        None, "with axis=QUANTITY@TEXT: what models show there, to predict what they show here: {example}", _places,
+        None, "with axis=QUANTITY@TEXT: what models show there, to predict what they show here: {example}",
+        _several("values of the quantity that axis= names", [2.9, 2.7]),
         "LOSS", example=[2.9, 2.7],
     )  # fmt: skip
     joint: bool = key(
@@ -322,21 +366,75 @@ class PredictionKeys:
         None, "writes what is predicted into the store for good, before such a model is measured (see forecasts)",
         _forecast, "NAME", text=True,
     )  # fmt: skip
+
+    def check(self) -> None:
+        """Refuses x= for laws in size, and what a registered forecast does not have."""
+        super().check()
+        if self.x and not isinstance(self.axis, OnText):
+            raise RbpxError(
+                "x= is what models show on another text; say what and where, as in axis=cross_entropy@stdlib"
+            )
+        if self.register is not None and self.size_by is not SizeBy.total:
+            raise RbpxError(
+                f"register={self.register} predicts models by their S as stored; drop it, or size_by={self.size_by}"
+            )
+        if self.register is not None and self.joint:
+            raise RbpxError(
+                f"register={self.register} keeps intervals that forecasts scores one by one, and joint=true widens "
+                "them for all at once; drop it"
+            )
+
+
+class Forms(Keys):
+    """Equations of surfaces."""
+
     form: list[str] = key(
         None,
         "equation of a surface: chinchilla (default), kaplan, data_constrained, a list, or all, which compares them",
-        _forms,
+        AnyOf(FORM_NAMES, "chinchilla", str),
         "chinchilla",
-        values=("all", *FORM_NAMES),
     )
+
+
+class Minimised(Keys):
+    """What a surface minimises."""
+
     objective: Objective = key(
         Objective.log_huber, "what a surface minimises: log_huber, huber or least_squares", shown="log_huber"
     )
     delta: float = key(DELTA, "where Huber's loss of a surface turns linear", positive("a small number"), "0.001")
+
+
+class Surfaces(Minimised, Averaged, Laws, SizedBy, Frontier):
+    """Surfaces in size and tokens."""
+
+    outliers: Outliers = key(
+        Outliers.drop, "drop or keep: whether laws in size and tokens leave out outliers, which are named", shown="drop"
+    )
+
+
+class Repeated(Keys):
+    """Tokens that are repeated."""
+
     unique_tokens: float | None = key(
         None, "tokens that there are, beyond which a run repeats them (surface: with form=data_constrained)",
         positive("tokens"), "U",
     )  # fmt: skip
+
+
+class Budgets(Keys):
+    """What training may cost."""
+
+    flops: list[float] = key(
+        None, "training FLOPs to spend on the best model, {example}; with next= on all runs together",
+        _several("training FLOPs", [1e18, 1e20]), "C",
+        example=[1e18, 1e20],
+    )  # fmt: skip
+
+
+class Deciding(Budgets):
+    """What the next runs are for."""
+
     inference_tokens: float | None = key(
         None, "tokens that the model is to serve: the least of training and serving that reaches the same loss",
         positive("tokens"), "T",
@@ -345,7 +443,13 @@ class PredictionKeys:
         False, "whether flops= pays for training and serving together: the least loss of both", shown="true"
     )
     next: int | None = key(None, "names N runs to train next", whole(1, 1_000), "N")
-    flops: list[float] = key(
-        None, "training FLOPs to spend on the best model, {example}; with next= on all runs together", _budgets, "C",
-        example=[1e18, 1e20],
-    )  # fmt: skip
+
+    def check(self) -> None:
+        """Refuses several budgets for the next runs, and a budget of serving without tokens to serve."""
+        super().check()
+        if self.next is not None and len(self.flops) > 1:
+            raise RbpxError(f"next={self.next} spends one budget, and flops= names {len(self.flops)}; give one")
+        if self.inference_within and not self.inference_tokens:
+            raise RbpxError(
+                "inference_within=true says what flops= pays for; add the tokens to serve: inference_tokens=1e13"
+            )

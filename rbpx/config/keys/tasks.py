@@ -2,23 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rbpx.config.folders import folder
-from rbpx.config.keys.key import checked_names, is_number, key, name_of, names_of, positive, whole
-from rbpx.config.keys.laws import Choice
+from rbpx.config.keys.key import AnyOf, Choice, Keys, is_number, key, name_of, names_of, whole
+from rbpx.config.keys.laws import Averaged, Counted
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
 
 N_AVERAGED: Final = 5  # checkpoints of a training whose mean predicts success (OLMo ladder, arXiv 2412.04403)
 FEATURES: Final = ("cross_entropy", "bits_per_byte", "rbp", "exact_match", "error_entropy", "soft_accuracy")
 _CONSTANTS: Final = ("a", "x0", "h", "b")
-
-
-def _features(key: str, value: Any) -> Choice:
-    names = checked_names(key, value, FEATURES, " (rbp at each k=)")
-    return Choice(FEATURES, False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
 
 
 def _share(key: str, value: float) -> float:
@@ -84,17 +78,30 @@ def chance_of(task: str, given: Any) -> float | None:
     return None if chance is None else float(chance)
 
 
-@dataclass(kw_only=True)
-class TaskKeys:
-    """Keys of the two steps from size to success."""
+class Tasks(Counted):
+    """Features of tasks."""
 
     features: Choice = key(
         "all",
         "all, or a list of cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
-        _features,
+        AnyOf(FEATURES, about=" (rbp at each k=)"),
         "all",
-        values=("all", *FEATURES),
     )
+    # a number, or task -> number
+    chance: Any = key(
+        None, "success of guessing, where the task is not in conf/dataset: a number, or {example}", _chance, "C",
+        example={"mytask": 0.25},
+    )  # fmt: skip
+
+
+class TwoSteps(Averaged, Tasks):
+    """The two steps from size to success."""
+
+    @property
+    def n_averaged(self) -> int:
+        """Number of checkpoints over which the feature of a training is averaged."""
+        return self.last or N_AVERAGED
+
     held_out: list[str] | None = key(
         None,
         "sizes that are predicted, not fitted: {example}; the largest if left out",
@@ -112,11 +119,6 @@ class TaskKeys:
     bounds: dict[str, tuple[float, float]] = key(
         None, "ends of these constants: {example}", _bounds, example={"b": [0.9, 1]}
     )
-    # a number, or task -> number
-    chance: Any = key(
-        None, "success of guessing, where the task is not in conf/dataset: a number, or {example}", _chance, "C",
-        example={"mytask": 0.25},
-    )  # fmt: skip
 
 
 ITEM_SLICES: Final = ("category", "domain")  # of the items of a task
@@ -134,33 +136,48 @@ def _slices(key: str, value: Any) -> str | dict[str, str] | None:
     return named
 
 
-@dataclass(kw_only=True)
-class TokenKeys:
-    """Keys that choose tokens and models."""
+class Document(Keys):
+    """Which document is shown."""
 
     doc: int | None = key(None, "doc_id of the document that is shown", whole(0), "N")
+
+
+class TwoModels(Keys):
+    """Two models."""
+
     a: str | None = key(
         None, "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id", name_of, "MODEL"
     )
     b: str | None = key(None, "the other one", name_of, "MODEL")
+
+
+class Base(Keys):
+    """What a variant is compared with."""
+
     base: str | None = key(
         None,
         "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways",
         name_of,
         "FAMILY",
     )
+
+
+class Slices(Keys):
+    """Which tokens are told apart."""
+
     slices: str | dict[str, str] | None = key(
         None, "position, frequency, category, domain, or SQL conditions by name: {example}", _slices,
         example={"early": "position < 64"},
     )  # fmt: skip
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The token slices that the user defined as SQL conditions, by name; empty for built-in slices."""
+        return self.slices if isinstance(self.slices, dict) else {}
+
+
+class Listed(Keys):
+    """Which token ids are listed."""
+
     least: int = key(20, "times that a token id must be scored to be listed", whole(1), "20")
     top: int = key(15, "rows that are printed", whole(1), "15")
-    group: list[str] | None = key(
-        None, "groups with sections of their own, as a report's table names them: one, a list or all", names_of, "NAME"
-    )
-    sql_timeout_s: float | None = key(
-        60.0, "seconds that SQL of yours may compute, null for no limit", positive("seconds"), "60"
-    )
-    sql_memory_mib: int | None = key(
-        None, "memory that SQL may hold, default half of the machine's or the container's", whole(1), "MIB"
-    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from operator import index
 from typing import Any, Final
 
-from rbpx.config.keys.key import names_of, text_or_list
+from rbpx.config.keys.key import key, names_of, text_or_list
 from rbpx.config.model.training import UNKNOWN, Training, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
@@ -166,14 +166,29 @@ class ModelConfig:
 
     family: str | None = None
     id: Any = text_or_list()
-    gguf: Any = text_or_list()
+    gguf: Any = text_or_list("GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')", "FILE")
     revision: Any = text_or_list()
-    bos: Bos = Bos.tokenizer
-    chat: bool = False
+    bos: Bos = key(
+        Bos.tokenizer, "tokenizer (default): special tokens as the tokenizer adds them; add: exactly one BOS; none",
+        shown="RULE",
+    )  # fmt: skip
+    chat: bool = key(
+        False,
+        "the tokenizer's chat template renders conversations of dataset.messages=COLUMN, or context and target as user "
+        "and assistant; model.system=TEXT is the system's message",
+        shown="true",
+    )
     system: str | None = None
-    pickled: bool = False
-    quantise: Any = text_or_list()
-    adapter: Any = text_or_list()
+    pickled: bool = key(
+        False, "take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run",
+        shown="true",
+    )  # fmt: skip
+    quantise: Any = text_or_list(
+        "weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]')", "KIND"
+    )
+    adapter: Any = text_or_list(
+        "an adapter of peft on the model, or a list of variants (pip install 'rbpx[adapters]')", "FOLDER"
+    )
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)

@@ -105,15 +105,18 @@ class ParallelConfig:
         return self.tensor
 
 
-def read_limits(memory: Any) -> MemoryLimits:
+def read_limits(key: str, memory: Any) -> MemoryLimits | None:
     """Returns the memory limit of each device in bytes.
 
     Args:
+        key: its name.
         memory: GPU number or `cpu` -> an amount, such as 20GiB, 500MB or a number of bytes.
 
     Raises:
         RbpxError: it is not such a mapping.
     """
+    if memory is None:
+        return None
     amounts = memory if isinstance(memory, dict) else {}
     limits: dict[int | str, int] = {}
     for device, amount in amounts.items():

@@ -1,11 +1,11 @@
 """The configuration of a dataset (conf/dataset) and of a protocol (conf/protocol), which cuts texts into windows."""
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.keys.key import name_of, text_or_list
+from rbpx.config.keys.key import key, name_of, text_or_list
 from rbpx.config.options import Chunk, Draw, Padding
 from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
@@ -36,8 +36,15 @@ class ProtocolConfig:
     window: int | None = 512
     whole: bool = False
     stride: int | None = None
-    padding: Padding = Padding.counted
-    prefix: str | None = None
+    padding: Padding = key(
+        Padding.counted, "or masked: rows of the vocabulary without a token (Pythia has 27 or more)", shown="counted"
+    )
+    prefix: str | None = key(
+        None,
+        "begins each window of protocol=rolling: bos, eos, the text of a token, or its id; by default the first window "
+        "alone begins with what the tokenizer puts before a text",
+        shown="TOKEN",
+    )
 
     def __post_init__(self) -> None:
         """Checks that the windows score every token.
@@ -113,10 +120,23 @@ class DatasetConfig(ItemKeys):
     subset: Any = text_or_list()
     split: Any = text_or_list()
     revision: Any = text_or_list()
-    draw: Draw = Draw.whole
-    fields: list[str] = field(default_factory=lambda: ["text"])
+    draw: Draw = key(
+        Draw.whole,
+        "whole: load, shuffle, take the first; parts, stream: the same documents, with less loaded; first: the first "
+        "rows, shuffled. What was drawn stays in the store, in samples/",
+        shown="HOW",
+    )
+    fields: list[str] = key(
+        ["text"],
+        "columns that make a document, '[question,answer]'; dataset.where='{column: value}' and "
+        "dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles",
+    )
     articles: bool = False
-    chunk: Chunk = Chunk.none
+    chunk: Chunk = key(
+        Chunk.none,
+        "or paragraph, line: what of a text on this machine makes a document; dataset.name=NAME names it",
+        shown="none",
+    )
     where: Any = None  # a dict; Hydra adds no keys to one that is typed
     longer_than: int | None = None
     row_mib: int = ROW_MIB

@@ -12,7 +12,7 @@ from itertools import chain
 from string import Formatter
 from typing import Any, Final, TypeVar
 
-from rbpx.config.keys.key import as_list, name_of, text_or_list
+from rbpx.config.keys.key import as_list, key, name_of, text_or_list
 from rbpx.config.options import Chunk, FewshotDraw, Joined
 from rbpx.errors import RbpxError
 
@@ -173,7 +173,13 @@ class ItemKeys:
 
     context: Any = text_or_list()
     template: str | None = None
-    target: str | None = None
+    target: str | None = key(
+        None,
+        "rows are items, and only what follows dataset.context='[question]' is scored, or follows "
+        "'dataset.template=\"Q: {question}\\nA:\"'; or dataset.choices=COLUMN dataset.right=COLUMN, of which `items` "
+        "shows accuracies; dataset.fewshot=5 puts examples in front",
+        shown="COLUMN",
+    )
     messages: str | None = None
     choices: Any = text_or_list()
     right: str | None = None
@@ -188,7 +194,11 @@ class ItemKeys:
     fewshot_path: str | None = None
     fewshot_seed: int | None = FEWSHOT_SEED
     fewshot_draw: FewshotDraw = FewshotDraw.fixed
-    joined: Joined = Joined.skip
+    joined: Joined = key(
+        Joined.skip,
+        "or refuse: items whose target the tokenizer joins to the context are left out and counted",
+        shown="skip",
+    )
     chance: float | None = None
 
     @property

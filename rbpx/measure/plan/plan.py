@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from rbpx.config.keys.runs import Planning
 from rbpx.config.options import Dtype
-from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
 from rbpx.measure.grid import grid_here
@@ -60,7 +60,7 @@ class Planned:
         }
 
 
-def plan_grid(request: Request) -> list[Planned]:
+def plan_grid(request: Planning) -> list[Planned]:
     """The cost of each cell of a request's grid.
 
     Raises:
@@ -81,7 +81,7 @@ def plan_grid(request: Request) -> list[Planned]:
 
 def _plan(
     cell_state: CellState,
-    request: Request,
+    request: Planning,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
     throughputs: Sequence[Throughput],
@@ -128,7 +128,7 @@ def _plan(
     return Planned(cell_state, costs)
 
 
-def _scored_share(request: Request, documents: Sequence[Document] | None, text: TokensRead | None) -> float | None:
+def _scored_share(request: Planning, documents: Sequence[Document] | None, text: TokensRead | None) -> float | None:
     dataset = request.dataset
     if text is None or documents is None or dataset is None or dataset.path is None or dataset.has_items:
         return None

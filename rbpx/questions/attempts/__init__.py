@@ -9,7 +9,14 @@ temperature 1, a lower bound where several answers are right. Or counts are impo
 n_samples and n_correct.
 """
 
+from rbpx.config.keys.laws import Along, Counted
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class AttemptsKeys(Counted, Along, Drawn):
+    """Keys of attempts."""
+
 
 ANALYSIS = Analysis(
     theme="tasks",
@@ -26,7 +33,6 @@ ANALYSIS = Analysis(
     title="Attempts",
     draws=True,
     small=True,
-    keys=("k", "ties", "resamples", "seed", "axis"),
     lacking="attempts looks at items, and store={store} has none; measure some, as of dataset=python_identifiers, "
     "or import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
 )

@@ -12,10 +12,10 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
+from rbpx.questions.attempts import AttemptsKeys
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecast
 from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
@@ -45,7 +45,7 @@ class RunItems:
             return np.asarray(self.weights_BI @ passes_IK / self.weights_BI.sum(axis=1, keepdims=True))
 
 
-def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[RunItems]:
+def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: AttemptsKeys) -> list[RunItems]:
     """Returns the items of each run that has any; a replicate draws an item equally often in every run."""
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items]]()
     if group.is_measured:
@@ -63,7 +63,7 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
     return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
 
 
-def rows_of_run(group: Group, read: RunItems, request: Request) -> Iterator[Record]:
+def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator[Record]:
     """Yields the results of one run, told apart by `kind`.
 
     `pass`: pass@k over items; its standard error over samples, None where p is known; both local slopes at k.

@@ -6,7 +6,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.view import (
     SIZE,
@@ -27,6 +26,7 @@ from rbpx.display.view import (
 from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
+from rbpx.questions.attempts import AttemptsKeys
 from rbpx.questions.attempts.analysis import items_of_runs, laws, rows_of_run
 from rbpx.questions.attempts.figures import figures
 from rbpx.questions.attempts.forecasts import BETA, LINE, hide
@@ -40,12 +40,12 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AttemptsKeys) -> list[Result]:
     """Returns a result for each group that has items."""
     return [found for group in groups for found in _of_group(connection, group, request)]
 
 
-def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Result]:
+def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: AttemptsKeys) -> Iterator[Result]:
     read = items_of_runs(connection, group, request)
     if not read:
         return
@@ -120,7 +120,7 @@ LAWS: Final = View[Record](
 )
 
 
-def _tables(group: Group, rows: Sequence[Record], request: Request) -> Iterator[Table]:
+def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iterator[Table]:
     """Yields the tables of one group that have rows, and always the first two.
 
     A terminal shows pass@k at the first and the last k, or at every k of the request, including those predicted by

@@ -10,7 +10,31 @@ runs of rbpx). engine=vllm engine.url=... asks the engine again about runs that 
 it must have the version and the model of each.
 """
 
+from typing import ClassVar
+
+from rbpx.config.keys.key import Files, key, whole
+from rbpx.config.keys.laws import Counted
+from rbpx.config.keys.output import QuestionKeys
+from rbpx.config.keys.runs import Auditing
+from rbpx.config.model.placement import EngineConfig
+from rbpx.config.options import Dtype
 from rbpx.questions.registry import Analysis
+
+
+class AuditKeys(Counted, QuestionKeys, Auditing):
+    """Keys of audit."""
+
+    WITHOUT = ("memory", "parallel", "deterministic", "best", "shard", "fresh")
+
+    limit: int = key(50, "documents at most (audit: 50 of each run), drawn by seed=", whole(0), "1000")
+    dtype: Dtype | None = key(None, "precision of weights and activations; logits are float32 in each", shown="float32")
+    engine: EngineConfig | None = key(
+        None,
+        "the server that measured the runs is asked again: engine.url=http://host:8000/v1",
+        shown="vllm",
+    )
+    FILES: ClassVar[Files] = {**QuestionKeys.FILES, "engine": None}
+
 
 ANALYSIS = Analysis(
     theme="measure",
@@ -27,6 +51,4 @@ ANALYSIS = Analysis(
     title="Audit of precision",
     tokens=True,
     across=True,
-    primary="audit",
-    keys=("k", "ties", "limit", "dtype", "device", "engine", "tokens_per_batch", "tolerance", "resamples", "seed"),
 )

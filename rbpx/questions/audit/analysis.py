@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from rbpx.config.options import Dtype
-from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import by_name, document_weights, effective_number
+from rbpx.questions.audit import AuditKeys
 from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Evidence, size_points, weigh
@@ -94,7 +94,7 @@ def crossed(pairs: pa.Table, k: int) -> Record:
 
 
 def analyse(
-    measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: Request
+    measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: AuditKeys
 ) -> Audit:
     """Compares the runs that were measured again, in the order of their group, and the laws through them."""
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
@@ -147,7 +147,7 @@ def _of_law(shift: LawShift) -> Record:
 
 
 def compare(
-    group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: Request, k_grid: Sequence[int]
+    group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: AuditKeys, k_grid: Sequence[int]
 ) -> tuple[list[dict[LawAtK, Shift]], list[LawShift]]:
     """Compares two measurements of the same documents: the shifts of each run, and of the laws if there are 3 sizes."""
     shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]

@@ -7,12 +7,12 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import SIZE, Table, View, decimal, magnitude, share, state, text, whole, with_ends
 from rbpx.display.vocabulary import short, signed
 from rbpx.errors import RbpxError, number_of
+from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Audit
 from rbpx.questions.question import MeasuredRuns, Question
 from rbpx.questions.result import Result
@@ -25,7 +25,7 @@ from rbpx.store.store import Record, Store
 
 
 def audit(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AuditKeys
 ) -> tuple[list[Result], MeasuredRuns]:
     """Measures `limit` documents of each run again.
 
@@ -46,11 +46,11 @@ def audit(
     return [Result([of.group for of in audits], rows, tables, [_sentence(audits)])], measured
 
 
-def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AuditKeys) -> Sequence[Result]:
     return audit(connection, groups, request)[0]
 
 
-def _remeasure(request: Request) -> tuple[Sequence[Result], MeasuredRuns]:
+def _remeasure(request: AuditKeys) -> tuple[Sequence[Result], MeasuredRuns]:
     with connect(Store(request.store), with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         if not groups:

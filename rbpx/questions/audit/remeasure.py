@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from rbpx.config.model.placement import EngineConfig
 from rbpx.config.options import Dtype
-from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.cell import device_names, versions
@@ -25,6 +24,7 @@ from rbpx.measure.engine import Asked
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
+from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
 from rbpx.questions.question import MeasuredRuns
 from rbpx.questions.remeasure import Rescorer, name_of, names_of, rescorer
@@ -37,7 +37,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def remeasure(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AuditKeys
 ) -> tuple[list[Audit], MeasuredRuns]:
     """Measures `limit` documents of each run again and compares them; a run that fails does not stop the others.
 

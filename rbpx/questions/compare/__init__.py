@@ -8,7 +8,15 @@ compare byte by byte. --details adds places in bytes, the documents that differ 
 gained and lost at k and how ranks move.
 """
 
+from rbpx.config.keys.laws import K, TieRule
+from rbpx.config.keys.output import Queried, QuestionKeys
+from rbpx.config.keys.tasks import Slices, TwoModels
 from rbpx.questions.registry import Analysis
+
+
+class CompareKeys(TwoModels, K, TieRule, Slices, Queried, QuestionKeys):
+    """Keys of compare."""
+
 
 ANALYSIS = Analysis(
     theme="compare",
@@ -26,6 +34,5 @@ ANALYSIS = Analysis(
     tokens=True,
     across=True,
     words=("a", "b"),
-    keys=("a", "b", "k", "ties", "slices", "sql_timeout_s"),
     lacking="compare needs two models that were measured on the same text; store={store} has none",
 )

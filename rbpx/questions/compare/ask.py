@@ -9,13 +9,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, share, text, whole, with_ends
 from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
+from rbpx.questions.compare import CompareKeys
 from rbpx.questions.compare.meeting import Stretches, Tokens, meet
 from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
@@ -36,7 +36,7 @@ _Words = Sequence[str | None]
 """The text of each stretch; None where the store does not have it."""
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: CompareKeys) -> list[Result]:
     """Compares two models on every text that both were measured on; stores no law.
 
     Raises:
@@ -66,7 +66,7 @@ def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
     return "a and b were not measured on the same text; measure both on one, under one protocol"
 
 
-def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: Request) -> list[Record]:
+def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: CompareKeys) -> list[Record]:
     """Rows of two runs on one text, told apart by `kind`: part, hits, moves.
 
     The whole text is the first part, then kinds, places, slices, and documents by their share of the difference.
@@ -127,7 +127,11 @@ def _cuts(met: Stretches, words: _Words) -> Iterator[tuple[str, str, Floats]]:
 
 
 def _slices(
-    connection: duckdb.DuckDBPyConnection, met: Stretches, words: _Words, sides: Sequence[pa.Table], request: Request
+    connection: duckdb.DuckDBPyConnection,
+    met: Stretches,
+    words: _Words,
+    sides: Sequence[pa.Table],
+    request: CompareKeys,
 ) -> Iterator[tuple[str, str, Floats]]:
     """Sums over the stretches that meet each condition of the user.
 
@@ -148,7 +152,7 @@ def _slices(
         yield "slice", name, met.sums(chosen["row"].to_numpy())
 
 
-def _hits(sides: Sequence[pa.Table], request: Request, vocab_size: int) -> Iterator[Record]:
+def _hits(sides: Sequence[pa.Table], request: CompareKeys, vocab_size: int) -> Iterator[Record]:
     """Shares of the common tokens at each k: hits of each side, gained (by b), lost and alike; and how ranks move."""
     a, b = (rows["doc_id"].to_numpy().astype(np.int64) << 32 | rows["position"].to_numpy() for rows in sides)
     key, *at = np.intersect1d(a, b, assume_unique=True, return_indices=True)

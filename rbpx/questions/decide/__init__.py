@@ -13,7 +13,14 @@ narrow the prediction at S= and D=, or else the loss of the best run with ten ti
 per FLOP come first; flops= is then what all may cost together, and adds the best use of that.
 """
 
+from rbpx.config.keys.laws import Deciding, Points, Surfaces
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class DecideKeys(Deciding, Points, Surfaces, Drawn):
+    """Keys of decide."""
+
 
 ANALYSIS = Analysis(
     theme="predict",
@@ -32,10 +39,6 @@ ANALYSIS = Analysis(
     draws=True,
     trainings=True,
     in_report=True,
-    keys=(
-        *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "last"),
-        *("size_by", "flops", "inference_tokens", "inference_within", "next", "frontier", "outliers"),
-    ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

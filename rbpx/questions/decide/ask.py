@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.view import Table, View, amount, decimal, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import in_digits, percent, rough, short, spoken
 from rbpx.errors import RbpxError
@@ -22,6 +21,7 @@ from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving,
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.outliers import farthest_of
+from rbpx.questions.decide import DecideKeys
 from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -86,7 +86,7 @@ NEXT: Final = View[Record](
 )
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: DecideKeys) -> Result:
     """Decides what to train next, by cross-entropy unless quantities are named; stores no fits."""
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
@@ -106,7 +106,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
 
 
-def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: Request) -> Decision:
+def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: DecideKeys) -> Decision:
     refuse_routed(trained)
     runs, seed = trained.runs, request.seed
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
@@ -154,7 +154,7 @@ def _answers(
     budget_tests: Sequence[BudgetTest],
     reasons: Sequence[Status],
     wanted: Sequence[float],
-    request: Request,
+    request: DecideKeys,
 ) -> Iterator[Record]:
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
     T, within = request.inference_tokens, request.inference_within
@@ -199,7 +199,7 @@ def _largest(named: Record, budget_tests: Sequence[BudgetTest]) -> Iterator[Reco
 
 
 def _next(
-    named: Record, fits: Sequence[Surface], budgets: Sequence[float], tells_apart: bool, request: Request
+    named: Record, fits: Sequence[Surface], budgets: Sequence[float], tells_apart: bool, request: DecideKeys
 ) -> Iterator[Record]:
     runs, points = fits[0].runs, request.points_to_predict()
     C_N = runs.along(Axis.C)

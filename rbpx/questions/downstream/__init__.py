@@ -10,7 +10,15 @@ checkpoints step 1 takes the mean of the last= ones; step 2 drops the first and 
 smooth=). Items may be measured, or accuracies imported.
 """
 
+from rbpx.config.keys.laws import Forms, Minimised, Points
+from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.tasks import TwoSteps
 from rbpx.questions.registry import Analysis
+
+
+class DownstreamKeys(TwoSteps, Points, Forms, Minimised, Drawn):
+    """Keys of downstream."""
+
 
 ANALYSIS = Analysis(
     theme="tasks",
@@ -29,10 +37,6 @@ ANALYSIS = Analysis(
     draws=True,
     trainings=True,
     across=True,
-    keys=(
-        *("k", "S", "D", "ties", "resamples", "seed", "form", "objective", "delta", "features", "held_out", "last"),
-        *("drop", "smooth", "chance", "anchor", "starts", "bounds"),
-    ),
     lacking="downstream fits 3 sizes or more and predicts a larger one, and no family in store={store} has items (or "
     "imported accuracies) of 4 sizes; measure some, as of dataset=arc_easy with size=all",
 )

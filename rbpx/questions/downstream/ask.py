@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, amount, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
 from rbpx.errors import RbpxError, number_of
+from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
 from rbpx.questions.downstream.trainings import split
@@ -29,7 +29,7 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: DownstreamKeys) -> list[Result]:
     """Fits both steps to every task of every family.
 
     Raises:
@@ -51,7 +51,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     return [_of_family(tasks, request) for tasks in by_family.values()]
 
 
-def _of_family(tasks: Sequence[Task], request: Request) -> Result:
+def _of_family(tasks: Sequence[Task], request: DownstreamKeys) -> Result:
     """A row for each prediction of a task, feature and model, then one for each feature, the best first."""
     errors_of_tasks = [_errors(task) for task in tasks]
     by_task = [

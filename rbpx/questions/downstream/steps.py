@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.predicted import FAR, extrapolation_factor
@@ -33,6 +32,7 @@ from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_a
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
+from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tasks import TaskValues
@@ -74,7 +74,7 @@ class Task:
     steps: Sequence[FeatureSteps]
 
 
-def fit_steps(task: TaskValues, values: Points, parts: Split, request: Request) -> FeatureSteps:
+def fit_steps(task: TaskValues, values: Points, parts: Split, request: DownstreamKeys) -> FeatureSteps:
     """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
     A row has `step1_predicted`, the feature by step 1; `step1_actual`, the measured feature; `step2_predicted`, success
@@ -130,7 +130,9 @@ _Step = Callable[[float, float | None], Feature]
 """Predicts the feature of a model of some size, and tokens where step 1 is a surface."""
 
 
-def _fit_step1(trainings: Sequence[Training], x_T: Floats, request: Request) -> tuple[str, Sequence[Status], _Step]:
+def _fit_step1(
+    trainings: Sequence[Training], x_T: Floats, request: DownstreamKeys
+) -> tuple[str, Sequence[Status], _Step]:
     """Fits step 1, a surface where tokens are known and else a law in size; returns form, warnings and prediction.
 
     Surfaces need tokens that are not collinear with size, and more than five trainings.
@@ -191,7 +193,7 @@ def is_on_surface(trainings: Sequence[Training]) -> bool:
 
 
 def _fit_step2(
-    task: TaskValues, values: Points, trainings: Sequence[Training], request: Request
+    task: TaskValues, values: Points, trainings: Sequence[Training], request: DownstreamKeys
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
     """Fits step 2: the sigmoid, the curves that its points allow, and warnings; None for few points or no success."""
     if not task.has_success or task.chance is None:

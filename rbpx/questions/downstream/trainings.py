@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.config.options import did_you_mean
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
+from rbpx.questions.downstream import DownstreamKeys
 from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.tasks import TaskValues
 from rbpx.runs.select.sizes import tokens_of, training_of
@@ -48,7 +48,7 @@ class Split:
     held_out: tuple[Training, ...]
 
 
-def split(values: TaskValues, request: Request) -> Split:
+def split(values: TaskValues, request: DownstreamKeys) -> Split:
     """Holds out the largest size, or the requested sizes.
 
     Raises:

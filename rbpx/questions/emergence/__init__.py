@@ -7,7 +7,14 @@ p_{N,k} = C N S^-alpha (arXiv 2510.20387, eqs. 6 to 8). Shows how many times as 
 of all N; for a single k also every window and a prediction corrected for dependence.
 """
 
+from rbpx.config.keys.laws import Along, Counted, N
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class EmergenceKeys(N, Counted, Along, Drawn):
+    """Keys of emergence."""
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
@@ -19,5 +26,4 @@ ANALYSIS = Analysis(
     title="Emergence: N tokens in a row",
     sizes=3,
     draws=True,
-    keys=("k", "n", "ties", "resamples", "seed", "axis"),
 )

@@ -10,7 +10,6 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.laws.intervals.estimate import Recipe, by_name, estimate
 from rbpx.laws.names import Method
@@ -18,6 +17,7 @@ from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import find_crossings
 from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
+from rbpx.questions.emergence import EmergenceKeys
 from rbpx.questions.emergence.laws import average_crossing, crossing, fit_joint, fit_windows, outside
 from rbpx.questions.emergence.windows import Integers, autocorrelation, count_windows, dependent_hits, window_share
 from rbpx.runs.documents import text_ranks
@@ -74,7 +74,7 @@ class Emergence:
         return row is not None and leaves_out(estimate_in(row, "p").ends, row["p_independent"])
 
 
-def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
+def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: EmergenceKeys) -> Iterator[Emergence]:
     """Counts or reads the windows at each k, and fits their laws."""
     if not group.is_measured:
         yield from _imported(group, request)
@@ -107,7 +107,7 @@ def _counted(
     return count_windows(hit_T, doc_T, n_D, lengths), rows
 
 
-def _imported(group: Group, request: Request) -> Iterator[Emergence]:
+def _imported(group: Group, request: EmergenceKeys) -> Iterator[Emergence]:
     observed_k = sorted({k for run in group.runs for k, n in run.observed if n > 1})
     for k in observed_k if not request.k.by_number else [k for k in request.k.listed() if k in observed_k]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})

@@ -11,7 +11,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
@@ -19,6 +18,7 @@ from rbpx.display.vocabulary import decimals, rough, short, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.power.predicted import FAR
+from rbpx.questions.emergence import EmergenceKeys
 from rbpx.questions.emergence.analysis import JOINT, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
@@ -70,7 +70,7 @@ LAWS: Final = View[Record](
 )  # fmt: skip
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: EmergenceKeys) -> Result:
     """Counts or reads the windows at each k, and fits their laws."""
     found = [*windows_of(connection, group, request)]
     says = [_sentence(group, of) for of in sorted(found, key=lambda of: of.spoken_of is None)]

@@ -7,7 +7,14 @@ H(P) of counted ranks is biased down: a jackknife over documents removes part of
 and quarters of the documents tends to overcorrect. The source counts ranks strictly, which is ties=optimistic.
 """
 
+from rbpx.config.keys.laws import Along, Resampled, TieRule
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class EntropyKeys(TieRule, Resampled, Along, Drawn):
+    """Keys of entropy."""
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
@@ -21,5 +28,4 @@ ANALYSIS = Analysis(
     sizes=1,
     draws=True,
     tokens=True,
-    keys=("ties", "resamples", "seed", "axis"),
 )

@@ -12,7 +12,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
@@ -21,6 +20,7 @@ from rbpx.display.vocabulary import decimals, law_title, size_name
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
+from rbpx.questions.entropy import EntropyKeys
 from rbpx.questions.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
@@ -35,7 +35,7 @@ TERMS: Final = ("error_entropy", "self_alignment", "confidence")
 _JACKKNIFE: Final = "error_entropy_jackknife_nats"
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: EntropyKeys) -> Result:
     """Decomposes cross-entropy for each run, and fits a law to each term, to its share and to the corrected entropy."""
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     series = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}

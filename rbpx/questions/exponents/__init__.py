@@ -4,7 +4,14 @@ Shows the exponent in S of -ln RBP_1 minus that of cross-entropy, from the law o
 RBP_k changes with ln k up to k = 100, with intervals over documents and models.
 """
 
+from rbpx.config.keys.laws import Counted
+from rbpx.config.keys.output import QuestionKeys
 from rbpx.questions.registry import Analysis
+
+
+class ExponentsKeys(Counted, QuestionKeys):
+    """Keys of exponents."""
+
 
 ANALYSIS = Analysis(
     examples=(
@@ -20,6 +27,5 @@ ANALYSIS = Analysis(
     sizes=3,
     in_report=True,
     across=True,
-    keys=("k", "ties", "resamples", "seed"),
     lacking="exponents needs a family with cross-entropy and RBP_k at three sizes; store={store} has none",
 )

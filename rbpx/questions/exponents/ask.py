@@ -12,7 +12,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, text, with_ends
@@ -20,6 +19,7 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.power.law import fit_power_law
+from rbpx.questions.exponents import ExponentsKeys
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
@@ -34,7 +34,7 @@ _UP_TO: Final = 100  # largest k: beyond it published laws bend towards the voca
 _MOST: Final = 3  # pairs in the answer
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ExponentsKeys) -> list[Result]:
     """Compares the exponents of each group that has both."""
     pairs = [(group, row) for group in groups if (row := _pair(group, _points(connection, group, request))) is not None]
     if not pairs:
@@ -51,7 +51,7 @@ def _merged(groups: Sequence[Group]) -> Group:
     return Group(tuple(replace(run, family=name) for group in groups for run in group.runs), groups[0].ties)
 
 
-def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
+def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: ExponentsKeys) -> list[Points]:
     points = known_points(connection, group, request, ("rbp", "cross_entropy"), _K)
     points = [each for each in points if each.doubt in (None, Status.one_document) and len(set(each.S_N)) >= 3]
     return [each for each in points if np.all(np.isfinite(each.y_N) & (each.y_N > 0))]

@@ -10,7 +10,14 @@ checkpoints and runs; along C one through the best model of each budget. A colum
 needs method=ols and chooses no form.
 """
 
+from rbpx.config.keys.laws import Fitting
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class FitKeys(Fitting, Drawn):
+    """Keys of fit."""
+
 
 ANALYSIS = Analysis(
     examples=(
@@ -30,5 +37,4 @@ ANALYSIS = Analysis(
         *("law", "k", "source", "family", "dataset", "size", "variant", "revision", "method", "n_points"),
         *("C", "alpha", "alpha_lo", "alpha_hi", "E", "r2", "backtest_error", "status", "ties", "axis", "fit_id"),
     ),
-    keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier"),
 )

@@ -7,7 +7,6 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.keys.laws import USUAL, USUAL_K
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
@@ -16,6 +15,7 @@ from rbpx.display.view import SIZE, Cell, Column, Table, View, decimal, place, s
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
+from rbpx.questions.fit import FitKeys
 from rbpx.questions.fit.figures import figures
 from rbpx.questions.fit.sentences import against_lognormal, by_methods, describe_runs, sentences
 from rbpx.questions.question import of_each
@@ -32,7 +32,7 @@ _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": 
 _FORM: Final = "whether the points call for an irreducible offset E"
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: FitKeys) -> Result:
     """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
     if request.is_usual and group.is_measured:
         request = request.but(laws=[*USUAL, *LOGNORMAL], k=[k for k in USUAL_K if k < group.vocab_size])

@@ -10,7 +10,14 @@ forecast is a plain file: send it to someone, or commit it, to prove its time. `
 changed since.
 """
 
+from rbpx.config.keys.laws import TieRule
+from rbpx.config.keys.output import QuestionKeys
 from rbpx.questions.registry import Analysis
+
+
+class ForecastsKeys(TieRule, QuestionKeys):
+    """Keys of forecasts."""
+
 
 ANALYSIS = Analysis(
     theme="predict",
@@ -26,6 +33,5 @@ ANALYSIS = Analysis(
     title="Forecasts",
     across=True,
     small=True,
-    keys=("ties",),
     lacking="store={store} has no forecasts; predict with register=NAME makes one",
 )

@@ -9,14 +9,14 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Laws
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, amount, decimal, error, text, with_ends, written
 from rbpx.display.vocabulary import law_title, signed
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.prediction.prediction import coverage, score
-from rbpx.questions.forecasts import ANALYSIS
+from rbpx.questions.forecasts import ANALYSIS, ForecastsKeys
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group, Run
@@ -29,7 +29,7 @@ from rbpx.ties import Ties
 _SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.prediction.prediction.Score`
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ForecastsKeys) -> list[Result]:
     """Compares every registered prediction with the models that it is about; stores nothing.
 
     Raises:
@@ -79,7 +79,7 @@ def _rested_on(prediction: Record) -> Sequence[str]:
 
 
 def _measured_values(
-    connection: duckdb.DuckDBPyConnection, run: Run, predictions: Sequence[Record], request: Request
+    connection: duckdb.DuckDBPyConnection, run: Run, predictions: Sequence[Record], request: ForecastsKeys
 ) -> dict[int, float | None]:
     """Measured value of a model for each prediction about it, by index; None where unknown."""
     about = {at: each for at, each in enumerate(predictions) if is_of(each, each["S"], each["D"], run)}
@@ -87,7 +87,7 @@ def _measured_values(
     for ties in {each["ties"] for each in about.values()}:
         asked = [each for each in about.values() if each["ties"] == ties]
         laws, ks = sorted({each["law"] for each in asked}), sorted({each["k"] for each in asked} - {None})
-        of = request.but(laws=laws, k=ks or None, resamples=1)  # values only, so no intervals are needed
+        of = request.to(Laws, laws=laws, k=ks or None, resamples=1)  # values only, so no intervals are needed
         group = Group((run,), Ties(ties))
         points = size_points(group, weigh_group(connection, group, of, ks, laws), of, ks, laws)
         known |= {(ties, each.law, each.k): float(each.y_N[0]) for each in points}

@@ -11,7 +11,15 @@ ties, logprob and rank. A single condition is compared with the remaining tokens
 $$def$$. A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.
 """
 
+from rbpx.config.keys.laws import Along, Laws
+from rbpx.config.keys.output import Drawn, Queried
+from rbpx.config.keys.tasks import Slices
 from rbpx.questions.registry import Analysis
+
+
+class GapsKeys(Laws, Along, Slices, Queried, Drawn):
+    """Keys of gaps."""
+
 
 ANALYSIS = Analysis(
     theme="compare",
@@ -30,5 +38,4 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     across=True,
-    keys=("k", "ties", "resamples", "seed", "laws", "axis", "slices", "sql_timeout_s"),
 )

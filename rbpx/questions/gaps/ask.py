@@ -6,12 +6,12 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, decimals, headline, number
 from rbpx.laws.names import Method
 from rbpx.laws.power.uncertainty import ALPHA
+from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.figures import figures
 from rbpx.questions.gaps.law import EQUATION
 from rbpx.questions.gaps.pairs import LossGap, pairs_of
@@ -23,7 +23,7 @@ from rbpx.runs.select.selections import in_size
 from rbpx.store.store import Record
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys) -> list[Result]:
     """Fits the gaps of all pairs and returns a result for each family."""
     pairs = [pair for pair in pairs_of(connection, groups, request) if pair]
     tested = sum(each.gap.p is not None for pair in pairs for each in pair)

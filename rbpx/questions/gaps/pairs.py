@@ -10,10 +10,10 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.names import Axis
 from rbpx.laws.power.uncertainty import holm
+from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
 from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, TextLosses, slices_of
 from rbpx.runs.fits import document_doubts
@@ -46,7 +46,7 @@ class LossGap:
         return law_title(self.law, self.k)
 
 
-def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[list[LossGap]]:
+def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys) -> list[list[LossGap]]:
     """Returns the gaps of all groups that differ only in text and share 3 sizes, or of the first slice and each.
 
     p values are adjusted over all of them (Holm), which decides the verdicts.
@@ -65,7 +65,7 @@ def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
 
 
 def _texts(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys
 ) -> Iterator[tuple[TextLosses, TextLosses]]:
     """Every two groups that differ only in text, at their common sizes."""
     for one, other in combinations(groups, 2):

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from rbpx.config.keys.tasks import ITEM_SLICES
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import effective_number
 from rbpx.laws.numeric import Floats
+from rbpx.questions.gaps import GapsKeys
 from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
@@ -49,7 +49,7 @@ class TextLosses:
     n_tokens: int = 0
 
 
-def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[TextLosses]:
+def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: GapsKeys) -> list[TextLosses]:
     """Returns the losses of every requested slice, at every size of a measured group.
 
     Raises:
@@ -75,7 +75,7 @@ def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     return [_slice(group, request, name, wheres[name], tables, weights_BD) for name, tables in occupied.items()]
 
 
-def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
+def _conditions(request: GapsKeys, scored: pa.Table) -> dict[str, str]:
     """The slices in the order of the request; a single condition is joined by its complement."""
     by, given = request.slices, request.conditions
     if by in ITEM_SLICES:
@@ -92,7 +92,7 @@ def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
 
 
 def _slice(
-    group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats
+    group: Group, request: GapsKeys, name: str, where: str, tables: list[pa.Table], weights_BD: Floats
 ) -> TextLosses:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     runs = zip(tables, group.runs, strict=True)

@@ -14,7 +14,15 @@ tokens), or correlated as measured (rho). --details has the law of emergence und
 fits best. Intervals are over items.
 """
 
+from rbpx.config.keys.laws import Counted
+from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.tasks import Slices
 from rbpx.questions.registry import Analysis
+
+
+class ItemsKeys(Counted, Slices, Drawn):
+    """Keys of items."""
+
 
 ANALYSIS = Analysis(
     theme="tasks",
@@ -33,7 +41,6 @@ ANALYSIS = Analysis(
     draws=True,
     tokens=True,
     across=True,
-    keys=("k", "ties", "resamples", "seed", "slices"),
     lacking="items looks at the items of tasks, and store={store} has none; measure some, as of dataset=lambada, or a "
     "text with protocol=harness",
 )

@@ -8,7 +8,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
@@ -18,7 +17,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.questions.items import ANALYSIS
+from rbpx.questions.items import ANALYSIS, ItemsKeys
 from rbpx.questions.items.exact_match import exact_match, laws_of_items
 from rbpx.questions.items.figures import figures
 from rbpx.questions.items.scores import score
@@ -40,7 +39,7 @@ _Task = tuple[Group, list[Record], Sequence[Record]]
 """The runs, their rows, and the items that the largest model gains and loses most; none of texts."""
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ItemsKeys) -> list[Result]:
     """Scores the items of every group that has any; groups of one family share a result.
 
     Raises:
@@ -64,7 +63,7 @@ def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
     )
 
 
-def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _Task:
+def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: ItemsKeys) -> _Task:
     """Scores each run and each of its slices, in order of S, with exact match at each k; then fits the laws of all."""
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
     of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
@@ -90,7 +89,7 @@ def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     return group, rows, [*item_views(group.runs, common, telling_items(common, _SHOWN), documents)]
 
 
-def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
+def _parts(answers: Answers, group: Group, request: ItemsKeys) -> list[tuple[str | None, np.ndarray]]:
     parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
     if request.slices is None:
         return parts

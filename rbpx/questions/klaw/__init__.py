@@ -8,7 +8,14 @@ local. One law for all k and sizes, C k^-kappa S^-alpha, follows, with the range
 AIC, BIC and backtests compare it with its rivals.
 """
 
+from rbpx.config.keys.laws import Along, Counted, Methods
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class KlawKeys(Counted, Methods, Along, Drawn):
+    """Keys of klaw."""
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
@@ -19,5 +26,4 @@ ANALYSIS = Analysis(
     ),
     title="The law in k",
     draws=True,
-    keys=("k", "ties", "resamples", "seed", "method", "axis"),
 )

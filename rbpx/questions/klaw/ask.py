@@ -13,7 +13,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
@@ -26,6 +25,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import with_reasons
+from rbpx.questions.klaw import KlawKeys
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import about_axis, record_of, with_document_doubts
@@ -84,7 +84,7 @@ RIVALS: Final = View[Record](
 )  # fmt: skip
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKeys) -> Result:
     """Fits -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
     asked = None if group.is_measured or request.k.is_log else request.k.listed(PAPER_K)
     points = [

@@ -7,7 +7,15 @@ From hits (rank at most k) each token has a history: never, always, learned (a m
 forgotten, or unstable (changed more than once). The spectrum of the times of learned tokens is compared with RBP_k.
 """
 
+from rbpx.config.keys.laws import Along, Counted
+from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.tasks import Listed
 from rbpx.questions.registry import Analysis
+
+
+class LearningKeys(Listed, Counted, Along, Drawn):
+    """Keys of learning."""
+
 
 ANALYSIS = Analysis(
     theme="tokens",
@@ -27,5 +35,4 @@ ANALYSIS = Analysis(
     draws=True,
     tokens=True,
     across=True,
-    keys=("k", "ties", "axis", "resamples", "seed", "least", "top"),
 )

@@ -6,8 +6,8 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.laws.names import Axis
+from rbpx.questions.learning import LearningKeys
 from rbpx.questions.learning.figures import figures
 from rbpx.questions.learning.hits import hit_times
 from rbpx.questions.learning.improvements import improvements
@@ -28,7 +28,7 @@ DEFAULT_K: Final = (1, 10, 100)
 _FEWEST: Final = 3  # points
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: LearningKeys) -> Sequence[Result]:
     """Finds which tokens of each group improve, and when they are learned; one result for each family."""
     found = list[LearningRows]()
     for group in groups:
@@ -39,7 +39,9 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     return [_result(of, request) for of in grouped(found, lambda each: each.group.title_of_family).values()]
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Request) -> list[Record]:
+def _rows(
+    connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: LearningKeys
+) -> list[Record]:
     """Returns the rows of one group; that of the group alone with few points, or if the runs share no token."""
     k_grid = sorted(request.k.grid(group.vocab_size, DEFAULT_K))
     tokens = tokens_of(connection, group, runs, request)
@@ -57,7 +59,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Ru
     return [{"kind": row["kind"], **names, **row} for row in (about, *rows)]
 
 
-def _result(of_family: Sequence[LearningRows], request: Request) -> Result:
+def _result(of_family: Sequence[LearningRows], request: LearningKeys) -> Result:
     return Result(
         [found.group for found in of_family],
         alike([row for found in of_family for row in found.rows]),

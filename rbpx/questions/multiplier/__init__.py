@@ -14,7 +14,15 @@ the loss of every model of the variant, and overall where both measured such los
 without a variant, if it has any.
 """
 
+from rbpx.config.keys.laws import Along, Irreducible, SizedBy
+from rbpx.config.keys.output import QuestionKeys
+from rbpx.config.keys.tasks import Base, Tasks
 from rbpx.questions.registry import Analysis
+
+
+class MultiplierKeys(Base, Tasks, Irreducible, Along, SizedBy, QuestionKeys):
+    """Keys of multiplier."""
+
 
 ANALYSIS = Analysis(
     theme="compare",
@@ -31,6 +39,5 @@ ANALYSIS = Analysis(
     title="What a change is worth",
     across=True,
     words=("base", "variant"),
-    keys=("base", "axis", "size_by", "k", "ties", "resamples", "seed", "laws", "features", "chance", "E"),
     lacking="multiplier needs two families that were measured on the same text; store={store} has none",
 )

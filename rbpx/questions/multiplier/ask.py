@@ -6,7 +6,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.view import Column, View, amount, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.vocabulary import decimals, headline, law_title, significant, size_name, spoken
@@ -15,6 +14,7 @@ from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
+from rbpx.questions.multiplier import MultiplierKeys
 from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, points_of, sides_of, text_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -30,7 +30,7 @@ from rbpx.store.store import Record
 _OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none": "E = 0", "surface": "S and D"}
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: MultiplierKeys) -> list[Result]:
     """Compares the two families on every text that both were measured on; stores no law.
 
     Compares over size and tokens where the runs of both families vary in both, else along the axis, under every choice
@@ -59,7 +59,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _along(
-    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[Record], list[str]]:
     """Compares two groups along an axis under every choice of E: overall, then for each model."""
     pairs, notes = points_of(connection, base, variant, request)
@@ -86,7 +86,7 @@ def _model(run: Run) -> str:
 
 
 def _over_surface(
-    connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: Request
+    connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: MultiplierKeys
 ) -> tuple[list[Record], list[str]]:
     """Compares two families over a surface in their common quantities: overall, then at each place.
 

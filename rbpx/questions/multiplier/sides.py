@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
+from rbpx.questions.multiplier import MultiplierKeys
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.points.tasks import task_values
@@ -47,7 +47,7 @@ class ModelSelector:
         return plain or own
 
 
-def sides_of(groups: Sequence[Group], request: Request) -> list[ModelSelector]:
+def sides_of(groups: Sequence[Group], request: MultiplierKeys) -> list[ModelSelector]:
     """Returns base and variant.
 
     Raises:
@@ -115,7 +115,7 @@ def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Grou
 
 
 def points_of(
-    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[tuple[Points, Points]], list[str]]:
     """Returns every common quantity; if tokenizers differ, only losses in bits per byte, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)

@@ -11,7 +11,14 @@ smaller model; arXiv 2306.11343), and judges it on held-out documents by AUC, lo
 sizes chooses the models.
 """
 
+from rbpx.config.keys.laws import Counted, N
+from rbpx.config.keys.output import QuestionKeys
 from rbpx.questions.registry import Analysis
+
+
+class OutcomesKeys(N, Counted, QuestionKeys):
+    """Keys of outcomes."""
+
 
 ANALYSIS = Analysis(
     theme="tasks",
@@ -24,5 +31,4 @@ ANALYSIS = Analysis(
     title="From outcomes to tokens",
     sizes=2,
     tokens=True,
-    keys=("k", "n", "ties", "resamples", "seed"),
 )

@@ -7,7 +7,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import SIZE, Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
@@ -15,6 +14,7 @@ from rbpx.display.vocabulary import decimals, number, signed
 from rbpx.errors import number_of
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.questions.outcomes import OutcomesKeys
 from rbpx.questions.outcomes.counts import counts_of, recover
 from rbpx.questions.outcomes.learners import learners
 from rbpx.questions.question import of_each
@@ -30,7 +30,7 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: OutcomesKeys) -> Result:
     """Cuts the documents of a measured group into sequences, fits laws to their passes at each k, and learns hits."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
     sizes = {run.non_embedding_params: run.size for run in group.runs}

@@ -14,7 +14,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.request import Request
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
 from rbpx.laws.counts.passing import correlation
 from rbpx.laws.intervals.estimate import Estimate, Recipe, Replicates, by_name, estimate
@@ -22,6 +21,7 @@ from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import with_exponent_statuses
+from rbpx.questions.outcomes import OutcomesKeys
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.runs.documents import text_ranks
 from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
@@ -46,7 +46,11 @@ class TrueValues:
 
 
 def counts_of(
-    connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], request: Request
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    k_grid: Sequence[int],
+    lengths: Sequence[int],
+    request: OutcomesKeys,
 ) -> Iterator[tuple[int, Outcomes, TrueValues]]:
     """Yields the sequences of a measured group at each k, and its tokens, which are sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})

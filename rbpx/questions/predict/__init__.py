@@ -17,7 +17,14 @@ axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, predicts by regression on what
 models that are on that text and not on this one.
 """
 
+from rbpx.config.keys.laws import Forms, Predicting, Repeated, Surfaces
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class PredictKeys(Predicting, Forms, Repeated, Surfaces, Drawn):
+    """Keys of predict."""
+
 
 ANALYSIS = Analysis(
     theme="predict",
@@ -38,25 +45,4 @@ ANALYSIS = Analysis(
     title="Backtest and prediction",
     sizes=3,
     draws=True,
-    keys=(
-        *(
-            "k",
-            "axis",
-            "x",
-            "S",
-            "D",
-            "grid",
-            "unique_tokens",
-            "form",
-            "joint",
-            "size_by",
-            "last",
-            "ties",
-            "resamples",
-            "seed",
-            "laws",
-            "method",
-        ),
-        *("register", "delta", "objective", "E", "pin", "frontier", "outliers"),
-    ),
 )

@@ -9,7 +9,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.view import Column, Table, View, error, magnitude, text
@@ -18,6 +17,7 @@ from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import FORM_NAMES, OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import SHORT
+from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.register import forecast_rows, forecast_writer, select, targets_of
 from rbpx.questions.predict.rows import (
     LAW,
@@ -47,7 +47,7 @@ from rbpx.store.store import Record
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
     """Backtests every requested law and extrapolates it to the requested sizes, by default ten times the largest.
 
     With `D` it predicts at points of size and tokens from all trainings of the group; with `axis=QUANTITY@TEXT` from a

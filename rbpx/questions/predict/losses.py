@@ -8,7 +8,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Mark, Origin, Rows, Scale, Undrawn, line
 from rbpx.display.chart.laws import series_figure
 from rbpx.display.view import Table, Value, View, magnitude, text, whole
@@ -21,6 +20,7 @@ from rbpx.laws.power.predicted import extrapolation_factor
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests
+from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.rows import (
     LAW,
     STATUS,
@@ -84,7 +84,7 @@ class CalibrationPrediction:
         return {"law": self.pairs.law, "family": family, "k": self.pairs.k, "x_k": self.pairs.x_k, "n_fitted": n}
 
 
-def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
     """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
     assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
@@ -98,7 +98,7 @@ def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, req
     )
 
 
-def _of(pairs: Pairs, request: Request) -> list[CalibrationPrediction]:
+def _of(pairs: Pairs, request: PredictKeys) -> list[CalibrationPrediction]:
     own = [family for family in pairs.families if pairs.of(family).sum() >= FEWEST]
     alone = list(zip(pairs.alone, pairs.x_A.tolist(), strict=True))
     typed: list[tuple[Run | None, float]] = [(None, x) for x in request.x]

@@ -8,11 +8,12 @@ from importlib import metadata
 
 import duckdb
 
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import Narrowing
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
 from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import COMBINED
+from rbpx.questions.predict import PredictKeys
 from rbpx.runs.group import Group
 from rbpx.runs.select.selections import Cells, in_size, whole_trainings
 from rbpx.runs.select.sizes import BESIDE, NAMES, is_about, select_runs
@@ -27,12 +28,12 @@ _SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "status", "weights", "
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 
-def targets_of(group: Group, request: Request) -> list[float]:
+def targets_of(group: Group, request: PredictKeys) -> list[float]:
     """Returns the requested sizes, by default ten times the largest."""
     return request.S or [10.0 * group.runs[-1].non_embedding_params]
 
 
-def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
+def select(connection: duckdb.DuckDBPyConnection, request: PredictKeys, cells: Cells = None) -> Sequence[Group]:
     """Selects one run per size, whole trainings with D, or models on two texts; refuses a forecast that it cannot keep.
 
     Raises:
@@ -61,7 +62,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     (group,) = groups
     points: list[tuple[float, float | None]] = [*request.points_to_predict()]
     points = points or [(S, None) for S in targets_of(group, request)]
-    for run in select_runs(connection, Request(store=request.store)):
+    for run in select_runs(connection, Narrowing(store=request.store)):
         if any(is_about(group.names(), S, D, run, BESIDE) for S, D in points):
             raise RbpxError(
                 f"register={request.register}: {run.family} {run.size} (S = {run.non_embedding_params:,}) is measured "
@@ -78,7 +79,7 @@ def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: ob
 
 
 def forecast_writer(
-    request: Request, group: Group, of_laws: Iterable[Sequence[Record]]
+    request: PredictKeys, group: Group, of_laws: Iterable[Sequence[Record]]
 ) -> Callable[[Store], object] | None:
     """Returns a function that writes the predictions as a forecast (`Result.then`); None without `register`."""
     if request.register is None:

@@ -8,7 +8,6 @@ up, and predicts each larger one on the same tokens.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rbpx.config.request import Request
 from rbpx.laws.power.fixed_parameters import value_combinations
 from rbpx.laws.power.predicted import FAR, Prediction
 from rbpx.laws.prediction.influence import Influence, most_influential
@@ -17,6 +16,7 @@ from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import Backtest, judge_alone
 from rbpx.laws.prediction.warnings import n_largest_off, n_smaller, n_unexpected_tokens
 from rbpx.laws.priors import FixedValues
+from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.rows import (
     backtest,
     fixed_parameter_rows,
@@ -63,7 +63,7 @@ class LawPrediction:
         return title_of(self.rows[0])
 
 
-def predict_law(group: Group, points: Points, request: Request, targets: Sequence[float]) -> LawPrediction:
+def predict_law(group: Group, points: Points, request: PredictKeys, targets: Sequence[float]) -> LawPrediction:
     """Predicts one quantity by the average over forms, by each form within it and by each method.
 
     A method has the statuses of the averaged prediction, as it uses the same points, and those of its own law and
@@ -93,7 +93,7 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
     yield from map(backtest, law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float], request: Request) -> tuple[int | None, list[Record]]:
+def _over_forms(law: Law, targets: Sequence[float], request: PredictKeys) -> tuple[int | None, list[Record]]:
     """Returns the number of runs that fail to predict the largest, and rows of the average and of single forms."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = value_combinations(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()

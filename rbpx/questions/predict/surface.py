@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
@@ -28,6 +27,7 @@ from rbpx.laws.surface.averaged import (
 from rbpx.laws.surface.checks import HeldOut, held_out
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
+from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.register import forecast_rows, forecast_writer
 from rbpx.questions.predict.rows import (
     answer_sentence,
@@ -88,7 +88,7 @@ def _least_bic(fits: Sequence[Surface]) -> Surface:
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 
-def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: PredictKeys) -> Result:
     """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
@@ -126,7 +126,7 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
     )
 
 
-def _asked_forms(group: TrainingGroup, forms: Sequence[str], request: Request) -> list[str]:
+def _asked_forms(group: TrainingGroup, forms: Sequence[str], request: PredictKeys) -> list[str]:
     """Returns the forms that were typed.
 
     Raises:
@@ -158,11 +158,11 @@ def _points(trained: Trained) -> list[list[float]]:
     return [trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()]
 
 
-def _options(request: Request) -> dict[str, Any]:
+def _options(request: PredictKeys) -> dict[str, Any]:
     return {"objective": request.objective, "delta": request.delta}
 
 
-def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quantity:
+def _fitted(group: TrainingGroup, trained: Trained, request: PredictKeys) -> _Quantity:
     runs, pins, n, options = trained.runs, request.pins, min(request.resamples, MOST_REPLICATES), _options(request)
     forms, same = forms_to_mix(runs, pins), replace(runs, y_BN=None)
     with_constants(forms, pins)
@@ -174,7 +174,7 @@ def _fitted(group: TrainingGroup, trained: Trained, request: Request) -> _Quanti
     return _Quantity(trained, fits, alone, tests, budgets, records)
 
 
-def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Record]:
+def _rows(group: TrainingGroup, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
     best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
 
     def refit(held: dict[str, float]) -> list[Record]:
@@ -198,7 +198,7 @@ def _rows(group: TrainingGroup, of: _Quantity, request: Request) -> Iterator[Rec
 
 
 def _predictions(
-    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], request: Request
+    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], request: PredictKeys
 ) -> Iterator[Record]:
     """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
     sign, U, joint = of.trained.sign, request.unique_tokens, request.joint
@@ -221,7 +221,7 @@ def _predictions(
             yield {"method": form} | prediction(at | values(y.times(sign)), in_order([*reasons, *alone[form]]))
 
 
-def _without_largest(of: _Quantity, now: Sequence[Record], request: Request) -> Iterator[Record]:
+def _without_largest(of: _Quantity, now: Sequence[Record], request: PredictKeys) -> Iterator[Record]:
     without, options = of.trained.without_largest, _options(request)
     if without is None:
         return

@@ -12,7 +12,14 @@ form closes the laws if each measured value lies within the interval of its pred
 whose law stands.
 """
 
+from rbpx.config.keys.laws import Counted
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class RanksKeys(Counted, Drawn):
+    """Keys of ranks."""
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
@@ -25,5 +32,4 @@ ANALYSIS = Analysis(
     title="The distribution of the ranks",
     draws=True,
     tokens=True,
-    keys=("k", "ties", "resamples", "seed"),
 )

@@ -13,7 +13,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
@@ -21,6 +20,7 @@ from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
+from rbpx.questions.ranks import RanksKeys
 from rbpx.questions.ranks.closure import LEAST_SIZES, closure_of
 from rbpx.questions.ranks.compare import PAPER, DocumentRanks, Rival, compare, ranks_by_document
 from rbpx.runs.documents import document_ranks
@@ -73,7 +73,7 @@ class Ranks:
         return [*(row for row, *_ in self.derived), *self.trends]
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksKeys) -> Ranks:
     """Fits all distributions to each run, then laws in S to what they imply."""
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = group.weights(request) if group.n_resampled > 1 else None

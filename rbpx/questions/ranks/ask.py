@@ -6,7 +6,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import (
@@ -32,6 +31,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
+from rbpx.questions.ranks import RanksKeys
 from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks, analyse
 from rbpx.questions.ranks.closure import relative_error
 from rbpx.questions.ranks.compare import PAPER
@@ -113,7 +113,7 @@ CHOSEN: Final = View[Record](
 )
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksKeys) -> Result:
     """Compares the distributions of the ranks of a group, and tests whether its laws follow from one."""
     ranks = analyse(connection, group, request)
     runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}

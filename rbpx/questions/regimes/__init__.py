@@ -7,7 +7,14 @@ The noise is binomial, and from document sampling. The law holds up to the large
 smaller k, is significantly above 0 and no check of the form fails.
 """
 
+from rbpx.config.keys.laws import Along, Counted, Methods
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class RegimesKeys(Counted, Methods, Along, Drawn):
+    """Keys of regimes."""
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
@@ -19,5 +26,4 @@ ANALYSIS = Analysis(
     title="How far k reaches",
     sizes=3,
     draws=True,
-    keys=("k", "ties", "resamples", "seed", "method", "axis"),
 )

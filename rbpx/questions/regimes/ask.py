@@ -12,7 +12,7 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Fitting
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, points_of
 from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, View, magnitude, whole
@@ -20,6 +20,7 @@ from rbpx.display.vocabulary import AXES, number
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.questions.question import of_each
+from rbpx.questions.regimes import RegimesKeys
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
 from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.result import Result
@@ -36,9 +37,9 @@ _TOLD_K: Final = (1, 10, 100, 1000)
 _FEW: Final = 8  # k
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RegimesKeys) -> Result:
     """Says of the laws that `fit laws=[rbp] k=log` has, or at the k of the request, how far they reach and why."""
-    asked = request.but(laws=["rbp"], k=request.typed["k"] or "log", method=request.method[0].value)
+    asked = request.to(Fitting, laws=["rbp"], k=request.typed["k"] or "log", method=request.method[0].value)
     laws = analyse(connection, group, asked)
     both = list(zip(laws.points, laws.laws, strict=True))
     noise: list[Record] = [{"predicted": None} for _ in both]

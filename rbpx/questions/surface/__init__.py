@@ -15,7 +15,14 @@ such as one that diverged, is named and left out, also by `decide` and `predict`
 alike one has such a run.
 """
 
+from rbpx.config.keys.laws import Budgets, Forms, Pinned, Repeated, Surfaces
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class SurfaceKeys(Repeated, Budgets, Forms, Pinned, Surfaces, Drawn):
+    """Keys of surface."""
+
 
 ANALYSIS = Analysis(
     examples=(
@@ -34,10 +41,6 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     trainings=True,
-    keys=(
-        *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "flops"),
-        *("unique_tokens", "last", "E", "pin", "frontier", "outliers"),
-    ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

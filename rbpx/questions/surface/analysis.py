@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, flat
 from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix
@@ -19,6 +18,7 @@ from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.next_runs import TENFOLD
 from rbpx.laws.surface.surface import Optimum, optima, split
+from rbpx.questions.surface import SurfaceKeys
 from rbpx.runs.fits import naming
 from rbpx.runs.points.outliers import tested_quantities
 from rbpx.runs.points.surfaces import (
@@ -80,7 +80,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
     return min(forms, key=lambda each: math.inf if each.fit.aic is None else each.fit.aic)
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[SurfaceLaw]:
+def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: SurfaceKeys) -> list[SurfaceLaw]:
     """Fits every requested form to each quantity of a group, and finds the best model of each budget.
 
     It is that of each form that was typed; with none typed, the average over forms has it.
@@ -103,7 +103,7 @@ def C_label(trained: Trained) -> str:
     return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
 
 
-def _best_runs(trained: Trained, options: dict[str, Any], request: Request) -> list[Record]:
+def _best_runs(trained: Trained, options: dict[str, Any], request: SurfaceKeys) -> list[Record]:
     """Finds the best run of each budget that was asked for, averaged over forms, as `decide` does."""
     runs, n_replicates = trained.runs, min(request.resamples, MOST_REPLICATES)
     refuse_routed(trained)
@@ -115,7 +115,7 @@ def _best_runs(trained: Trained, options: dict[str, Any], request: Request) -> l
     return [flat(vars(best_run(fits, C, tests, request.seed))) for C in request.flops]
 
 
-def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, Any], request: Request) -> FormFit:
+def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, Any], request: SurfaceKeys) -> FormFit:
     runs, members, n_replicates = trained.runs, trained.members, min(request.resamples, MOST_REPLICATES)
     fit = fit_surface_with_priors(runs, form, request.pins, n_replicates, **options)
     tests = held_out(runs, form, n_replicates, request.pins, **options)

@@ -7,7 +7,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.fixed_parameters import given_tables, said_of_given
 from rbpx.display.frontier import frontier_table
 from rbpx.display.section import interval
@@ -34,6 +33,7 @@ from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import SweepCell
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
+from rbpx.questions.surface import SurfaceKeys
 from rbpx.questions.surface.analysis import C_label, FormFit, SurfaceLaw, analyse
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
@@ -44,7 +44,7 @@ from rbpx.status import Status
 from rbpx.store.store import Record
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: SurfaceKeys) -> Result:
     """Fits every form to every quantity of a group; returns a row for each, the best of sweeps, and outliers."""
     laws = analyse(connection, group, request)
     fits = [form.row for law in laws for form in law.forms]
@@ -109,7 +109,7 @@ OPTIMA: Final = View[Record](
 
 
 def _tables(
-    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: Request
+    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: SurfaceKeys
 ) -> Iterator[Table]:
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:

@@ -12,7 +12,15 @@ final_lr= (python -m rbpx import --help). A run without one counts as finished. 
 prediction.
 """
 
+from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
+
+
+class TrajectoryKeys(Drawn):
+    """Keys of trajectory."""
+
+    WITHOUT = ("checkpoints",)
+
 
 ANALYSIS = Analysis(
     examples=("python -m rbpx trajectory", "python -m rbpx trajectory source=them variant=hero --details"),
@@ -24,5 +32,4 @@ ANALYSIS = Analysis(
     theme="predict",
     across=True,
     draws=True,
-    chooses_checkpoints=False,
 )

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, spread
 from rbpx.display.section import interval_of
@@ -20,6 +19,7 @@ from rbpx.laws.schedule.ending import NEEDED, Ending, backtest, predict_ending
 from rbpx.laws.schedule.law import Training
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
+from rbpx.questions.trajectory import TrajectoryKeys
 from rbpx.runs.fits import alike
 from rbpx.runs.group import MEASURED, Group, Run, grouped
 from rbpx.runs.origin import spelled
@@ -79,7 +79,7 @@ class Known(NamedTuple):
     lacking: list[str]
 
 
-def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
+def select(connection: duckdb.DuckDBPyConnection, request: TrajectoryKeys, cells: Cells = None) -> Sequence[Group]:
     """The runs of a request that have a plan of learning rates, by family, text and variant."""
     runs = select_runs(connection, request, cells, plans=True)
     groups = [
@@ -95,7 +95,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     return groups
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: TrajectoryKeys) -> Sequence[Result]:
     """Predicts the end of each run that is underway."""
     known = [(group, _known(group)) for group in groups]
     n_finished = sum(len(of.finished) for _, of in known)

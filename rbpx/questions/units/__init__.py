@@ -7,7 +7,14 @@ Bits per byte are nats of the scored tokens / ln 2 / bytes that they stand for. 
 token and ranks can be compared under one tokenizer only, the others across tokenizers.
 """
 
+from rbpx.config.keys.laws import Counted
+from rbpx.config.keys.output import QuestionKeys
 from rbpx.questions.registry import Analysis
+
+
+class UnitsKeys(Counted, QuestionKeys):
+    """Keys of units."""
+
 
 ANALYSIS = Analysis(
     theme="compare",
@@ -21,5 +28,4 @@ ANALYSIS = Analysis(
     ),
     title="Units across tokenizers",
     tokens=True,
-    keys=("k", "ties", "resamples", "seed"),
 )

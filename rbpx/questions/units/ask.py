@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
@@ -26,6 +25,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name,
 from rbpx.laws.numeric import Floats
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
+from rbpx.questions.units import UnitsKeys
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.group import Group
 from rbpx.runs.select.selections import in_size
@@ -39,7 +39,7 @@ _MEDIAN: Final = "relative_rank_50"
 _BLOCK_BYTES: Final = 64 * 2**20  # of replicates at a time
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: UnitsKeys) -> Result:
     """Expresses each run of a measured group, with the same bootstrap replicates for every size."""
     weights_BD, rows = group.weights(request), list[Record]()
     for run in group.runs:

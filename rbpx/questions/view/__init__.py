@@ -9,7 +9,15 @@ item of a task is shown with its context, and under every model with the ranks o
 of the right choice among the choices, or of the target.
 """
 
+from rbpx.config.keys.laws import TieRule
+from rbpx.config.keys.output import QuestionKeys
+from rbpx.config.keys.tasks import Document, TwoModels
 from rbpx.questions.registry import Analysis
+
+
+class ViewKeys(Document, TwoModels, TieRule, QuestionKeys):
+    """Keys of view."""
+
 
 ANALYSIS = Analysis(
     theme="tokens",
@@ -23,6 +31,5 @@ ANALYSIS = Analysis(
     in_report=True,
     tokens=True,
     across=True,
-    keys=("doc", "a", "b", "ties"),
     lacking="view needs a measured text; store={store} has none that was asked about",
 )

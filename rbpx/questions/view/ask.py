@@ -9,7 +9,6 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.display.section import Passage, Piece, grade
 from rbpx.display.section import Reading as Read
 from rbpx.display.view import Table, View, magnitude, text, whole
@@ -18,6 +17,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
+from rbpx.questions.view import ViewKeys
 from rbpx.questions.view.document import DocumentTokens, DocumentView, read_document, token_text
 from rbpx.runs.group import Group, grouped
 from rbpx.runs.select.selections import in_size
@@ -30,7 +30,7 @@ _MOST_RANKS: Final = 20
 _GAP: Final = Piece("…", None, "not scored")
 
 
-def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ViewKeys) -> list[Result]:
     """Reads one document of each selected text under its models; stores no law.
 
     Raises:

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import duckdb
 
-from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible
+from rbpx.questions.view import ViewKeys
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.items import documents_of_items, in_common, item_answers, item_views, telling_items
 from rbpx.runs.select.side import name_of
@@ -63,7 +63,7 @@ def token_text(text: str | None) -> str:
 
 
 def read_document(
-    connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: Request
+    connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: ViewKeys
 ) -> DocumentView:
     """Reads the requested document, or an informative one, under every model.
 

@@ -119,7 +119,7 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
     if None in values.values():
         return {}
     try:
-        request = restored(values, _ASKED)
+        request = restored(values)
         assert request.dataset is not None, "a run is of a text"
         drawn = sample_here(request.dataset, request.limit, request.seed, Store(store))
     except (RbpxError, MeasureError):  # a missing file, or a record of another version

@@ -8,8 +8,8 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.config.keys.laws import Laws
 from rbpx.config.keys.tasks import chance_of
-from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
@@ -118,7 +118,7 @@ class Pairs:
         return np.array([family in (None, of) for of in self.family_N], bool)
 
 
-def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[Pairs]:
+def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Laws) -> list[Pairs]:
     """Every requested quantity against that of the axis; by default RBP_k and the losses that are known."""
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     beside = Group((*group.others, *group.alone), group.ties)

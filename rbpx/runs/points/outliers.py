@@ -10,8 +10,8 @@ from typing import Final
 import duckdb
 import numpy as np
 
+from rbpx.config.keys.laws import Surfaces
 from rbpx.config.options import Outliers
-from rbpx.config.request import Request
 from rbpx.display.vocabulary import rough, spoken, the_largest
 from rbpx.errors import number_of
 from rbpx.laws.surface.outliers import common_shift, outliers
@@ -25,12 +25,12 @@ _MOST: Final = 5  # named in sentences
 _COUNTS: Final = {True: "What follows counts it, by outliers=keep.", False: "outliers=keep counts what is left out."}
 
 
-def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
+def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Surfaces) -> list[Trained]:
     """Every requested quantity, after `tested`."""
     return [tested(each, request) for each in trained_quantities(connection, group, request)]
 
 
-def tested(trained: Trained, request: Request) -> Trained:
+def tested(trained: Trained, request: Surfaces) -> Trained:
     """Remove the outliers of a quantity, unless the request keeps them, and test its largest runs."""
     keeps = request.outliers is Outliers.keep
     runs, rows, sign = trained.runs, list[Record](), trained.sign

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.config.keys.laws import DEFAULT_K, USUAL_K
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import DEFAULT_K, USUAL_K, Laws, Resampled
 from rbpx.cores import n_cores
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import Replicates
@@ -241,7 +240,7 @@ class Points:
 def weigh_group(
     connection: duckdb.DuckDBPyConnection,
     group: Group,
-    request: Request,
+    request: Resampled,
     k_grid: Sequence[int],
     laws: Collection[str],
 ) -> list[Evidence]:
@@ -288,7 +287,7 @@ def side_by_side() -> ThreadPoolExecutor:
 
 
 def size_points(
-    group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int], laws: Collection[str]
+    group: Group, evidence: Sequence[Evidence], request: Resampled, k_grid: Sequence[int], laws: Collection[str]
 ) -> list[Points]:
     """Every requested quantity, in the order of the laws; unknown ones carry a warning."""
     if not group.is_measured:
@@ -314,7 +313,7 @@ def size_points(
 def known_points(
     connection: duckdb.DuckDBPyConnection,
     group: Group,
-    request: Request,
+    request: Resampled,
     laws: Collection[str],
     k: Sequence[int] | Literal["log"],
 ) -> list[Points]:
@@ -324,7 +323,7 @@ def known_points(
 
 
 def law_points(
-    connection: duckdb.DuckDBPyConnection, group: Group, request: Request
+    connection: duckdb.DuckDBPyConnection, group: Group, request: Laws
 ) -> tuple[list[int], list[Evidence], list[Points]]:
     """The points of the requested laws in size, or of the default ones.
 
@@ -345,7 +344,7 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
     return Points(law, k, group.runs, np.full(len(group.runs), np.nan), None, doubt)
 
 
-def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
+def _imported_points(group: Group, request: Resampled, laws: Collection[str]) -> list[Points]:
     """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
     asked = [("rbp", k) for k in group.stated_k(request)]
     told = () if any(run.imported for run in group.runs) else LAWS[:2]  # report these as unknown

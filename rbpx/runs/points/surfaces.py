@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.config.request import Request
+from rbpx.config.keys.laws import Laws
 from rbpx.display.vocabulary import law_title
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
@@ -109,7 +109,7 @@ class Trained:
         return sum(run.training_flops is not None for run in self.members)
 
 
-def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
+def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Laws) -> list[Trained]:
     """Every requested quantity; by default RBP_k, the losses, error-entropy and imported quantities.
 
     With `frontier` each size and number of tokens has one point, its best run.

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import entr
 
-from rbpx.config.keys.tasks import chance_of
-from rbpx.config.request import Request
+from rbpx.config.keys.tasks import Tasks, chance_of
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import Floats, neg_ln
@@ -54,7 +53,7 @@ class TaskValues:
         return bool(np.isfinite(self.success_R).any())
 
 
-def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
+def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Tasks) -> TaskValues | None:
     """The requested features that are known; None for a measured text, which has no items.
 
     Raises:
@@ -74,7 +73,7 @@ def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
 # ------------------------------------------------------------------------------------------------ imported results
 
 
-def _imported(group: Group, request: Request) -> TaskValues:
+def _imported(group: Group, request: Tasks) -> TaskValues:
     runs, wanted = group.runs, request.features.names
     features = []
     for name, k in [("cross_entropy", None), ("bits_per_byte", None), *(("rbp", k) for k in group.stated_k(request))]:
@@ -89,7 +88,7 @@ def _imported(group: Group, request: Request) -> TaskValues:
 # --------------------------------------------------------------------------------------------------- measured items
 
 
-def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TaskValues | None:
+def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Tasks) -> TaskValues | None:
     answers = answers_of(connection, group)
     if not answers:
         return None

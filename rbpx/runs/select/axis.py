@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import duckdb
 
+from rbpx.config.keys.runs import Narrowing
 from rbpx.config.options import Checkpoints
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import Axis, SchedulePhase
 from rbpx.runs.group import MEASURED, Group, Run
@@ -94,7 +94,7 @@ class AlongGroup(TrainingGroup):
 
 def select_along(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cell_keys: Sequence[str] | None = None,
     choose: bool = True,
     needs_law: bool = True,
@@ -140,7 +140,7 @@ def _size(run: Run) -> tuple[float, str, int]:
     return run.non_embedding_params, run.size, -1 if run.training_seed is None else run.training_seed
 
 
-def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
+def _laws(runs: Sequence[Run], request: Narrowing) -> list[AlongGroup]:
     """Split the runs of one size by training where each training deserves its own law.
 
     Final models with different tokens are points of one law, whatever their names. A training gets its own law if it
@@ -157,7 +157,7 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
     return [replace(group, model=group.runs[0].model) for group in each if group is not None]
 
 
-def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
+def _group(runs: Sequence[Run], request: Narrowing) -> AlongGroup | None:
     on_axis = [replace(run, axis=request.along) for run in placed(runs)]
     group = group_of(on_axis, lambda run: run.x, request, 1 if request.checkpoints is Checkpoints.last else None)
     if group is None:

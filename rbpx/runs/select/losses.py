@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import duckdb
 
+from rbpx.config.keys.runs import Narrowing
 from rbpx.config.options import did_you_mean
-from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.runs.group import ALIKE, OF_TRAINING, Run
@@ -87,7 +87,7 @@ def families_of(runs: Sequence[Run]) -> list[str]:
 
 
 def select_pairs(
-    connection: duckdb.DuckDBPyConnection, request: Request, on: OnText, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection, request: Narrowing, on: OnText, cell_keys: Sequence[str] | None = None
 ) -> list[PairedGroup]:
     """Select the groups of pairs, one for each text that has models in common with the text of the axis.
 
@@ -121,7 +121,7 @@ def select_pairs(
     return groups
 
 
-def _paired(runs: Sequence[Run], others: Sequence[Run], request: Request, on: OnText) -> PairedGroup | None:
+def _paired(runs: Sequence[Run], others: Sequence[Run], request: Narrowing, on: OnText) -> PairedGroup | None:
     """The group of models measured on both texts; None without any."""
     other_of = {_model(run): run for run in others}
     known = {_model(run) for run in runs}

@@ -9,7 +9,7 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.request import Request
+from rbpx.config.keys.runs import Narrowing
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
 from rbpx.laws.surface.design import judge_design
@@ -29,7 +29,7 @@ _IN_BOTH: Final = (Axis.S, Axis.D, Axis.C)
 
 def in_size(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cells: Cells = None,
     *,
     sizes: int = 1,
@@ -61,7 +61,7 @@ def in_size(
 
 def whole_trainings(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cells: Cells = None,
     *,
     needs_tokens: bool = True,
@@ -87,7 +87,9 @@ def whole_trainings(
     return groups
 
 
-def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
+def in_size_and_tokens(
+    connection: duckdb.DuckDBPyConnection, request: Narrowing, cells: Cells = None
+) -> Sequence[Group]:
     """The families that vary in size and tokens, with the runs along one axis.
 
     Raises:

@@ -13,10 +13,10 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.keys.key import names_of
+from rbpx.config.keys.runs import Narrowing
 from rbpx.config.model.adapter import variants_of
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.options import Checkpoints, did_you_mean
-from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import IMPORTED, SizeBy
@@ -120,7 +120,7 @@ _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions"
 
 def select(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cell_keys: Sequence[str] | None = None,
     needs_law: bool = True,
 ) -> list[Group]:
@@ -145,7 +145,7 @@ def select(
 
 
 def select_alike(
-    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection, request: Narrowing, cell_keys: Sequence[str] | None = None
 ) -> list[Group]:
     """Select all runs of a request, grouped by what they share, for questions that fit no law to a group.
 
@@ -159,7 +159,7 @@ def select_alike(
     return groups
 
 
-def _no_law_of_size(group: Group, request: Request) -> str:
+def _no_law_of_size(group: Group, request: Narrowing) -> str:
     how = ""
     if len(last_of_each(group.runs)) < len(group.runs):
         how = f", or take the last checkpoint of each training: {typed(checkpoints='last')}"
@@ -174,7 +174,7 @@ def _no_law_of_size(group: Group, request: Request) -> str:
 
 def select_runs(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cell_keys: Sequence[str] | None = None,
     plans: bool = False,
 ) -> list[Run]:
@@ -196,7 +196,7 @@ def select_runs(
     return [run.sized_by(request.size_by) for run in runs]
 
 
-def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None) -> list[Run]:
+def _selected(connection: duckdb.DuckDBPyConnection, request: Narrowing, cell_keys: Sequence[str] | None) -> list[Run]:
     if cell_keys is not None:
         return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
     runs = _narrowed(connection, choices(request), request.ties)
@@ -205,13 +205,13 @@ def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys
     return runs
 
 
-def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Request, dataset: str) -> list[Run]:
+def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Narrowing, dataset: str) -> list[Run]:
     """Select the runs of a request on another text."""
     runs = _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
     return [run for run in runs if not run.is_plan]
 
 
-def choices(request: Request) -> dict[str, list[str] | None]:
+def choices(request: Narrowing) -> dict[str, list[str] | None]:
     """The names by which a request filters the runs of a store; None for all.
 
     Raises:
@@ -345,7 +345,7 @@ def _checked(group: Group) -> Group:
     return group
 
 
-def family_name(request: Request) -> str:
+def family_name(request: Narrowing) -> str:
     """The family that a request names.
 
     Raises:

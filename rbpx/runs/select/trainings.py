@@ -7,9 +7,9 @@ from typing import Any, Final, TypeVar
 
 import duckdb
 
+from rbpx.config.keys.runs import Narrowing
 from rbpx.config.model.training import is_raw
 from rbpx.config.options import Checkpoints
-from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis, SchedulePhase
 from rbpx.runs.group import ALIKE, Group, Run
@@ -136,7 +136,7 @@ G = TypeVar("G", bound=TrainingGroup)
 
 def select_trainings(
     connection: duckdb.DuckDBPyConnection,
-    request: Request,
+    request: Narrowing,
     cell_keys: Sequence[str] | None = None,
     needs_tokens: bool = True,
 ) -> list[TrainingGroup]:
@@ -169,7 +169,7 @@ def shared(run: Run) -> tuple[str, ...]:
 def group_of(
     runs: Sequence[Run],
     at: Callable[[Run], float | None],
-    request: Request,
+    request: Narrowing,
     n_last: int | None,
     needs_place: bool = True,
     by_schedule: bool = True,
@@ -217,7 +217,9 @@ def beside(group: Group) -> tuple[str, ...]:
     return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
 
 
-def plain_beside(connection: duckdb.DuckDBPyConnection, request: Request, group: TrainingGroup) -> TrainingGroup | None:
+def plain_beside(
+    connection: duckdb.DuckDBPyConnection, request: Narrowing, group: TrainingGroup
+) -> TrainingGroup | None:
     """The group that differs from `group` only in having no variant, even if the request excludes it.
 
     None where the group has no variant itself, or no such runs exist.
