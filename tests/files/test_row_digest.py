@@ -89,6 +89,9 @@ def run_of(row: dict[str, object]) -> tuple[str, object]:
 @settings(max_examples=10, deadline=None)
 @given(ROWS)
 @example([dict.fromkeys(OBSERVATIONS.names) | {"k": 1, "n": 1, "model": model} for model in ("a", "b", "a")])
+@example(
+    [dict.fromkeys(OBSERVATIONS.names) | {"k": 1, "n": 1, "non_embedding_params": 1e9, "rbp": 0.5, "variant": "x"}]
+)
 def test_a_run_is_identified_by_its_names_and_its_values_in_any_order(rows: list[dict[str, object]]) -> None:
     members: dict[tuple[str, object], list[str]] = {}
     for row in rows:
