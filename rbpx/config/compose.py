@@ -201,23 +201,19 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
 
     A question without model= or dataset= reads all that the store holds; keys such as model.revision narrow it alone.
     """
-    words = [re.sub(r"^\++(?=experiment=)", "", word) for word in overrides]
-    for word in words:
-        listed = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", word)
-        if listed:  # Hydra would merge the files of a list into one
-            raise RbpxError(f"{word} is a list; sweep with -m {listed[1]}={listed[2].replace(' ', '')}")
-    hubs = [word for word in words if re.match(r"\+?dataset\.(split|subset|revision)=", word)]
-    if hubs and any(re.match(r"\+?dataset\.path=", word) for word in words):
-        raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
-    words = texts_quoted(EVERY, words)
-    keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
+    words = [word.lstrip("+") if word.lstrip("+").startswith("experiment=") else word for word in overrides]
+    typed = {name.lstrip("+"): value for name, _, value in (word.partition("=") for word in words)}
+    for name, value in typed.items():
+        if name in ("model", "dataset", "protocol", "experiment") and value[:1] + value[-1:] == "[]":
+            # Hydra would merge the files of a list into one
+            raise RbpxError(f"{name}={value} is a list; sweep with -m {name}={value[1:-1].replace(' ', '')}")
+        if name in ("dataset.split", "dataset.subset", "dataset.revision") and "dataset.path" in typed:
+            raise RbpxError(f"{name}={value} is for datasets of the hub, and a file has no such parts; drop it")
+    words, keys = texts_quoted(EVERY, words), {*typed, *(values or ())}
     if asking.narrows and "experiment" not in keys:
-        for group, inner in (
-            ("model=hub", ("revision", "family", "quantise", "adapter")),
-            ("dataset=file", ("name", "path")),
-        ):
-            name = group.partition("=")[0]
-            words += [group] if name not in keys and {f"{name}.{each}" for each in inner} & {*keys} else []
+        of_model = {f"model.{name}" for name in ("revision", "family", "quantise", "adapter")}
+        words += ["model=hub"] if "model" not in keys and keys & of_model else []
+        words += ["dataset=file"] if "dataset" not in keys and keys & {"dataset.name", "dataset.path"} else []
     return words
 
 
