@@ -95,6 +95,7 @@ def main(pages: list[Path]) -> None:
         with TemporaryDirectory() as folder:
             place = Path(folder)
             page = path.read_text(encoding="utf-8")
+            (place / "experiments").symlink_to(ROOT / "experiments")
             store = place / "own" if OWN_STORE in page else demo_copy(place)
             if path.suffix == ".ipynb":
                 nbformat.write(execute(path, place), path)

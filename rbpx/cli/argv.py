@@ -15,6 +15,7 @@ from rbpx.config.options import did_you_mean, near
 from rbpx.config.request import KEYS
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
+from rbpx.files.escapes import visible_line
 from rbpx.questions.registry import refuse_removed
 
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=|~[A-Za-z]")
@@ -119,6 +120,9 @@ def parse(argv: Sequence[str]) -> CommandLine:
     Raises:
         RbpxError: an unknown verb or flag, a flag without its value, or a word where none belongs.
     """
+    for word in argv:
+        if re.search("[\ud800-\udfff]", word) and not os.path.exists(word.partition("=")[2] or word):
+            raise RbpxError(f"{visible_line(word)} is not UTF-8 text; type it anew")
     typed = _parser().parse_intermixed_args(list(argv))
     verb, words, overrides = None, [], []
     for word in typed.words:

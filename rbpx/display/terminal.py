@@ -155,7 +155,7 @@ def print_under(
         screen.print(escape(visible_line(text)), soft_wrap=True)
     for text in remedies(statuses):
         screen.print(text, soft_wrap=True)
-    for text in dict.fromkeys(notes):
+    for text in dict.fromkeys(map(plain_signs, notes)):
         screen.print(visible_line(text), markup=False, soft_wrap=True)
 
 

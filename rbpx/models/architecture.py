@@ -22,6 +22,7 @@ from rbpx.models.gguf import pretrained
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
 _MIB = 2**20
 _ATTENTION_OF_TORCH = (None, "eager", "sdpa", "flex_attention")
+_MOST_LAYERS = 10_000
 _OTHER_SENSES = ("vision_config", "audio_config", "vq_config")  # parts of a configuration whose models read no text
 
 
@@ -129,7 +130,8 @@ def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
     """The configuration of transformers in a folder or GGUF file, or of its keys; `name` is for errors.
 
     Raises:
-        RbpxError: it asks for attention code that transformers would fetch from a hub.
+        RbpxError: it asks for attention code that transformers would fetch from a hub, or for more layers than any
+            model has.
     """
     from transformers import AutoConfig
     from transformers.utils.logging import set_verbosity_error
@@ -148,6 +150,12 @@ def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
             raise RbpxError(
                 f"{name} asks for attn_implementation={code}, which is code from a hub, and rbpx runs none; take that "
                 "key out of its config.json"
+            )
+        layers = getattr(part, "num_hidden_layers", None)
+        if isinstance(layers, int) and layers > _MOST_LAYERS:
+            raise RbpxError(
+                f"{name} has {layers:,} layers by its config.json, and no model has more than {_MOST_LAYERS:,}; check "
+                "the file"
             )
         parts += filter(None, (getattr(part, key, None) for key in getattr(part, "sub_configs", ())))
     return config

@@ -94,9 +94,10 @@ def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str)
 def _read_json(path: Path, model: str) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as problem:
+    except (RecursionError, TypeError, ValueError) as problem:
+        why = "it is nested too deeply" if isinstance(problem, RecursionError) else problem
         raise RbpxError(
-            f"model.id={model} has a {path.name} that is not a JSON object ({problem}); copy it from the model's source"
+            f"model.id={model} has a {path.name} that is not a JSON object ({why}); copy it from the model's source"
         ) from None
 
 

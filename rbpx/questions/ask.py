@@ -203,7 +203,12 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
 def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[_Own]) -> list[Group]:
     groups: list[Group] = []
     for request, cell_keys in alike:
-        selected = question(name).select(connection, request, cell_keys)
+        try:
+            selected = question(name).select(connection, request, cell_keys)
+        except RbpxError:
+            if analysis(name).tokens and not connection.sql("FROM runs LIMIT 1").fetchall():
+                raise RbpxError(no_groups(name, request, False)) from None
+            raise
         if not selected:
             raise RbpxError(no_runs(connection, request))
         of_before = {group.key for group in groups}

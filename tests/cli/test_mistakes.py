@@ -60,6 +60,7 @@ COMPOSED = {
     "fit model=gpt2,pythia": "a sweep -m model=gpt2,pythia",
     "fit k=1,10": r"a list is k='\[1,10\]', a sweep -m k=1,10",
     "fit k=[1,10": "k=.1,10 cannot be read: close each bracket and quote",
+    "fit dataset=a\udcedb": r"dataset=a.udcedb is not UTF-8 text",
     "measure limit=ten": "limit.*ten.*Integer",
     "measure limit=null": "limit.*not Optional",
     "fit details=maybe": "details.*maybe.*bool",

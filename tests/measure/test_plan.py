@@ -55,6 +55,10 @@ def test_a_model_that_nobody_knows_is_empty_not_an_error(cwd: Path, tmp_path: Pa
     assert row["state"] == "missing"
     assert [row[name] for name in ("non_embedding_params", "memory_mib", "flops", "fits")] == [None] * 4
     assert row["tokens"] > 1000
+    words = ("model=hub", "model.id=nobody/knows", "dataset=wikipedia", "--store", tmp_path)
+    said = here("plan", *words, cwd=cwd, env=NO_HUB, check=0).stdout
+    assert "A plan reads no hub, and this machine has no readable config.json of knows knows: S, memory" in said
+    assert "Tokens of wikipedia are unknown" in said
 
 
 def test_a_model_that_is_not_there_is_one_line(cwd: Path, tmp_path: Path) -> None:

@@ -299,8 +299,13 @@ def test_attention_of_torch_may_be_asked_for(name: str, folder: Path) -> None:
     assert load(folder).model.config._attn_implementation == name
 
 
-CONFIGS = {"broken": b"{", "empty": b"", "not utf-8": b'{"model_type": "\xff"}'}
-REASONS = ["line 1 column 2", "line 1 column 1", "'utf-8' codec"]
+def test_more_layers_than_any_model_has_are_refused_before_they_are_built(folder: Path) -> None:
+    edit_config(folder, num_hidden_layers=1_000_000)
+    assert "has 1,000,000 layers by its config.json" in refusal(folder)
+
+
+CONFIGS = {"broken": b"{", "empty": b"", "not utf-8": b'{"model_type": "\xff"}', "deep": b'{"a":' * 100_000}
+REASONS = ["line 1 column 2", "line 1 column 1", "'utf-8' codec", "nested too deeply"]
 
 
 @pytest.mark.parametrize(("raw", "reason"), list(zip(CONFIGS.values(), REASONS, strict=True)), ids=CONFIGS)

@@ -91,6 +91,23 @@ def test_a_form_of_a_surface_is_judged_by_itself_and_stands_beside_the_answer(tm
         assert (row["y"], row["lo"], row["hi"]) == tuple(rows[row["method"]][end] for end in ("y", "lo", "hi"))
 
 
+def test_decide_says_by_a_form_what_surface_and_predict_say_by_it(tmp_path: Path) -> None:
+    store, keys = runs(tmp_path / "store"), {"form": "kaplan", "resamples": 20}
+    (fit,) = ask(store, "surface", flops=[1e22], **keys).rows
+    predicted = ask(store, "predict", S=[1e10], D=[1e11], **keys).of_kind("prediction")
+    (at,) = [row for row in predicted if row["method"] == "kaplan"]
+    decided = ask(store, "decide", flops=[1e22], S=[1e10], D=[1e11], **keys)
+    (best,), (asked,) = (
+        [row for row in decided.of_kind(kind) if row["method"] == "kaplan"] for kind in ("best", "asked")
+    )
+    ends = ("", "_lo", "_hi")
+    for name in ("S", "D"):
+        assert [best[f"{name}{end}"] for end in ends] == [fit["optima"][0][f"{name}{end}"] for end in ends]
+    assert [asked[f"y{end}"] for end in ends] == [at["y"], at["lo"], at["hi"]]
+    assert best["status"] == asked["status"] == fit["status"] == "bends"
+    assert next(row for row in decided.of_kind("best") if row["method"] == "combined")["status"] != "bends"
+
+
 def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Path) -> None:
     drawn = repeats.draw(repeats.PAPER, repeats.grid(), seed=3)
     assert drawn.U_N is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rbpx.cli.registry import asking, names
 from tests.support.demo import in_python, run
-from tests.support.places import DOCS
+from tests.support.places import DOCS, PROJECT
 
 
 def commands_of(page: str) -> list[str]:
@@ -44,9 +44,14 @@ def with_few_resamples(words: list[str]) -> list[str]:
     return [*words, "resamples=25"] if fits and not settled else words
 
 
+def _here(command: str) -> str:
+    """A command whose files of the checkout are named from anywhere."""
+    return command.replace(" experiments/", f" {PROJECT}/experiments/")
+
+
 def compare_with_shown(commands: Sequence[str], shown: str, store: Path, cwd: Path, few: Mapping[str, int]) -> None:
     """Run the commands of a block; what is shown below them has the labels of what the last one prints."""
-    done = [run(with_few_resamples(in_python(command)), cwd, store, dict(few)) for command in commands]
+    done = [run(with_few_resamples(in_python(_here(command))), cwd, store, dict(few)) for command in commands]
     assert [each.returncode for each in done] == [0] * len(done), done[-1].stderr
     printed = done[-1].stdout
     assert [label for label in labels(shown) if label not in labels(printed)] == []

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ from rbpx.cores import n_cores
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import SIZE, Cell, Column, View, amount, text, written
-from rbpx.display.vocabulary import UNKNOWN, rough, short, spoken, time
+from rbpx.display.vocabulary import UNKNOWN, enumerated, rough, short, spoken, time
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import out, say, visible_line
 from rbpx.measure.notes import unscored
@@ -86,11 +86,25 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     parts += [f"GPU {at} with {gpu_mib:,.0f} MiB free" for at, gpu_mib in enumerate(free.gpus_mib)]
     return [
         f"{', '.join(counted)}{_total(left)}.",
+        *_not_here(left),
         f"Times from {sources or 'no run, as none has this device and dtype'}; calibrate=true measures this machine.",
         f"This process has {', '.join(parts)}.",
         *_unscored(left),
         *(f"{one.cell_state.cell} failed: {one.cell_state.error}" for one in left if one.cell_state.error is not None),
     ]
+
+
+def _not_here(left: Sequence[Planned]) -> Iterator[str]:
+    """Says which models and texts are not on this machine, and so what is unknown: a plan reads no hub."""
+    unread = [one for one in left if one.costs["non_embedding_params"] is None]
+    models = list(dict.fromkeys(f"{one.cell_state.cell.family} {one.cell_state.cell.size}" for one in unread))
+    if models:
+        yield (
+            f"A plan reads no hub, and this machine has no readable config.json of {enumerated(models)}: S, memory, "
+            "FLOPs, disk and time are unknown; download fetches it."
+        )
+    if texts := list(dict.fromkeys(one.cell_state.cell.dataset for one in left if one.costs["tokens"] is None)):
+        yield f"Tokens of {enumerated(texts)} are unknown, as the text or a tokenizer is not on this machine."
 
 
 def _unscored(left: Sequence[Planned]) -> list[str]:

@@ -4,21 +4,22 @@ The best size and tokens of a budget with the loss of such a run, whether smalle
 smaller models that train for longer lose.
 
 It asks for a family whose runs have size and tokens; flops= is by default ten times the most compute of the runs. All
-is averaged over forms, bends and misfit, with 95 % intervals. The status `beyond` says that no run lies near a number.
---details and pages add the irreducible part, what a variant is worth beside the runs without one, and the runs to train
-next. It is about cross-entropy unless laws= names something else; S= with D= asks for one run.
+is averaged over forms, bends and misfit, with 95 % intervals; form= adds what one form says, which passes only if its
+own backtests hold. The status `beyond` says that no run lies near a number. --details and pages add the irreducible
+part, what a variant is worth beside the runs without one, and the runs to train next. It is about cross-entropy unless
+laws= names something else; S= with D= asks for one run.
 
 Up to three runs are named that narrow the loss of the best run most, each by 2 % or more. next=N names N runs that
 narrow the prediction at S= and D=, or else the loss of the best run with ten times the compute. Those that narrow most
 per FLOP come first; flops= is then what all may cost together, and adds the best use of that.
 """
 
-from rbpx.config.keys.laws import Deciding, Points, Surfaces
+from rbpx.config.keys.laws import Deciding, Forms, Points, Surfaces
 from rbpx.config.keys.output import Drawn
 from rbpx.questions.registry import Analysis
 
 
-class DecideKeys(Deciding, Points, Surfaces, Drawn):
+class DecideKeys(Deciding, Points, Forms, Surfaces, Drawn):
     """Keys of decide."""
 
 

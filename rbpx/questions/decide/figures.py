@@ -19,7 +19,7 @@ from rbpx.runs.origin import spelled
 from rbpx.runs.select.trainings import TrainingGroup
 
 if TYPE_CHECKING:
-    from rbpx.questions.decide.ask import Decision
+    from rbpx.questions.decide.decision import Decision
 
 _LINE, _ASKED, _LEADING, _RUN = "best of each C", "to train", "best run so far", "run"
 _BUDGETS: Final = 13  # from the least compute of the runs to the most, or to the requested one

@@ -13,7 +13,7 @@ import duckdb
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, amount, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed
+from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed, size_name, spoken
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.figures import figures
@@ -38,7 +38,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
         values = task_values(connection, group, request.but(resamples=1))  # values only
-        if values is not None and values.features:
+        if values is not None and values.features and values.has_success:
             parts = split(values, request)
             steps = [fit_steps(values, each, parts, request) for each in values.features]
             by_family.setdefault((group.first.source, group.first.family), []).append(Task(values, parts, steps))
@@ -117,11 +117,9 @@ def _sentence(shown: Sequence[Record], ranked: Sequence[Record]) -> str:
     largest = [row for row in shown if row["S"] == max(each["S"] for each in shown)]
     last = largest[-1]
     tokens = "" if last["D"] is None else f", D = {short(last['D'])}"
-    name = last["size"] or f"A model of S = {short(last['S'])}{tokens}"
+    name = size_name(last["size"]) if last["size"] else f"A model of S = {short(last['S'])}{tokens}"
     if last["chained_predicted"] is None:
         status = Status(last["status"])
-        if status is Status.ok:  # as of a table of losses, which has no tasks
-            return f"What {name} solves of {last['task']} is not predicted: no model tells success there."
         return f"What {name} solves of {last['task']} cannot be predicted, {status.label}: {status.remedy}"
     solves = [f"{interval_of(estimate_in(row, 'chained_predicted'))} of {row['task']}{_actual(row)}" for row in largest]
     best, error = (ranked or [last])[0], ""
@@ -142,7 +140,7 @@ _NAMED: Final = 3  # tasks in a sentence
 PREDICTIONS: Final = View[Record](
     "predictions",
     text("task", "task"),
-    text("model", "size", lambda row: row["size"] or short(row["S"])),
+    text("model", "size", lambda row: size_name(row["size"]) if row["size"] else spoken(row["S"], 3)),
     _FEATURE,
     with_ends("predicted", "chained_predicted", None, _IN_3),
     with_ends("measured", "actual", None, _IN_3, ends_spare=5),

@@ -28,7 +28,7 @@ from rbpx.laws.success.chain import (
     predict_success,
 )
 from rbpx.laws.success.sigmoid import NAMES, Sigmoid, curves, fit_sigmoid
-from rbpx.laws.surface.averaged import backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
@@ -145,7 +145,7 @@ def _fit_step1(
     if is_on_surface(trainings):
         how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
         runs = Runs.of(S, D, x_T)
-        forms = request.form if "form" in request.typed else forms_to_mix(runs)
+        forms = request.form
         more = how | {"n_replicates": min(request.resamples, _REPLICATES), "seed": seed}
         surfaces = [fit_surface(runs, form, **more) for form in forms]
         budgets = backtest_budgets(runs, forms, **how) if len(forms) > 1 else ()

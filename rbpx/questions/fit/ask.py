@@ -47,7 +47,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: FitKeys
         partial(figures, laws),
         fits,
         rank_fit_rows(laws),
-        [*said_of_points(laws.cells, group.asked)],
+        [*said_of_points(laws.cells, group.asked), *against_lognormal(fits)],
     )
 
 
@@ -120,7 +120,6 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     notes = [f"RBP_k: the share of true tokens that rank at most k, ties {group.ties.value}."] * (
         any(law.law == "rbp" for law in laws.laws)
     )
-    notes += [said] if (said := against_lognormal(fits)) else []
     notes += ["Exponents with and without E do not compare."] if {Method.ols, Method.offset} <= {*methods} else []
     notes += [] if group.is_measured else ["Intervals are over models; how far they vary over documents is unknown."]
     return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))

@@ -94,7 +94,7 @@ def _in_brackets(estimate: Estimate) -> str:
     return interval_of(estimate).replace(" (", ", ").rstrip(")")
 
 
-def against_lognormal(rows: Sequence[Record]) -> str:
+def against_lognormal(rows: Sequence[Record]) -> Iterator[str]:
     """Says how far what the paper's lognormal implies lies from what was measured."""
     of = {(row["law"], row["k"]): np.array(row["params"]["y"], float) for row in rows}
     told = []
@@ -102,7 +102,8 @@ def against_lognormal(rows: Sequence[Record]) -> str:
         if (implied, None) in of and measured in of and np.all(np.isfinite(of[implied, None])):
             off = of[implied, None] / of[measured] - 1
             told.append(f"{law_title(*measured)} by {off.min():+.0%} to {off.max():+.0%}")
-    return f"lognormal: what the lognormal of the ranks implies; it is off {' and '.join(told)}." if told else ""
+    if told:
+        yield f"What the lognormal of the ranks implies is off {' and '.join(told)}."
 
 
 def _ends(row: Record, axis: Axis) -> str:

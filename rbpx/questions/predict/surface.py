@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import duckdb
 
 from rbpx.display.fixed_parameters import said_of_given
-from rbpx.display.vocabulary import short
-from rbpx.errors import RbpxError
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
@@ -48,6 +46,7 @@ from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_run
 from rbpx.runs.points.surfaces import (
     MOST_REPLICATES,
     Trained,
+    asked_forms,
     doubts_of_points,
     judged_alone,
     surface_record,
@@ -99,7 +98,7 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
         for own in rows
     ]
     forms = list(dict.fromkeys(form for of in laws for form in of.records))
-    asked = _asked_forms(group, forms, request)
+    asked = asked_forms(group, forms, request, request.unique_tokens)
     every, first = alike([row for own in rows for row in own]), [row for own in answers for row in own]
     said = [
         *answer_sentence(first),
@@ -124,23 +123,6 @@ def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingG
         notes=[line for own, of in zip(rows, laws, strict=True) for line in _said_without(own, of.trained)],
         then=forecast_writer(request, group, registered),
     )
-
-
-def _asked_forms(group: TrainingGroup, forms: Sequence[str], request: PredictKeys) -> list[str]:
-    """Returns the forms that were typed.
-
-    Raises:
-        RbpxError: the runs cannot tell one, or what repeated tokens are worth.
-    """
-    asked = [] if request.typed["form"] is None else [form for form in request.form if form in forms]
-    lacks = request.typed["form"] is not None and not asked
-    if lacks or (request.unique_tokens and "data_constrained" not in forms):
-        given = f"form={','.join(request.form)}" if lacks else f"unique_tokens={short(request.unique_tokens)}"
-        raise RbpxError(
-            f"{given}: no run of {group.title} reads tokens twice, so what that is worth is not known; import runs "
-            "that do, with a column unique_tokens, or drop the key"
-        )
-    return asked
 
 
 def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Record]:

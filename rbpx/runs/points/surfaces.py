@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.config.keys.laws import Laws
-from rbpx.display.vocabulary import law_title
+from rbpx.config.keys.laws import Forms, Laws
+from rbpx.display.vocabulary import law_title, short
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
@@ -249,6 +249,25 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tu
     doubts = [trained.doubt] if trained.doubt is not None else []
     doubts += [Status.intervals_missed] if trained.largest_off is not None or trained.n_largest_outside > 1 else []
     return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])
+
+
+def asked_forms(
+    group: TrainingGroup, forms: Sequence[str], request: Forms, unique_tokens: float | None = None
+) -> list[str]:
+    """Returns the forms that were typed.
+
+    Raises:
+        RbpxError: the runs cannot tell one, or what repeated tokens are worth.
+    """
+    asked = [] if request.typed["form"] is None else [form for form in request.form if form in forms]
+    lacks = request.typed["form"] is not None and not asked
+    if lacks or (unique_tokens and "data_constrained" not in forms):
+        given = f"form={','.join(request.form)}" if lacks else f"unique_tokens={short(unique_tokens)}"
+        raise RbpxError(
+            f"{given}: no run of {group.title} reads tokens twice, so what that is worth is not known; import runs "
+            "that do, with a column unique_tokens, or drop the key"
+        )
+    return asked
 
 
 def judged_alone(group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
