@@ -142,7 +142,7 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
         return
     trust = "" if status is Status.ok else f"; not to be relied on ({word})"
     if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
-        trust = "; no check objects"
+        trust = "; every check passes"
     if status is Status.beyond:
         trust = f"; too far out to rely on, {short(row['beyond'])} times beyond what was measured"
     tests = "too few runs for a backtest"

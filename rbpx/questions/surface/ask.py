@@ -160,7 +160,8 @@ def _answer(law: SurfaceLaw) -> str:
         return f"The effects of size and of tokens cannot be told apart: {why}{mixed}."
     towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
     tested = "no larger run tests it" if error is None else f"smaller runs predict the largest to {error:.1%}"
-    return f"{title} falls as S^-{alpha} and D^-{beta}{towards}; size and tokens can be told apart, and {tested}."
+    falls = f"{title} falls as S^-{alpha} and D^-{beta}{towards} by {fit.form}"
+    return f"{falls}; size and tokens can be told apart, and {tested}."
 
 
 def _verdict(law: SurfaceLaw) -> Iterator[str]:
