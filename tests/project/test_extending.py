@@ -94,4 +94,4 @@ def test_without_a_question_all_others_are_there_in_their_order(tmp_path: Path) 
     asked = {name for name, each in registry.analyses().items() if each.in_report}
     for gone, (left, of_report) in found.items():
         assert left == [name for name in whole if name != gone]
-        assert set(of_report) | ALONE == {"group"} | ALONE | set().union(*(keys[name] for name in asked - {gone}))
+        assert set(of_report) | ALONE == ALONE | set().union(*(keys[name] for name in asked - {gone}))

@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast, dataclass_transform, get_args, get_type_hints
 
@@ -148,7 +149,9 @@ class Keys:
     def __init_subclass__(cls) -> None:
         """Makes each subclass a dataclass, also of what it inherits."""
         dataclass(kw_only=True, eq=False)(cls)
-        Keys.every |= {name: each for name, each in keys_of(cls).items() if name not in Keys.every}
+        kinds = get_annotations(cls)
+        own = [each for each in fields(cls) if each.name in kinds and "help" in each.metadata]
+        Keys.every |= {each.name: _key(each, kinds[each.name]) for each in own if each.name not in Keys.every}
 
     def __post_init__(self) -> None:
         """Reads and checks the values.
