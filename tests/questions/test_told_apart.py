@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.questions.registry import analyses
+from rbpx.questions.registry import analyses, asking
 from rbpx.store.sql import connected_once
 from tests.support import synthetic
 from tests.support.asking import Rows, ask, imported
@@ -14,7 +14,7 @@ from tests.support.synthetic import TrueSurface, write_surface
 
 SIZES, SEEDS, TOKENS = (10_000, 160_000), (0, 1), (1_000_000, 3_000_000, 9_000_000)
 ELSEWHERE = ("attempts", "gaps", "multiplier", "predict")  # look at items, two texts, two families, or no axis=D
-ALONG = [name for name, each in analyses().items() if "axis" in each.keys and name not in ELSEWHERE]
+ALONG = [name for name in analyses() if "axis" in asking(name).keys and name not in ELSEWHERE]
 
 
 def drawn(root: Path, sizes: tuple[int, ...], seeds: tuple[int, ...]) -> Path:

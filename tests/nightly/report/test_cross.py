@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.questions.registry import analyses
+from rbpx.questions.registry import analyses, asking
 from tests.same_answers.answers import STORES
 from tests.support.asked import WORDS, few
 from tests.support.commands import here
 from tests.support.once import answered_once, once_a_session
 
 MEASURING = [name for name, each in analyses().items() if each.measures]
-CHOICES = {"axis": ("S", "D", "C", "step"), "ties": ("mid",), "method": ("all",), "checkpoints": ("last",)}
+CHOICES = {"axis": ("S", "D", "C", "step"), "ties": ("mid",), "method": ("all",)}
 CASES = [
     (store, name, f"{key}={value}")
     for store in sorted(path.name for path in STORES.iterdir() if path.is_dir())
-    for name, each in analyses().items()
+    for name in analyses()
     for key, values in CHOICES.items()
     for value in values
-    if key in each.keys and name not in MEASURING
+    if key in asking(name).keys and name not in MEASURING
 ]
 OF_SIZE = re.compile(r"\bwith size\b|\btimes the size\b|[^_]S\^|\blargest size\b")
 
