@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rbpx.config.folders import folder
+from rbpx.errors import RbpxError
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.composed import here
 from tests.support.quizzes import N_ITEMS, quiz
@@ -41,6 +42,12 @@ def table(sizes: int = 6, task: str = "arc_easy", variants: tuple[tuple[str, flo
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return imported(tmp_path_factory.mktemp("theirs") / "s", table())
+
+
+def test_a_table_of_losses_alone_has_no_task(tmp_path: Path) -> None:
+    rows = "\n".join(f"{S},c4,{1.7 + 400 * S**-0.34!r}" for S in (10**7, 10**8, 10**9, 10**10))
+    with pytest.raises(RbpxError, match="has items or accuracies"):
+        ask(imported(tmp_path / "store", f"S,dataset,loss_nats\n{rows}"), "downstream")
 
 
 def test_the_published_ladder_comes_out_as_published(tmp_path: Path) -> None:

@@ -33,17 +33,18 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     """Fits both steps to every task of every family.
 
     Raises:
-        RbpxError: no group has a requested feature, or a chance is unknown.
+        RbpxError: no group has a requested feature, or a task; or a chance is unknown.
     """
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
         values = task_values(connection, group, request.but(resamples=1))  # values only
-        if values is not None and values.features and values.has_success:
+        if values is not None and values.features:
             parts = split(values, request)
             steps = [fit_steps(values, each, parts, request) for each in values.features]
             by_family.setdefault((group.first.source, group.first.family), []).append(Task(values, parts, steps))
-    if groups and not by_family:
-        what = f"a feature {' or '.join(request.features.names)}" if request.features.by_name else "items or accuracies"
+    if groups and not any(task.values.has_success for tasks in by_family.values() for task in tasks):
+        lacks = request.features.by_name and not by_family
+        what = f"a feature {' or '.join(request.features.names)}" if lacks else "items or accuracies"
         raise RbpxError(
             f"no group of runs in store={request.store} has {what}; measure a task, as in "
             f"{typed('measure', dataset='arc_easy', size='all')}, or import a table with bits_per_byte and accuracy"
