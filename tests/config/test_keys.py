@@ -6,8 +6,8 @@ import pytest
 
 from rbpx.cli.registry import asking, names
 from rbpx.config.keys.key import keys_of
-from rbpx.config.keys.laws import Points
 from rbpx.config.keys.output import Looks
+from rbpx.config.keys.predictions import Points
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError

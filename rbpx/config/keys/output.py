@@ -5,7 +5,8 @@ from typing import Any, Final, cast
 
 from rbpx.config.imports import ImportConfig
 from rbpx.config.keys.key import Keys, Reader, Stored, Within, key, names_of, positive, whole
-from rbpx.config.keys.laws import Along, Budgets
+from rbpx.config.keys.laws import Along
+from rbpx.config.keys.predictions import Budgets
 from rbpx.config.keys.runs import Narrowing
 from rbpx.config.options import Format, Legend
 from rbpx.errors import RbpxError

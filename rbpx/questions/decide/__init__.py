@@ -14,8 +14,8 @@ narrow the prediction at S= and D=, or else the loss of the best run with ten ti
 per FLOP come first; flops= is then what all may cost together, and adds the best use of that.
 """
 
-from rbpx.config.keys.laws import Deciding, Forms, Points, Surfaces
 from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.predictions import Deciding, Forms, Points, Surfaces
 from rbpx.questions.registry import Analysis
 
 

@@ -10,8 +10,8 @@ checkpoints step 1 takes the mean of the last= ones; step 2 drops the first and 
 smooth=). Items may be measured, or accuracies imported.
 """
 
-from rbpx.config.keys.laws import Forms, Minimised, Points
 from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.predictions import Forms, Minimised, Points
 from rbpx.config.keys.tasks import TwoSteps
 from rbpx.questions.registry import Analysis
 

@@ -17,8 +17,8 @@ axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, predicts by regression on what
 models that are on that text and not on this one.
 """
 
-from rbpx.config.keys.laws import Forms, Predicting, Repeated, Surfaces
 from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.predictions import Forms, Predicting, Repeated, Surfaces
 from rbpx.questions.registry import Analysis
 
 

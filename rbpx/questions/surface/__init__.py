@@ -15,8 +15,9 @@ such as one that diverged, is named and left out, also by `decide` and `predict`
 alike one has such a run.
 """
 
-from rbpx.config.keys.laws import Budgets, Forms, Pinned, Repeated, Surfaces
+from rbpx.config.keys.laws import Pinned
 from rbpx.config.keys.output import Drawn
+from rbpx.config.keys.predictions import Budgets, Forms, Repeated, Surfaces
 from rbpx.questions.registry import Analysis
 
 

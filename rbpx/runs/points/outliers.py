@@ -10,7 +10,7 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.keys.laws import Surfaces
+from rbpx.config.keys.predictions import Surfaces
 from rbpx.config.options import Outliers
 from rbpx.display.vocabulary import rough, spoken, the_largest
 from rbpx.errors import number_of

@@ -9,7 +9,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.config.keys.laws import Forms, Laws
+from rbpx.config.keys.laws import Laws
+from rbpx.config.keys.predictions import Forms
 from rbpx.display.vocabulary import law_title, short
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
