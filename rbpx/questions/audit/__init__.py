@@ -46,7 +46,7 @@ ANALYSIS = Analysis(
     plain=(
         *("kind", "family", "dataset", "protocol", "dtype", "size", "S", "law", "k", "stored", "again", "difference"),
         *("difference_lo", "difference_hi", "n_lost", "n_gained", "is_same", "against", "n_documents"),
-        *("status", "run_id", "ties"),
+        *("largest_logprob_move", "status", "run_id", "ties"),
     ),
     title="Audit of precision",
     tokens=True,

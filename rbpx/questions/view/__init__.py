@@ -26,7 +26,7 @@ ANALYSIS = Analysis(
         "python -m rbpx view dataset=pydoc size=25k",
         "python -m rbpx view a=ladder/25k b=ladder/3.2m dataset=pydoc --format html --output text.html",
     ),
-    plain=("dataset", "doc_id", "source_id", "model", "run_id", "ties", "position", "text", "rank", "nats"),
+    plain=("dataset", "doc_id", "source_id", "model", "run_id", "ties", "position", "text", "rank", "nats", "best"),
     title="A text, token by token",
     in_report=True,
     tokens=True,
