@@ -144,9 +144,13 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
 )
 def test_an_amount_that_is_none_is_refused(memory: Any) -> None:
     with pytest.raises(RbpxError, match=r"does not say how much .* as in memory={0: .20GiB., .cpu.: .60GiB.}"):
-        read_limits(memory)
+        read_limits("memory", memory)
 
 
 def test_amounts_are_read_as_they_are_written() -> None:
-    assert read_limits({0: "20GiB", 1: "1.5 GB", "cpu": 4096}) == {0: 20 * 2**30, 1: 1_500_000_000, "cpu": 4096}
-    assert read_limits({"cpu": "3KiB"}) == {"cpu": 3072}
+    assert read_limits("memory", {0: "20GiB", 1: "1.5 GB", "cpu": 4096}) == {
+        0: 20 * 2**30,
+        1: 1_500_000_000,
+        "cpu": 4096,
+    }
+    assert read_limits("memory", {"cpu": "3KiB"}) == {"cpu": 3072}

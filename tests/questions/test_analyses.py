@@ -176,7 +176,7 @@ def test_two_texts_of_many_are_chosen_by_a_sweep(tmp_path: Path, cwd: Path) -> N
     chosen = json.loads(here(*words, cwd=cwd, check=0).stdout)
     assert {row["dataset"] for row in chosen} | {row["dataset_b"] for row in chosen} == {"a", "b"}
     same = {row["fit_id"]: row["alpha"] for row in every}
-    assert all(same[row["fit_id"]] == row["alpha"] for row in chosen)
+    assert all(same[row["fit_id"]] == -row["delta"] for row in chosen)
 
 
 def test_one_text_has_no_gap(drawn: Path) -> None:

@@ -44,8 +44,8 @@ ANALYSIS = Analysis(
         "python -m rbpx audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1",
     ),
     plain=(
-        *("kind", "family", "dataset", "protocol", "dtype", "size", "S", "law", "k", "stored", "again", "difference"),
-        *("difference_lo", "difference_hi", "n_lost", "n_gained", "is_same", "against", "n_documents"),
+        *("kind", "family", "dataset", "protocol", "dtype", "size", "variant", "S", "law", "k", "stored", "again"),
+        *("difference", "difference_lo", "difference_hi", "n_lost", "n_gained", "is_same", "against", "n_documents"),
         *("largest_logprob_move", "status", "run_id", "ties"),
     ),
     title="Audit of precision",
