@@ -164,7 +164,9 @@ def test_the_gap_between_two_texts_is_the_difference_of_their_laws(tmp_path: Pat
 
 def test_two_texts_of_many_are_chosen_by_a_sweep(tmp_path: Path, cwd: Path) -> None:
     store, sizes = tmp_path / "store", (1e6, 1e7, 1e8)
-    lines = [f"{S:g},{dataset},{(1 + at) * S**-0.1!r}" for at, dataset in enumerate("abc") for S in sizes]
+    lines = [
+        f"{S:g},{dataset},{(1 + at) * S ** -(0.1 + 0.01 * at)!r}" for at, dataset in enumerate("abc") for S in sizes
+    ]
     imported(store, "\n".join(["S,dataset,loss_nats", *lines]))
     every = ask(store, "gaps").rows
     assert len({frozenset((row["dataset"], row["dataset_b"])) for row in every}) == 3
