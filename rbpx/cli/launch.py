@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rbpx.cli.argv import CommandLine
-from rbpx.cli.registry import Asked, asking, module
+from rbpx.cli.registry import Command, asking, module
 from rbpx.config.compose import compose, launch
 from rbpx.config.keys.key import keys_of
 from rbpx.config.keys.output import Printed
@@ -46,7 +46,7 @@ def perform(line: CommandLine) -> int:
             request.download = line.retyped("download", _says_how)
     if any(getattr(request, "fresh", False) for request in jobs.requests):
         logging.getLogger(__name__).info("fresh= does nothing any more: every answer is computed")
-    measured = module(line.verb).perform(Asked(line, jobs.requests, jobs.launcher))
+    measured = module(line.verb).perform(Command(line, jobs.requests, jobs.launcher))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from rbpx.measure.distributed import destroy_process_group
 

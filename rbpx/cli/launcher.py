@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, asking
+from rbpx.cli.registry import Command, asking
 from rbpx.config.compose import launch
 from rbpx.config.texts import quoted
 from rbpx.cores import share_among_jobs
@@ -33,7 +33,7 @@ _LOGGER = logging.getLogger(__name__)
 _EVERY_S = 2.0
 
 
-def measured(asked: Asked, requests: "Sequence[GridKeys] | None" = None) -> "list[Measured]":
+def measured(asked: Command, requests: "Sequence[GridKeys] | None" = None) -> "list[Measured]":
     """Measures the grid of each request and returns the outcomes."""
     from rbpx.measure.runner import measure_grids
 
@@ -41,7 +41,7 @@ def measured(asked: Asked, requests: "Sequence[GridKeys] | None" = None) -> "lis
     return measure_grids(requests) if asked.launcher is None else _launched(asked, requests)
 
 
-def _launched(asked: Asked, requests: "Sequence[GridKeys]") -> "list[Measured]":
+def _launched(asked: Command, requests: "Sequence[GridKeys]") -> "list[Measured]":
     """Measures each grid in a process of its own; the same command retries what a job has not measured."""
     from rbpx.measure.results import Measured
     from rbpx.store.store import now

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.registry import Asked
+from rbpx.cli.registry import Command
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 from rbpx.files.output import check_output, opened
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rbpx.measure.results import Measured
 
 
-def perform(asked: Asked) -> "list[Measured]":
+def perform(asked: Command) -> "list[Measured]":
     """Asks the store about all jobs as one, or scores runs again, and prints the answer."""
     from rbpx.cores import is_main_process
     from rbpx.measure.results import Measured

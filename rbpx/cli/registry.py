@@ -46,7 +46,7 @@ class Verb:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Command:
     """A command line and its requests, one for each job of a sweep, for a verb to perform.
 
     Attributes:

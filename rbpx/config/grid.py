@@ -11,7 +11,7 @@ from rbpx.config.keys.key import names_of
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.adapter import base_of, is_adapter, variants_of
 from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
-from rbpx.config.model.training import UNKNOWN, Training
+from rbpx.config.model.training import UNKNOWN, TrainingFacts
 from rbpx.config.options import Bos, Joined, Padding
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
@@ -81,7 +81,7 @@ class Cell:
     engine_version: str | None = None
     stored_as: str | None = None
     pickled: bool = False
-    training: Training = UNKNOWN
+    training: TrainingFacts = UNKNOWN
 
     @property
     def key(self) -> str:
@@ -230,7 +230,7 @@ def cells(
     request: GridKeys,
     text_hash: str | None,
     model_hashes: dict[str, str | None],
-    beside: Mapping[str, Training] | None = None,
+    beside: Mapping[str, TrainingFacts] | None = None,
     stored_as: Mapping[str, str | None] | None = None,
     adapter_hashes: Mapping[str, str] | None = None,
 ) -> list[Cell]:

@@ -92,7 +92,7 @@ class HubFile:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
-        class Counted(tqdm):
+        class Bytes(tqdm):
             def __init__(self, *args: Any, desc: str = "", **kwargs: Any) -> None:
                 super().__init__(disable=True)  # type: ignore[no-untyped-call]
                 self._is_whole = "downloading bytes" not in desc  # the other of Xet's two bars per file
@@ -104,9 +104,7 @@ class HubFile:
 
         try:
             with explained(f"{self.kind}.{'id' if self.kind == 'model' else 'hub'}", self.repository, self.commit):
-                hf_hub_download(
-                    self.repository, self.path, repo_type=self.kind, revision=self.commit, tqdm_class=Counted
-                )
+                hf_hub_download(self.repository, self.path, repo_type=self.kind, revision=self.commit, tqdm_class=Bytes)
         except RbpxError:
             raise
         except Exception as problem:  # any network or disk failure

@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     tip: str
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """The tokens as one model reads them.
 
     Attributes:
@@ -64,7 +64,7 @@ class Passage:
     title: str
     rule: str
     command: str
-    readings: tuple[Reading, ...]
+    readings: tuple[TextReading, ...]
 
     def beginning(self, longest: int) -> Passage:
         """Returns the passage up to `longest` scored tokens."""

@@ -37,7 +37,7 @@ class Bounded(Protocol):
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """The contents of a table in one row and column.
 
     Attributes:
@@ -79,7 +79,7 @@ class Column(Generic[Row]):
 
     heading: str
     keys: tuple[str, ...]
-    cell: Callable[[Row], Cell]
+    cell: Callable[[Row], TableCell]
     means: str = ""
     spare: int = 0
     form: str = ""
@@ -91,7 +91,7 @@ class Column(Generic[Row]):
         return Column(self.heading, self.keys, given, self.means, self.spare, self.form, self.beside_S, self.folds)
 
 
-def given(row: Never) -> Cell:
+def given(row: Never) -> TableCell:
     """A placeholder for `cell` in a column whose cells exist already."""
     raise NotImplementedError
 
@@ -106,16 +106,16 @@ def text(
 ) -> Column[Row]:
     """Returns a column of names and words."""
 
-    def cell(row: Row) -> Cell:
+    def cell(row: Row) -> TableCell:
         value = value_of(row, key) if of is None else of(row)
-        return Cell((UNKNOWN if value is None else str(value),), (value,), is_number=False)
+        return TableCell((UNKNOWN if value is None else str(value),), (value,), is_number=False)
 
     return Column(heading, (key,), cell, means, spare)
 
 
-def _size(row: Any) -> Cell:
+def _size(row: Any) -> TableCell:
     size = value_of(row, "size")
-    return Cell((UNKNOWN if size is None else size_name(size),), (size,), is_number=False)
+    return TableCell((UNKNOWN if size is None else size_name(size),), (size,), is_number=False)
 
 
 SIZE: Final[Column[Any]] = Column("size", ("size",), _size)
@@ -133,9 +133,9 @@ def written(
 ) -> Column[Row]:
     """Returns a column of numbers in the format `how`."""
 
-    def cell(row: Row) -> Cell:
+    def cell(row: Row) -> TableCell:
         value = value_of(row, key) if of is None else of(row)
-        return Cell((how(value),), (value,))
+        return TableCell((how(value),), (value,))
 
     return Column(heading, (key,), cell, means, spare, form)
 
@@ -188,9 +188,9 @@ def ends(
 ) -> Column[Row]:
     """Returns a column of intervals, by the names of their two ends."""
 
-    def cell(row: Row) -> Cell:
+    def cell(row: Row) -> TableCell:
         lo, hi = (value_of(row, key) for key in keys.split()) if of is None else of(row)
-        return Cell((how(lo), how(hi)), (lo, hi))
+        return TableCell((how(lo), how(hi)), (lo, hi))
 
     return Column(heading, tuple(keys.split()), cell, means, spare, ".4~g")
 
@@ -246,11 +246,11 @@ def state(of: Callable[[Row], Status | Sequence[Status]] | None = None) -> Colum
         of: returns every status that holds; for a record, by default, its reasons or else its status.
     """
 
-    def cell(row: Row) -> Cell:
+    def cell(row: Row) -> TableCell:
         found = _statuses(row) if of is None else of(row)
         statuses = (found,) if isinstance(found, Status) else tuple(found)
         doubts = tuple(status for status in statuses if status is not Status.ok)
-        return Cell((statuses[0].label,), (statuses[0].value,), is_number=False, doubts=doubts)
+        return TableCell((statuses[0].label,), (statuses[0].value,), is_number=False, doubts=doubts)
 
     return Column("status", ("status",), cell)
 
@@ -295,7 +295,7 @@ class Table:
     name: str
     title: str
     columns: tuple[Column[Never], ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
     about: str = ""
     is_wide: bool = False

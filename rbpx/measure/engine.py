@@ -170,7 +170,7 @@ def _line(said: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ServedCell:
     """A server with the model of a cell, and the protocol, resolved from files on this machine, that cuts its text."""
 
     server: Server
@@ -242,7 +242,7 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[Eng
     return [replace(found[at], position=window.start + at) for at in scored]
 
 
-def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> Asked:
+def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> ServedCell:
     """Find the model of a cell on a server of `version` (None: `engine.version`, or any); resolve the cell's protocol.
 
     Raises:
@@ -258,7 +258,7 @@ def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = 
     for model in models:
         is_own = cell.model in (model.name, model.root) or _is_folder(model.root, described)
         if (model.name == engine.model) if engine.model is not None else is_own:
-            return Asked(server, has, model, resolve_described(cell, described))
+            return ServedCell(server, has, model, resolve_described(cell, described))
     raise MeasureError(
         f"{server.name} serves {', '.join(model.name for model in models)[:300] or 'nothing'}, not "
         f"{engine.model or cell.model}; measure that size alone with size=, or name the model as the server does with "

@@ -13,7 +13,7 @@ from typing import Final
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.family import Member, ModelConfig, is_gguf
-from rbpx.config.model.training import Training, checked_training
+from rbpx.config.model.training import TrainingFacts, checked_training
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
@@ -98,7 +98,7 @@ def _hash_members(model: ModelConfig, chosen: Sequence[Member], store: Store) ->
 _NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as experiments/ladder/train.py calls them
 
 
-def read_training(folder: Path) -> Training:
+def read_training(folder: Path) -> TrainingFacts:
     """The facts in `training.json` of a model's folder, or next to its GGUF file; none without such a file.
 
     Raises:
@@ -106,7 +106,7 @@ def read_training(folder: Path) -> Training:
     """
     path = (folder.parent if is_gguf(folder) else folder) / "training.json"
     if not path.exists():
-        return Training()
+        return TrainingFacts()
     try:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
     except (TypeError, ValueError) as problem:

@@ -17,7 +17,7 @@ from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import load_cell
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.engine import Asked, reach
+from rbpx.measure.engine import ServedCell, reach
 from rbpx.measure.grid import open_grid
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure, note_failure
@@ -64,7 +64,7 @@ class Reopener:
         self._check_model(run, loaded)
         return resolve_protocol(cell, loaded), documents
 
-    def reach(self, run: RunNames, engine: EngineConfig) -> tuple[Asked, list[Document]]:
+    def reach(self, run: RunNames, engine: EngineConfig) -> tuple[ServedCell, list[Document]]:
         """The server that measured a run, with the protocol resolved for its model, and the documents as in `reopen`.
 
         Raises:

@@ -20,7 +20,7 @@ from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError, number_of
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.engine import Asked
+from rbpx.measure.engine import ServedCell
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.reopen import Reopener, RunNames
@@ -91,7 +91,7 @@ class Rescorer:
         return self._timed(run, protocol, choose(documents), read, shows)
 
     def ask(
-        self, run: Run, asked: Asked, documents: list[Document], rng: np.random.Generator
+        self, run: Run, asked: ServedCell, documents: list[Document], rng: np.random.Generator
     ) -> tuple[dict[str, pa.Array], str]:
         """Sends documents of a run again, in random order, to the engine that measured it.
 

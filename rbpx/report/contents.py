@@ -38,7 +38,7 @@ MOST_OPEN: Final = 3  # maximum number of groups with open sections
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class PageGroup:
     """One group of runs: a family on a text.
 
     Attributes:
@@ -87,12 +87,12 @@ class Report:
     has_ranks: bool
     n_runs: int
     n_failed: int
-    parts: tuple[Part, ...]
+    parts: tuple[PageGroup, ...]
     gaps: tuple[Section, ...]
     overview: Table
     paper: tuple[Table, ...]
     runs: Table
-    first: tuple[Part, ...] = ()
+    first: tuple[PageGroup, ...] = ()
     across: tuple[Figure, ...] = ()
     verb: str = ""
 
@@ -142,7 +142,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     opening = [(_WORTH, each, _of_worth(each)) for each in worth]
     opening += [(_FIRST, each, _section(_FIRST, [each])) for each in answers[_FIRST] if _is_told(each)]
     first = tuple(
-        Part(f"first-{n}", each.groups[0].title, "", facts(name, each), (section,))
+        PageGroup(f"first-{n}", each.groups[0].title, "", facts(name, each), (section,))
         for n, (name, each, section) in enumerate(opening, 1)
     )
     return replace(report, first=first, across=across)
@@ -253,7 +253,7 @@ def assembled(
     store: str,
     narrowed: str,
     n_failed: int,
-    parts: Sequence[Part],
+    parts: Sequence[PageGroup],
     of_gaps: tuple[Section, ...],
     answers: Answers,
 ) -> Report:
@@ -311,7 +311,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
 
 
-def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[Part]:
+def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[PageGroup]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
     groups = [fit.groups[0] for fit in answers["fit"]]
     calls = [
@@ -331,12 +331,12 @@ def _taken(results: list[Result], group: Group) -> Result | None:
     return None
 
 
-def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) -> Part:
+def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) -> PageGroup:
     told = {each: result for each, result in own.items() if result is not None}
     tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
     sections = [_section(each, [result]) for each, result in told.items()]
     kept = tuple(each for each in sections if each.name == "fit" or _answers(each))
-    return Part(name, title, describe_runs(group), tuple(tiles), kept)
+    return PageGroup(name, title, describe_runs(group), tuple(tiles), kept)
 
 
 def _section(name: str, results: list[Result]) -> Section:

@@ -8,7 +8,7 @@ from rbpx.questions import render
 from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
-from rbpx.report.contents import Part, Report, assembled, slugs_of
+from rbpx.report.contents import PageGroup, Report, assembled, slugs_of
 from rbpx.report.overview import facts
 
 __all__ = ["answered"]
@@ -25,7 +25,7 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [
-        Part(name, group.title, describe_runs(group), facts(verb, of), (section,))
+        PageGroup(name, group.title, describe_runs(group), facts(verb, of), (section,))
         for name, (group, of, section) in zip(slugs_of([group for group, *_ in owned]), owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)

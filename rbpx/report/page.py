@@ -18,10 +18,10 @@ from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure
 from rbpx.display.section import GRADES
 from rbpx.display.terminal import shown_columns
-from rbpx.display.view import Cell
+from rbpx.display.view import TableCell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
-from rbpx.report.contents import MOST_OPEN, Part, Report
+from rbpx.report.contents import MOST_OPEN, PageGroup, Report
 
 __all__ = ["page"]
 
@@ -43,7 +43,7 @@ def page(report: Report) -> str:
         charts[anchor] = figure.spec
         return anchor
 
-    def glimpse(part: Part) -> list[Figure]:
+    def glimpse(part: PageGroup) -> list[Figure]:
         """Returns the figure for the card of a group, if groups are few; its section has the others."""
         drawn = [figure for section in part.sections[:1] for figure in section.figures if isinstance(figure, Figure)]
         return drawn[:1] if len(report.parts) <= MOST_OPEN else []
@@ -89,14 +89,14 @@ def _typeset(text: str) -> Markup:
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
-def _raw(entry: Cell) -> str | None:
+def _raw(entry: TableCell) -> str | None:
     """Returns the raw value of an entry; None if its text is exact."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
     shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
     return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
-def _cell(entry: Cell, is_shown: bool) -> Markup:
+def _cell(entry: TableCell, is_shown: bool) -> Markup:
     """Renders a table cell in as little HTML as possible, since a page has tens of thousands of them."""
     raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
     marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from rbpx.display.section import MARKED, Fact, Section, marked
 from rbpx.display.terminal import shown_columns
-from rbpx.display.view import Cell, Table
+from rbpx.display.view import Table, TableCell
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.files.escapes import visible_line
@@ -127,7 +127,7 @@ def _grouped(sheet: Table) -> list[str]:
         first = _tex(row[0].text)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([Cell(("" if first == last else row[0].text,), (None,)), *row[1:]]))
+        body.append(_line([TableCell(("" if first == last else row[0].text,), (None,)), *row[1:]]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
@@ -144,7 +144,7 @@ def _head(heading: str) -> str:
     return f"${heading}$" if len(heading) == 1 and heading.isascii() and heading.isalpha() else _tex(heading)
 
 
-def _line(cells: Iterable[Cell]) -> str:
+def _line(cells: Iterable[TableCell]) -> str:
     return " & ".join(_tex(cell.text) for cell in cells) + r" \\"
 
 

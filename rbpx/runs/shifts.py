@@ -21,7 +21,7 @@ LawAtK = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
-class Shift:
+class BeforeAfter:
     """A quantity before and after a change of measurement or choice; the difference is after minus before."""
 
     before: float
@@ -57,7 +57,9 @@ def places(k_grid: Sequence[int]) -> dict[LawAtK, tuple[int, ...]]:
     return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
 
 
-def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_effective: float) -> dict[LawAtK, Shift]:
+def shifts_of_run(
+    before: Evidence, after: Evidence, k_grid: Sequence[int], n_effective: float
+) -> dict[LawAtK, BeforeAfter]:
     """The changes of one run: of RBP (shares) at each k, then of cross-entropy (nats)."""
     shifts = {}
     for (law, k), at in places(k_grid).items():
@@ -67,7 +69,7 @@ def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_ef
     return shifts
 
 
-def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> Shift:
+def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> BeforeAfter:
     """The difference of a quantity with its interval (recipe `expanded`), from replicates [B] with the same documents.
 
     There is no interval where no replicate differs: the documents then say nothing about the frequency of rarer
@@ -77,4 +79,4 @@ def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effe
     difference = estimate(after - before, difference_B, n_effective, Recipe.expanded)
     if not np.any(difference_B[np.isfinite(difference_B)] != 0):
         difference = Estimate(difference.value)
-    return Shift(before, after, difference)
+    return BeforeAfter(before, after, difference)

@@ -14,7 +14,7 @@ from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View, state, text, whole, with_ends
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.report.contents import Part, Report
+from rbpx.report.contents import PageGroup, Report
 from rbpx.report.page import page
 from rbpx.report.texts import latex, markdown
 from rbpx.status import Status
@@ -103,7 +103,7 @@ def report() -> Report:
     """A report whose one section has the table."""
     doubts = tuple(Doubt(status, tuple(of)) for status, of in TABLE.doubts().items())
     section = Section("laws", "Laws", ("α_k of <all>.",), (), (TABLE,), doubts)
-    part = Part("ladder", "ladder on π", "about", (), (section,))
+    part = PageGroup("ladder", "ladder on π", "about", (), (section,))
     none = View[str]("none", text("a", "a", str)).table("", [])
     return Report("s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (part,), (), none, (), none, verb="fit")
 

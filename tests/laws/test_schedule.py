@@ -7,7 +7,7 @@ import pytest
 
 from rbpx.laws import fit_schedule
 from rbpx.laws.schedule.ending import Ending, backtest, predict_ending
-from rbpx.laws.schedule.law import Prior, ScheduleLaw, Training, fit_trainings
+from rbpx.laws.schedule.law import ConstantsPrior, ScheduleLaw, Training, fit_trainings
 from rbpx.status import Status
 from tests.support.raised import ENDINGS, FINISHED, UNDERWAY
 from tests.support.schedules import ALPHA, A, C, E, clocks, losses, public, rates, run
@@ -30,7 +30,7 @@ def holds(ending: Ending, truth: float) -> bool:
 def test_a_plan_is_predicted_as_a_loop_over_its_steps_says(shape: str, power: float) -> None:
     plan, peak = rates(shape, 3000, 300), 4e-4
     x_T, a_T = clocks(plan, peak, power)
-    law = ScheduleLaw(Prior(np.array([E, np.log(A), ALPHA, np.log(C)]), np.eye(4)), peak, power)
+    law = ScheduleLaw(ConstantsPrior(np.array([E, np.log(A), ALPHA, np.log(C)]), np.eye(4)), peak, power)
     np.testing.assert_allclose(law.predict(plan), E + A * x_T**-ALPHA - C * a_T, rtol=1e-12)
 
 
@@ -61,7 +61,7 @@ def test_the_best_constants_are_those_of_a_search_over_the_posterior() -> None:
     x_T, a_T = clocks(plan)
     step_N = 1 + np.searchsorted(x_T, np.geomspace(x_T[2500], x_T[-1] * 0.999, 40))
     loss_N = losses(plan)[step_N - 1]
-    found = fit_trainings([Training(plan, step_N.astype(float), loss_N)], Prior(mean, cov)).at
+    found = fit_trainings([Training(plan, step_N.astype(float), loss_N)], ConstantsPrior(mean, cov)).at
 
     def minus_ln_posterior(at: np.ndarray) -> float:
         off = at[0] + np.exp(at[1]) * x_T[step_N - 1] ** -at[2] - np.exp(at[3]) * a_T[step_N - 1] - loss_N

@@ -16,7 +16,7 @@ import pytest
 from rbpx.config.model.placement import EngineConfig
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.engine import Asked, ServedModel, Server
+from rbpx.measure.engine import ServedCell, ServedModel, Server
 from rbpx.store.imports.engine_tokens import tokens_of_prompt
 from tests.support.commands import Answer
 from tests.support.composed import here
@@ -144,10 +144,10 @@ def windows_of(n: int) -> list[Window]:
     return [Window(doc_id, ids, ids > 1, 5, 4, bytes_T=np.ones(5, np.int64)) for doc_id in range(n)]
 
 
-def asking(url: str, **keys: Any) -> Asked:
+def asking(url: str, **keys: Any) -> ServedCell:
     """A server that has the model `m`."""
     of_family: Any = SimpleNamespace(loaded=SimpleNamespace(vocab_size=V))
-    return Asked(Server(EngineConfig(url=url, **keys)), "0.32.0", ServedModel("m", "m", 100), of_family)
+    return ServedCell(Server(EngineConfig(url=url, **keys)), "0.32.0", ServedModel("m", "m", 100), of_family)
 
 
 @pytest.mark.parametrize(

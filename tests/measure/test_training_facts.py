@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from rbpx.config.grid import members
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.model.training import Training
+from rbpx.config.model.training import TrainingFacts
 from rbpx.errors import RbpxError
 from rbpx.measure.grid import read_training
 from rbpx.store.store import Store
@@ -23,7 +23,7 @@ def rows(answer: Any) -> list[dict[str, Any]]:
     return found
 
 
-def of_family(name: str, *words: str) -> dict[str, Training]:
+def of_family(name: str, *words: str) -> dict[str, TrainingFacts]:
     """What is known of each model of a family's file under some overrides."""
     model = OmegaConf.merge(
         OmegaConf.structured(ModelConfig),
@@ -36,23 +36,25 @@ def of_family(name: str, *words: str) -> dict[str, Training]:
 @pytest.mark.parametrize("family", ["pythia", "pythia-deduped"])
 def test_a_checkpoint_of_pythia_knows_its_step_and_its_tokens(family: str) -> None:
     # README of EleutherAI/pythia: 299,892,736,000 tokens, and 2,097,152,000 between checkpoints of 1,000 steps.
-    assert set(of_family(family).values()) == {Training(training_tokens=299_892_736_000, training_step=143_000)}
+    assert set(of_family(family).values()) == {TrainingFacts(training_tokens=299_892_736_000, training_step=143_000)}
     assert of_family(family, "revision=main") == of_family(family)
     at = of_family(family, "revision=step1000")
-    assert set(at.values()) == {Training(training_tokens=2_097_152_000, training_step=1000)}
-    assert set(of_family(family, "revision=step0").values()) == {Training(training_tokens=0, training_step=0)}
-    assert set(of_family(family, "revision=refs/pr/1").values()) == {Training()}
+    assert set(at.values()) == {TrainingFacts(training_tokens=2_097_152_000, training_step=1000)}
+    assert set(of_family(family, "revision=step0").values()) == {TrainingFacts(training_tokens=0, training_step=0)}
+    assert set(of_family(family, "revision=refs/pr/1").values()) == {TrainingFacts()}
 
 
 def test_a_family_without_a_rule_knows_nothing_of_a_checkpoint() -> None:
-    assert set(of_family("gpt2", "revision=step1000").values()) == {Training()}
+    assert set(of_family("gpt2", "revision=step1000").values()) == {TrainingFacts()}
 
 
 def test_keys_go_before_the_file_and_may_list_a_value_for_each_model() -> None:
     known = of_family("hub", "id=[a/x,a/y]", "family=f", "tokens=3e9", "seed=[0,null]", "variant=muon", "step=2k")
-    assert known["x"] == Training(3_000_000_000, training_step=2000, training_seed=0, variant="muon")
-    assert known["y"] == Training(3_000_000_000, training_step=2000, variant="muon")
-    assert of_family("pythia", "tokens=5", "sizes.70m.training_seed=7")["70m"] == Training(5, None, 143_000, None, 7)
+    assert known["x"] == TrainingFacts(3_000_000_000, training_step=2000, training_seed=0, variant="muon")
+    assert known["y"] == TrainingFacts(3_000_000_000, training_step=2000, variant="muon")
+    assert of_family("pythia", "tokens=5", "sizes.70m.training_seed=7")["70m"] == TrainingFacts(
+        5, None, 143_000, None, 7
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,10 +75,10 @@ def test_a_fact_that_is_none_is_told_with_its_value(word: str, what: str) -> Non
 
 
 def test_what_lies_beside_a_model_is_read_and_checked(tmp_path: Path) -> None:
-    assert read_training(tmp_path) == Training()
+    assert read_training(tmp_path) == TrainingFacts()
     path = tmp_path / "training.json"
     path.write_text('{"size": "7k", "steps": 976, "tokens": 7995392, "training_seed": 4, "curve_nats": [1.0]}')
-    assert read_training(tmp_path) == Training(training_tokens=7_995_392, training_step=976, training_seed=4)
+    assert read_training(tmp_path) == TrainingFacts(training_tokens=7_995_392, training_step=976, training_seed=4)
     for text, what in (
         ("[1]", "not a JSON object"),
         ("{", "not a JSON object"),

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from rbpx.questions.attempts.forecasts import BETA, LINE, forecast, hide
 from rbpx.questions.attempts.mixing import condensed, nodes_for
-from rbpx.questions.attempts.passing import Known, grid_to, slope_in_k, slopes_at
+from rbpx.questions.attempts.passing import KnownChances, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Likelihood, fit_tail
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
@@ -49,7 +49,7 @@ def test_pass_at_k_of_many_samples_is_exact() -> None:
 
 
 def test_pass_at_k_of_known_chances_keeps_its_digits_where_they_are_tiny() -> None:
-    items = Known(("a", "b", "c"), np.log([1e-30, 0.25, 1.0]))
+    items = KnownChances(("a", "b", "c"), np.log([1e-30, 0.25, 1.0]))
     assert items.passes([1, 8]).tolist() == [
         pytest.approx([1e-30, 8e-30], rel=1e-12),
         pytest.approx([0.25, 1 - 0.75**8], rel=1e-12),
@@ -68,7 +68,7 @@ def test_noise_of_samples_is_that_of_samples_drawn_again() -> None:
 
 
 def test_local_slopes_are_those_of_the_curve() -> None:
-    items = Known(("a", "b"), np.log([0.3, 1e-4]))
+    items = KnownChances(("a", "b"), np.log([0.3, 1e-4]))
 
     def q(k: int) -> float:
         return (0.7**k + (1 - 1e-4) ** k) / 2
@@ -118,7 +118,7 @@ def test_the_likelihood_is_the_closed_integral_over_p(n: int, c: int) -> None:
 
 
 def test_derivatives_are_those_of_differences() -> None:
-    for items in (counted([0, 2, 9, 40], 40), Known(("a", "b", "c"), np.log([1e-9, 0.3, 1.0]))):
+    for items in (counted([0, 2, 9, 40], 40), KnownChances(("a", "b", "c"), np.log([1e-9, 0.3, 1.0]))):
         likelihood, theta, step = Likelihood(items), np.log([0.4, 3.0]), 1e-5
         _, score, hessian = likelihood.total(theta)
         for at, d in enumerate(np.eye(2) * step):
@@ -130,7 +130,7 @@ def test_derivatives_are_those_of_differences() -> None:
 def test_known_chances_are_fitted_as_scipy_does() -> None:
     p_I = np.random.default_rng(0).beta(0.3, 4.0, 400)
     a, b, _, _ = beta_of.fit(p_I, floc=0, fscale=1)
-    tail = fit_tail(Known(tuple(map(str, range(400))), np.log(p_I)))
+    tail = fit_tail(KnownChances(tuple(map(str, range(400))), np.log(p_I)))
     assert tail.theta is not None
     assert np.exp(tail.theta).tolist() == pytest.approx([a, b], rel=2e-4)
 

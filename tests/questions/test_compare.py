@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.questions.compare.meeting import Tokens, meet
+from rbpx.questions.compare.meeting import RunTokens, meet
 from rbpx.questions.compare.parts import kind_of, part_of
 from tests.support.asking import Asked, ask, refused
 from tests.support.byte_nats import byte_nats
@@ -39,7 +39,7 @@ def tokens_of(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 # ----------------------------------------------------------------------------------------------------- byte by byte
 
 
-def drawn_tokens(rng: np.random.Generator, n_documents: int, n_bytes: int) -> Tokens:
+def drawn_tokens(rng: np.random.Generator, n_documents: int, n_bytes: int) -> RunTokens:
     """Documents cut at random: some bytes at the beginning and the end unscored, some tokens without a byte."""
     doc, begin, length = [], [], []
     for doc_id in range(n_documents):
@@ -49,7 +49,7 @@ def drawn_tokens(rng: np.random.Generator, n_documents: int, n_bytes: int) -> To
             doc.append(doc_id), begin.append(at), length.append(size)
             at += size
     nats = rng.exponential(3, len(doc))
-    return Tokens(np.array(doc), np.array(begin), np.array(length), nats)
+    return RunTokens(np.array(doc), np.array(begin), np.array(length), nats)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -169,7 +169,7 @@ def test_models_with_different_tokenizers_meet_at_their_bytes(mixed: Path) -> No
     asked = ask(mixed, "compare", a=runs["xs"]["run_id"], b=runs["l"]["run_id"])
     (whole,) = [row for row in asked.of_kind("part") if row["by"] == "text"]
     of = [
-        byte_nats(Tokens(t["doc_id"], t["first_byte"], t["n_bytes"], -t["logprob"].astype(float)))
+        byte_nats(RunTokens(t["doc_id"], t["first_byte"], t["n_bytes"], -t["logprob"].astype(float)))
         for t in runs.values()
     ]
     both = of[0].keys() & of[1].keys()

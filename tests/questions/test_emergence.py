@@ -15,7 +15,7 @@ from rbpx.display.vocabulary import spoken
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import fit_power_law
-from rbpx.questions.emergence.laws import JointLaw, crossing, fit_joint, fit_windows
+from rbpx.questions.emergence.laws import WindowLaw, crossing, fit_joint, fit_windows
 from rbpx.questions.emergence.windows import window_share
 from rbpx.status import Status
 from tests.support.asking import ask, imported
@@ -26,7 +26,7 @@ NUMBERS = attrgetter("C.value", "C.lo", "C.hi", "alpha.value", "alpha.stderr", "
 ENDS = ("ln_S", "ln_lo", "ln_hi")
 
 
-def counts(of: JointLaw) -> tuple[int, int, int]:
+def counts(of: WindowLaw) -> tuple[int, int, int]:
     """Points that were fitted, points that were left out, sizes."""
     return of.fit.n_points, of.params["n_left_out"], of.params["n_sizes"]
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rbpx.questions.compare.meeting import Tokens
+from rbpx.questions.compare.meeting import RunTokens
 
 
-def byte_nats(tokens: Tokens) -> dict[tuple[int, int], float]:
+def byte_nats(tokens: RunTokens) -> dict[tuple[int, int], float]:
     """Nats of each byte, by a loop; a token without bytes gives its nats to the one before it, if there is one."""
     owned: list[list[Any]] = []
     for doc, begin, length, nats in zip(tokens.doc_N, tokens.begin_N, tokens.length_N, tokens.nats_N, strict=True):

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rbpx.display.terminal import console, print_tables, print_under
-from rbpx.display.view import Cell, Column, View, text, whole
+from rbpx.display.view import Column, TableCell, View, text, whole
 from rbpx.display.vocabulary import UNKNOWN, in_bytes
 from rbpx.store.store import Record
 
 
 def _size(name: str) -> Column[Any]:
-    def cell(row: Any) -> Cell:
+    def cell(row: Any) -> TableCell:
         total = row["n_bytes"] + row["n_read_bytes"]
         n_bytes = {"size": total, "here": row["n_bytes_here"], "to fetch": total - row["n_bytes_here"]}[name]
         mark = "~" if row["n_read_bytes"] and name != "here" else ""
-        return Cell((UNKNOWN if row["state"] == "failed" or not total else f"{mark}{in_bytes(n_bytes)}",), (n_bytes,))
+        return TableCell(
+            (UNKNOWN if row["state"] == "failed" or not total else f"{mark}{in_bytes(n_bytes)}",), (n_bytes,)
+        )
 
     return Column(name, (name,), cell)
 

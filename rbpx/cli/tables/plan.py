@@ -12,7 +12,7 @@ from rbpx.config.options import Format
 from rbpx.cores import n_cores
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, print_tables, print_under
-from rbpx.display.view import SIZE, Cell, Column, View, amount, text, written
+from rbpx.display.view import SIZE, Column, TableCell, View, amount, text, written
 from rbpx.display.vocabulary import UNKNOWN, enumerated, rough, short, spoken, time
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import out, say, visible_line
@@ -31,9 +31,9 @@ _SHARDS: Final = 16  # if their number is not given; fewer if there are fewer ce
 _OF_PLAN: Final = ("format", "shard", "calibrate", "output")
 
 
-def _tokens(row: Any) -> Cell:
+def _tokens(row: Any) -> TableCell:
     n_tokens, mark = row["tokens"], "~" if row["tokens_counted"] is False else ""
-    return Cell((UNKNOWN if n_tokens is None else f"{mark}{n_tokens:,}",), (n_tokens,))
+    return TableCell((UNKNOWN if n_tokens is None else f"{mark}{n_tokens:,}",), (n_tokens,))
 
 
 _COSTS: Final = View[Any](

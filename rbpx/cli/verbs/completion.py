@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rbpx.cli.argv import flags
-from rbpx.cli.registry import Asked, Verb, verbs
+from rbpx.cli.registry import Command, Verb, verbs
 from rbpx.config.folders import GROUPS, options
 from rbpx.config.keys.key import Keys
 from rbpx.config.model.family import ModelConfig
@@ -94,7 +94,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Prints the script."""
     if len(asked.words) != 1:
         raise RbpxError(f"completion takes one shell, got {len(asked.words)}: rbpx completion bash")

@@ -10,7 +10,7 @@ fetched is named with its cells and does not stop the rest.
 import logging
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import Named, Rows
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
@@ -34,7 +34,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> "list[Measured]":
+def perform(asked: Command) -> "list[Measured]":
     """Fetches what all jobs of a sweep need, and prints the outcome for each repository."""
     from rbpx.cli.tables.download import show
     from rbpx.display.records import print_records

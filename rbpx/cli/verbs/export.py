@@ -4,7 +4,7 @@ Takes the name of a relation or a SELECT. The suffix of --output gives the forma
 FILE.duckdb` copies all relations as tables into one file, to give away.
 """
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import QueryKeys
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
@@ -22,7 +22,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Writes a relation, or the answer to a query, to a file or to stdout."""
     from rbpx.store.export import export
     from rbpx.store.schema import COLUMNS

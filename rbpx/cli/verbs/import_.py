@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.imports import ImportRequest
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
@@ -73,7 +73,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Imports one file into the store, and reports what it contained."""
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store

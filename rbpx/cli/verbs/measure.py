@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.runs import GridKeys
 from rbpx.errors import RbpxError
 
@@ -28,7 +28,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> "list[Measured]":
+def perform(asked: Command) -> "list[Measured]":
     """Measures what is missing, loading each model once for all texts of a sweep; else names what is stored."""
     from rbpx.cli.launcher import measured
 

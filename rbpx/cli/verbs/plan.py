@@ -9,7 +9,7 @@ else estimated (~), and empty where the text is not on this machine. Times are t
 measured now with calibrate=true.
 """
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import Rows
 from rbpx.config.keys.runs import Planning
 from rbpx.config.options import Format
@@ -30,7 +30,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Prints each cell of the sweep or its shard once, or the commands that measure its shards."""
     from rbpx.cli.tables.plan import print_jobs, show
 

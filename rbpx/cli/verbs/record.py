@@ -9,7 +9,7 @@ experiment/NAME.yaml in the folder of --config-dir; those of rbpx are in experim
 
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.cli.verbs import run
 from rbpx.config.keys.output import Limited, Queried, Study, Written
 from rbpx.config.keys.runs import GridKeys
@@ -38,7 +38,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> "list[Measured]":
+def perform(asked: Command) -> "list[Measured]":
     """Does what `run` does, and writes the findings unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.compose import places_of

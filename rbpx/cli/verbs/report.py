@@ -8,7 +8,7 @@ folder of figures. With more than 12 groups it begins with a table of all; group
 reports alone.
 """
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import Reported
 from rbpx.questions.registry import report_keys
 
@@ -26,7 +26,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Writes one page for all jobs; refuses an output that cannot be written before fitting anything."""
     from rbpx.report.output import check, write_report
 

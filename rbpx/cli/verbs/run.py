@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import Analyses, Detailed, Rows, Spreadsheet, Study, Written
 from rbpx.config.keys.runs import GridKeys
 from rbpx.questions.registry import own_keys
@@ -48,12 +48,12 @@ _FIRST = (
 )
 
 
-def perform(asked: Asked) -> "list[Measured]":
+def perform(asked: Command) -> "list[Measured]":
     """Imports a study's files, measures what is missing, and prints the laws over the whole sweep."""
     return performed(asked)[0]
 
 
-def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
+def performed(asked: Command) -> "tuple[list[Measured], list[Record]]":
     """Returns the outcome of each grid, and the rows of the questions asked of all grids."""
     from rbpx.cli.launcher import measured
     from rbpx.cli.verbs.import_ import import_study

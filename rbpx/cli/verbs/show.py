@@ -6,7 +6,7 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 import json
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.display.section import interval
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
@@ -24,7 +24,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Prints the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
     from rbpx.questions.render import with_status_label

@@ -6,7 +6,7 @@ shows the first rows; csv, json and files get all.
 Relations are runs, tokens, rank_counts, documents, vocab, observations, fits, rank_fits, failures and forecasts.
 """
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import QueryKeys
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
@@ -24,7 +24,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Answers the query."""
     from rbpx.display.records import print_table
     from rbpx.store.relations import write_views

@@ -10,7 +10,7 @@ measuring process writes a heartbeat; one that was killed is shown as stopped.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import Rows, Spreadsheet
 from rbpx.config.keys.runs import GridKeys, Narrowing
 
@@ -36,7 +36,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Prints the contents of the store, or the state of the sweep's grid."""
     from rbpx.cli.tables.status import print_status
     from rbpx.store.relations import write_views

@@ -12,7 +12,7 @@ the SHA-256 and the counts of its manifest and its tables against one another, c
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Asked, Verb
+from rbpx.cli.registry import Command, Verb
 from rbpx.config.keys.output import RowKeys
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
@@ -36,7 +36,7 @@ VERB = Verb(
 )
 
 
-def perform(asked: Asked) -> None:
+def perform(asked: Command) -> None:
     """Verifies, merges, copies, drops orphaned fits, or removes a run or an imported source.
 
     Raises:

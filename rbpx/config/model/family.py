@@ -12,7 +12,7 @@ from operator import index
 from typing import Any, Final
 
 from rbpx.config.keys.key import key, names_of, text_or_list
-from rbpx.config.model.training import UNKNOWN, Training, checked_training
+from rbpx.config.model.training import UNKNOWN, TrainingFacts, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
@@ -84,7 +84,7 @@ class Member:
     model: str
     non_embedding_params: int | None
     revision: str | None = None
-    training: Training = UNKNOWN
+    training: TrainingFacts = UNKNOWN
     adapter: str | None = None
 
 
@@ -95,7 +95,7 @@ def _means(wanted: str, name: str) -> bool:
     return words.get(wanted, fnmatch.fnmatchcase(name, wanted))
 
 
-_KEYS: Final = {each.name: each.name.removeprefix("training_") for each in fields(Training)}
+_KEYS: Final = {each.name: each.name.removeprefix("training_") for each in fields(TrainingFacts)}
 
 
 @dataclass
@@ -263,7 +263,7 @@ class ModelConfig:
         training = self.training_of(size, list(self.sizes).index(size), len(self.sizes), revision)
         return Member(size, model, self.sizes[size].non_embedding_params, revision, training)
 
-    def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
+    def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> TrainingFacts:
         """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
         `size` is its label in `sizes`, None for a model given by its id; `place` its index in the family, from 0.
@@ -281,7 +281,11 @@ class ModelConfig:
                     )
                 given[fact] = value[place]
         by_key = checked_training(given, "model.", _KEYS)
-        entry = Training() if size is None else Training(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
+        entry = (
+            TrainingFacts()
+            if size is None
+            else TrainingFacts(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
+        )
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:

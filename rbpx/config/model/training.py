@@ -24,7 +24,7 @@ def is_raw(variant: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingFacts:
     """Facts of one training; None if unknown.
 
     Attributes:
@@ -43,7 +43,7 @@ class Training:
     training_seed: int | None = None
     variant: str | None = None
 
-    def over(self, other: "Training") -> "Training":
+    def over(self, other: "TrainingFacts") -> "TrainingFacts":
         """Returns these facts, completed by those of another source."""
         return replace(other, **self.known())
 
@@ -51,7 +51,7 @@ class Training:
         """Returns the known facts by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
-    def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "Training":
+    def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "TrainingFacts":
         """Returns the facts of a checkpoint, given those of the finished model, which is also `main`.
 
         `stepN` is the state after N steps in a family with tokens_per_step; the progress of any other revision is
@@ -60,16 +60,16 @@ class Training:
         named = None if tokens_per_step is None else re.fullmatch(r"step(\d+)", revision or "")
         step = int(named[1]) if named else steps if revision in _RELEASED else None
         n_tokens = None if step is None or tokens_per_step is None else step * tokens_per_step
-        at = Training(training_tokens=n_tokens, training_step=step)
+        at = TrainingFacts(training_tokens=n_tokens, training_step=step)
         if revision in _RELEASED:
             return self.over(at)
         return replace(at, training_seed=self.training_seed, variant=self.variant)
 
 
-UNKNOWN: Final = Training()
+UNKNOWN: Final = TrainingFacts()
 
 
-def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> Training:
+def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> TrainingFacts:
     """Checks facts by the names of `Training`.
 
     `where` is the prefix of the names in errors, `names` are other names there.
@@ -78,13 +78,13 @@ def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, 
         RbpxError: a value is not valid.
     """
     checked: dict[str, Any] = {}
-    for fact in (each.name for each in fields(Training) if values.get(each.name) is not None):
+    for fact in (each.name for each in fields(TrainingFacts) if values.get(each.name) is not None):
         name, value = f"{where}{(names or {}).get(fact, fact)}", values[fact]
         if fact == "variant":
             checked[fact] = name_of(name, value)
         else:
             checked[fact] = number_from_0(name, value, float if fact == "training_flops" else int)
-    return Training(**checked)
+    return TrainingFacts(**checked)
 
 
 def number_from_0(name: str, value: Any, kind: type[N], is_positive: bool = False) -> N:

@@ -22,7 +22,7 @@ _GAIN: Final = 1e-6  # nats of the whole text, below which a step ends the searc
 
 
 @dataclass(frozen=True, eq=False)
-class FormFit:
+class ClosureFit:
     """A form fitted to the ranks of some sizes.
 
     Attributes:
@@ -52,7 +52,9 @@ class FormFit:
         return np.asarray((seen_NQ * ln_mixture(self.form.shares(self.theta(S), self.nodes))).sum(axis=1))
 
 
-def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near: FormFit | None = None) -> FormFit:
+def fit_form(
+    form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near: ClosureFit | None = None
+) -> ClosureFit:
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
     Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes. `seen_NQ`
@@ -66,7 +68,7 @@ def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near:
             begin_MP = np.vstack([near.theta(np.exp([ln_S_ref])), near.coefficient_MP[1:]])[: design_NM.shape[1]]
             begun = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
             if begun[2]:
-                return FormFit(form, nodes, begun[0], ln_S_ref, *begun[1:])
+                return ClosureFit(form, nodes, begun[0], ln_S_ref, *begun[1:])
         pooled = [
             _climb(form, nodes, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
             for start in form.starts
@@ -75,7 +77,7 @@ def fit_form(form: RankForm, nodes: RankNodes, S: Floats, seen_NQ: Floats, near:
         if len(S) > 1:
             begin_MP = np.vstack([top_MP, np.zeros_like(top_MP)])
             top_MP, value, converged = _climb(form, nodes, design_NM, seen_NQ, begin_MP)
-    return FormFit(form, nodes, top_MP, ln_S_ref, value, converged)
+    return ClosureFit(form, nodes, top_MP, ln_S_ref, value, converged)
 
 
 def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[float, int, float]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.schedule.law import ANNEALED, SD, Prior, ScheduleLaw, Training, fit_trainings
+from rbpx.laws.schedule.law import ANNEALED, SD, ConstantsPrior, ScheduleLaw, Training, fit_trainings
 from rbpx.status import Doubted, Status, in_order
 
 FLOOR: Final = 0.008  # nats of standard deviation that no state takes away
@@ -132,7 +132,7 @@ def _predict(run: Training, finished: Sequence[Training], step: int) -> _At:
         peak = max(peak, *(of.peak for of in taught))
     known = fit_trainings(taught, peak=peak if is_same else None).at if taught else None
     if known is not None:
-        prior = Prior(known.mean, known.cov + np.diag(_SAME**2)) if is_same else _of_other_size(known)
+        prior = ConstantsPrior(known.mean, known.cov + np.diag(_SAME**2)) if is_same else _of_other_size(known)
     law = fit_trainings([run], prior, peak)
     assert law.at is not None
     x_2, a_2 = run.clocks(peak, [run.step_N[-1], step])
@@ -145,12 +145,12 @@ def _predict(run: Training, finished: Sequence[Training], step: int) -> _At:
     return _At(law, y, sd, (now - end - annealing, annealing), bool(drops))
 
 
-def _of_other_size(known: Prior) -> Prior:
+def _of_other_size(known: ConstantsPrior) -> ConstantsPrior:
     """What runs of another size say: alpha, and ln C as far as ln A; E is free."""
     cov = known.cov + np.diag([_FREE, _OTHER_A, _OTHER_ALPHA, _OTHER_C]) ** 2
     cov[[1, 3, 3], [3, 1, 3]] += _OTHER_A**2
     cov[0, 1:] = cov[1:, 0] = 0.0
-    return Prior(known.mean, cov)
+    return ConstantsPrior(known.mean, cov)
 
 
 def _square(run: Training, finished: Sequence[Training], end: float) -> float:

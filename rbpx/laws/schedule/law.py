@@ -117,7 +117,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Prior:
+class ConstantsPrior:
     """What is known of the constants beforehand: their mean, [4], and covariance, [4, 4]."""
 
     mean: Floats
@@ -135,7 +135,7 @@ class ScheduleLaw(Doubted):
         reasons: rate_rises, too_early or no_decay_seen.
     """
 
-    at: Prior | None
+    at: ConstantsPrior | None
     peak: float
     power: float = POWER
     reasons: tuple[Status, ...] = ()
@@ -167,7 +167,9 @@ class ScheduleLaw(Doubted):
         return float(np.sqrt(j_4 @ self.at.cov @ j_4))
 
 
-def fit_trainings(runs: Sequence[Training], prior: Prior | None = None, peak: float | None = None) -> ScheduleLaw:
+def fit_trainings(
+    runs: Sequence[Training], prior: ConstantsPrior | None = None, peak: float | None = None
+) -> ScheduleLaw:
     """Fits one law to the states of runs of one size and recipe.
 
     The prior is of the constants, wide where None; `peak` is the highest rate, that of the runs where None.
@@ -182,7 +184,7 @@ def fit_trainings(runs: Sequence[Training], prior: Prior | None = None, peak: fl
     level = float(np.mean([of_run[2][-1] for of_run in bins]))
     if level <= 0:
         return ScheduleLaw(None, peak, power, (Status.not_positive,))
-    known = prior or Prior(_TYPICAL + np.log(level) * np.array([0, 1, 0, 1]), np.diag(_UNSURE**2))
+    known = prior or ConstantsPrior(_TYPICAL + np.log(level) * np.array([0, 1, 0, 1]), np.diag(_UNSURE**2))
     root, start = np.linalg.inv(np.linalg.cholesky(known.cov)), known.mean.copy()
     if known.cov[0, 0] > 1:  # E is free
         start[0] = np.median(loss_B - _loss(np.r_[0.0, start[1:]], x_B, a_B))
@@ -196,7 +198,7 @@ def fit_trainings(runs: Sequence[Training], prior: Prior | None = None, peak: fl
     best = np.asarray(least_squares(residuals, start, jac=slopes).x)
     reasons = () if max(map(Training.annealed, runs)) > ANNEALED else (Status.no_decay_seen,)
     cov = np.asarray(np.linalg.inv(slopes(best).T @ slopes(best)), np.float64)
-    return ScheduleLaw(Prior(best, cov), peak, power, reasons)
+    return ScheduleLaw(ConstantsPrior(best, cov), peak, power, reasons)
 
 
 def _loss(at: Floats, x: Floats, a: Floats) -> Floats:

@@ -17,7 +17,7 @@ from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
 from rbpx.questions.attempts import AttemptsKeys
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecast
-from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slope_in_k, slopes_at
+from rbpx.questions.attempts.passing import Counted, Items, KnownChances, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group, Run, labels_of
@@ -51,7 +51,7 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
             ln_p_I = np.minimum(-answers.nats_I, 0.0)  # single-precision sums may round to above 0
-            known.append((run, label, Known(tuple(map(str, answers.item_I.tolist())), ln_p_I)))
+            known.append((run, label, KnownChances(tuple(map(str, answers.item_I.tolist())), ln_p_I)))
     else:
         for run, label in zip(group.runs, labels, strict=True):
             if run.attempts:

@@ -70,7 +70,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownChances:
     """Items whose probability p that an attempt is right is known.
 
     `most` is the largest k of a least-squares fit; pass@k is known beyond it too.
@@ -87,7 +87,7 @@ class Known:
         return np.asarray(-np.expm1(np.asarray(k_K) * ln_fails_I[:, None]))
 
 
-Items = Counted | Known
+Items = Counted | KnownChances
 
 
 def grid_to(most: int) -> list[int]:

@@ -19,7 +19,7 @@ from rbpx.questions.audit import AuditKeys
 from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Evidence, size_points, weigh
-from rbpx.runs.shifts import LawAtK, LawShift, Shift, shift_law, shifts_of_run
+from rbpx.runs.shifts import BeforeAfter, LawAtK, LawShift, shift_law, shifts_of_run
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -123,7 +123,7 @@ def analyse(
     return Audit(sampled, group.n_documents, rows)
 
 
-def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, Shift], by_engine: bool) -> Iterator[Record]:
+def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, BeforeAfter], by_engine: bool) -> Iterator[Record]:
     """Yields how the tokens of a run moved, with each of its quantities.
 
     `is_same` says whether another engine stays within its allowance, or a float32 run of rbpx or an engine asked again
@@ -148,7 +148,7 @@ def _of_law(shift: LawShift) -> Record:
 
 def compare(
     group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: AuditKeys, k_grid: Sequence[int]
-) -> tuple[list[dict[LawAtK, Shift]], list[LawShift]]:
+) -> tuple[list[dict[LawAtK, BeforeAfter]], list[LawShift]]:
     """Compares two measurements of the same documents: the shifts of each run, and of the laws if there are 3 sizes."""
     shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]
     if group.n_sizes < 3:

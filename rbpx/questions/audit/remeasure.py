@@ -20,7 +20,7 @@ from rbpx.data.corpus import Document
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
-from rbpx.measure.engine import Asked
+from rbpx.measure.engine import ServedCell
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
@@ -99,7 +99,7 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
     return [group for group in kept if group.runs]
 
 
-_Engines = Mapping[str, tuple[Asked, list[Document]]]
+_Engines = Mapping[str, tuple[ServedCell, list[Document]]]
 """The engine and the documents of each run, by run id."""
 
 

@@ -16,7 +16,7 @@ from rbpx.display.vocabulary import listed, shortened, signed
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
 from rbpx.questions.compare import CompareKeys
-from rbpx.questions.compare.meeting import Stretches, Tokens, meet
+from rbpx.questions.compare.meeting import RunTokens, Stretches, meet
 from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -81,7 +81,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
                 f"run {run.run_id} ({name_of(run)} on {run.dataset}) was measured before tokens knew their bytes; "
                 "remove it with `store rm` and measure it again"
             )
-    met = meet(*(Tokens(*(rows[name].to_numpy() for name in _TOKENS)) for rows in sides))
+    met = meet(*(RunTokens(*(rows[name].to_numpy() for name in _TOKENS)) for rows in sides))
     words, whole_3D, doc_ids = list(_words(met, sides)), met.sums(), np.unique(met.doc_M).tolist()
     names: Record = {"a": name_of(a), "b": name_of(b), "run_id_a": a.run_id, "run_id_b": b.run_id}
     names |= {name: getattr(a, name) for name in ("dataset", "text_hash", "protocol", "window", "stride")}

@@ -17,7 +17,7 @@ Integers = npt.NDArray[np.int64]
 _DOCUMENT = np.int64(1) << 32  # offset between documents that are laid end to end on one axis
 
 
-class Tokens(NamedTuple):
+class RunTokens(NamedTuple):
     """The scored tokens of one run, ordered by document and position, with the nats (-logprob) of each.
 
     `begin_N` is the first byte in the document, and `length_N` counts bytes. Of the tokens of one character, the first
@@ -52,7 +52,7 @@ class Stretches(NamedTuple):
         return np.stack([np.bincount(at_M[chosen_M], each[chosen_M], len(doc_ids)) for each in columns])
 
 
-def meet(*sides: Tokens) -> Stretches:
+def meet(*sides: RunTokens) -> Stretches:
     """Returns the stretches that both sides scored; drops bytes that one side alone scored (first tokens, cut ends)."""
     spans = [_spans(side) for side in sides]
     edges = np.unique(np.concatenate([ends for begin, end, *_ in spans for ends in (begin, end)]))
@@ -67,7 +67,7 @@ def meet(*sides: Tokens) -> Stretches:
     return Stretches(begin[both] // _DOCUMENT, begin[both] % _DOCUMENT, length[both], *of_sides)
 
 
-def _spans(tokens: Tokens) -> tuple[Integers, Integers, Floats, Integers]:
+def _spans(tokens: RunTokens) -> tuple[Integers, Integers, Floats, Integers]:
     """Begin, end, nats and index of each token on the axis of all documents.
 
     A token without bytes adds its nats to the token before it, and is dropped if there is none.

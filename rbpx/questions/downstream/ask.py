@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import decimals, law_title, listed, number, short, 
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.figures import figures
-from rbpx.questions.downstream.steps import Task, fit_steps
+from rbpx.questions.downstream.steps import TaskSteps, fit_steps
 from rbpx.questions.downstream.trainings import split
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -35,13 +35,13 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: no group has a requested feature, or a task; or a chance is unknown.
     """
-    by_family: dict[tuple[str, ...], list[Task]] = {}
+    by_family: dict[tuple[str, ...], list[TaskSteps]] = {}
     for group in groups:
         values = task_values(connection, group, request.but(resamples=1))  # values only
         if values is not None and values.features:
             parts = split(values, request)
             steps = [fit_steps(values, each, parts, request) for each in values.features]
-            by_family.setdefault((group.first.source, group.first.family), []).append(Task(values, parts, steps))
+            by_family.setdefault((group.first.source, group.first.family), []).append(TaskSteps(values, parts, steps))
     if groups and not any(task.values.has_success for tasks in by_family.values() for task in tasks):
         lacks = request.features.by_name and not by_family
         what = f"a feature {' or '.join(request.features.names)}" if lacks else "items or accuracies"
@@ -52,7 +52,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     return [_of_family(tasks, request) for tasks in by_family.values()]
 
 
-def _of_family(tasks: Sequence[Task], request: DownstreamKeys) -> Result:
+def _of_family(tasks: Sequence[TaskSteps], request: DownstreamKeys) -> Result:
     """A row for each prediction of a task, feature and model, then one for each feature, the best first."""
     errors_of_tasks = [_errors(task) for task in tasks]
     by_task = [
@@ -82,7 +82,7 @@ _Errors = Mapping[tuple[str, int | None], tuple[float, int]]
 """By feature and its k: the mean of |chained - actual| over the held-out models, and their number."""
 
 
-def _errors(task: Task) -> _Errors:
+def _errors(task: TaskSteps) -> _Errors:
     """The errors of the features of a task that predict every held-out model."""
     n = len(task.parts.held_out)
     of = {each.name: [row["error"] for row in each.rows[:n]] for each in task.steps}
@@ -105,7 +105,7 @@ def _ranked(errors: _Errors) -> list[Record]:
     return sorted(rows, key=lambda row: row["mean_error"])
 
 
-def _shown(tasks: Sequence[Task], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
+def _shown(tasks: Sequence[TaskSteps], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
     """For each task with known success, the predictions of its best feature, the last of each size."""
     shown: dict[tuple[Any, ...], Record] = {}
     for task, features in zip(tasks, best, strict=True):

@@ -13,20 +13,20 @@ from rbpx.display.law_columns import estimate_in
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
-from rbpx.questions.downstream.steps import Task
+from rbpx.questions.downstream.steps import TaskSteps
 from rbpx.questions.downstream.trainings import ends, means
 from rbpx.runs.origin import spelled
 
 _STEPS = 40  # points of a sigmoid
 
 
-def figures(tasks: Sequence[tuple[Task, Sequence[tuple[str, int | None]]]]) -> list[Figure | Undrawn]:
+def figures(tasks: Sequence[tuple[TaskSteps, Sequence[tuple[str, int | None]]]]) -> list[Figure | Undrawn]:
     """Returns two figures for each task with known success; each task comes with its features, best first."""
     none = Undrawn("forecast", "Forecast of success", "No task has a known success.")
     return [figure for task, best in tasks if task.values.has_success for figure in _of_task(task, best)] or [none]
 
 
-def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Figure | Undrawn]:
+def _of_task(task: TaskSteps, best: Sequence[tuple[str, int | None]]) -> Iterator[Figure | Undrawn]:
     """Draws the best feature, or without one the first that has both steps."""
     values, name = task.values, task.values.task
     forecast, usable = f"Forecast of success on {name}", {each.name: each for each in task.steps if each.rows}

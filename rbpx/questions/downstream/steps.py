@@ -33,7 +33,7 @@ from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream import DownstreamKeys
-from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
+from rbpx.questions.downstream.trainings import HeldOut, TaskTraining, averaged, is_mixed, means, points
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tasks import TaskValues
 from rbpx.status import Status, first_of, in_order
@@ -66,15 +66,15 @@ class FeatureSteps:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class TaskSteps:
     """The values of a task, its fitted and held-out trainings, and both steps of each feature."""
 
     values: TaskValues
-    parts: Split
+    parts: HeldOut
     steps: Sequence[FeatureSteps]
 
 
-def fit_steps(task: TaskValues, values: Points, parts: Split, request: DownstreamKeys) -> FeatureSteps:
+def fit_steps(task: TaskValues, values: Points, parts: HeldOut, request: DownstreamKeys) -> FeatureSteps:
     """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
     A row has `step1_predicted`, the feature by step 1; `step1_actual`, the measured feature; `step2_predicted`, success
@@ -93,7 +93,7 @@ def fit_steps(task: TaskValues, values: Points, parts: Split, request: Downstrea
     shared |= {"chance": task.chance}
     tokens = [each.D for each in fitted if each.D]
 
-    def predicted(S: float, D: float | None, training: Training | None = None) -> Record:
+    def predicted(S: float, D: float | None, training: TaskTraining | None = None) -> Record:
         feature, reasons, own, right = step1(S, D), list(doubts), math.nan, math.nan
         far = [extrapolation_factor(S, [each.S for each in fitted])] if fitted else []
         far += [extrapolation_factor(D, tokens)] if D is not None and tokens else []
@@ -131,7 +131,7 @@ _Step = Callable[[float, float | None], Feature]
 
 
 def _fit_step1(
-    trainings: Sequence[Training], x_T: Floats, request: DownstreamKeys
+    trainings: Sequence[TaskTraining], x_T: Floats, request: DownstreamKeys
 ) -> tuple[str, Sequence[Status], _Step]:
     """Fits step 1, a surface where tokens are known and else a law in size; returns form, warnings and prediction.
 
@@ -186,14 +186,14 @@ def _fit_step1(
     return COMBINED, (), in_size
 
 
-def is_on_surface(trainings: Sequence[Training]) -> bool:
+def is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
     """Whether step 1 is a surface in size and tokens."""
     S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
     return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear
 
 
 def _fit_step2(
-    task: TaskValues, values: Points, trainings: Sequence[Training], request: DownstreamKeys
+    task: TaskValues, values: Points, trainings: Sequence[TaskTraining], request: DownstreamKeys
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
     """Fits step 2: the sigmoid, the curves that its points allow, and warnings; None for few points or no success."""
     if not task.has_success or task.chance is None:

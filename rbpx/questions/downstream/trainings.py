@@ -23,7 +23,7 @@ _FAR_APART: Final = 1.5  # ratio of tokens beyond which the mean of checkpoints 
 
 
 @dataclass(frozen=True)
-class Training:
+class TaskTraining:
     """One training, its checkpoints ordered by tokens.
 
     `at` indexes its runs in the group; `last` is its last run, and D the training tokens of that run, None where
@@ -41,14 +41,14 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Split:
+class HeldOut:
     """The fitted and the held-out trainings, each in order of S and D."""
 
-    fitted: tuple[Training, ...]
-    held_out: tuple[Training, ...]
+    fitted: tuple[TaskTraining, ...]
+    held_out: tuple[TaskTraining, ...]
 
 
-def split(values: TaskValues, request: DownstreamKeys) -> Split:
+def split(values: TaskValues, request: DownstreamKeys) -> HeldOut:
     """Holds out the largest size, or the requested sizes.
 
     Raises:
@@ -69,14 +69,14 @@ def split(values: TaskValues, request: DownstreamKeys) -> Split:
                 f"it has: {', '.join(sizes)}"
             )
         held_out = [each for each in trainings if each.last.size in asked]
-    return Split(tuple(each for each in trainings if each not in held_out), tuple(held_out))
+    return HeldOut(tuple(each for each in trainings if each not in held_out), tuple(held_out))
 
 
-def _trainings(runs: Sequence[Run]) -> list[Training]:
+def _trainings(runs: Sequence[Run]) -> list[TaskTraining]:
     trainings = []
     for of in grouped(range(len(runs)), lambda at: _key(runs[at])).values():
         ordered = sorted(of, key=lambda at: (tokens_of(runs[at]) or 0.0, runs[at].training_step or 0))
-        trainings.append(Training(tuple(ordered), runs[ordered[-1]], tokens_of(runs[ordered[-1]])))
+        trainings.append(TaskTraining(tuple(ordered), runs[ordered[-1]], tokens_of(runs[ordered[-1]])))
     return sorted(trainings, key=lambda training: (training.S, training.D or 0.0, training.last.size))
 
 
@@ -88,20 +88,20 @@ def _key(run: Run) -> tuple[Any, ...]:
     return run.size, run.non_embedding_params, run.training_seed
 
 
-def averaged(training: Training, value_R: Floats, last: int) -> float:
+def averaged(training: TaskTraining, value_R: Floats, last: int) -> float:
     """Mean over the last checkpoints of a training that have the value; NaN without any."""
     known = [value_R[at] for at in training.at if not math.isnan(value_R[at])][-last:]
     return float(np.mean(known)) if known else math.nan
 
 
-def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
+def is_mixed(training: TaskTraining, runs: Sequence[Run], last: int) -> bool:
     """Whether the averaged last checkpoints of a training are far apart in tokens."""
     tokens = [tokens_of(runs[at]) for at in training.at[-last:]]
     known = [D for D in tokens if D]
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
-def ends(trainings: Sequence[Training], last: int) -> list[tuple[int, ...]]:
+def ends(trainings: Sequence[TaskTraining], last: int) -> list[tuple[int, ...]]:
     """Indices of the last checkpoints of each training."""
     return [training.at[-last:] for training in trainings]
 
@@ -114,7 +114,7 @@ def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
     return mean
 
 
-def points(trainings: Sequence[Training], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
+def points(trainings: Sequence[TaskTraining], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
     """Returns the sets of runs whose means are the points of step 2, and the training of each point.
 
     Drops the first `drop` (a share) of the checkpoints of each training, never the last one, and takes trailing means

@@ -13,7 +13,7 @@ import duckdb
 
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, state, whole, with_ends
+from rbpx.display.view import Column, Table, TableCell, View, decimal, magnitude, state, whole, with_ends
 from rbpx.display.vocabulary import decimals, rough, short, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
@@ -31,9 +31,9 @@ from rbpx.store.store import Record
 _NAMES: Final = {JOINT: "C·N"}
 
 
-def _windows(row: Record) -> Cell:
+def _windows(row: Record) -> TableCell:
     name = _NAMES.get(row["kind"], f"N = {row['n']}")
-    return Cell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
+    return TableCell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
 
 
 def _half(row: Record) -> Estimate:

@@ -21,7 +21,7 @@ from rbpx.display.chart.figure import (
     scale_of,
     spread,
 )
-from rbpx.display.view import SIZE, Cell, Column, Table, View, magnitude, place, whole, with_ends
+from rbpx.display.view import SIZE, Column, Table, TableCell, View, magnitude, place, whole, with_ends
 from rbpx.display.vocabulary import short
 from rbpx.questions.emergence.analysis import Emergence
 from rbpx.runs.group import Group
@@ -32,7 +32,9 @@ WINDOWS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
     SIZE,
     place(spare=2),
     Column(
-        "windows", ("windows", "n"), lambda row: Cell((row["windows"],), (row["windows"], row["n"]), is_number=False)
+        "windows",
+        ("windows", "n"),
+        lambda row: TableCell((row["windows"],), (row["windows"], row["n"]), is_number=False),
     ),
     with_ends("measured", "p", None, short, ends_spare=1),
     whole("of", "n_windows", means="windows, overlapping", spare=3),

@@ -24,7 +24,7 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
 
 
 @dataclass(frozen=True, eq=False)
-class JointLaw:
+class WindowLaw:
     """The law -ln p_N = C N S^(-alpha) of all window lengths: its numbers, and the further keys of its record."""
 
     fit: PowerLaw
@@ -42,7 +42,7 @@ def fit_joint(
     p_MN: Floats,
     p_BMN: Floats | None = None,
     n_effective: float | None = None,
-) -> JointLaw:
+) -> WindowLaw:
     """Fits -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, with equal weights.
 
     The sizes are the units that scatter: the line is that of their means of ln(-ln p) - ln N, weighted by their numbers
@@ -71,7 +71,7 @@ def fit_joint(
     params |= {"equation": EQUATION, "source": SOURCE, "n_left_out": int((~used_MN).sum()), "n_sizes": len(y_M)}
     fit = replace(fit, aic=None, bic=None, n_points=int(used_MN.sum()), status=status)
     if fit.regression is None:
-        return JointLaw(fit, params)
+        return WindowLaw(fit, params)
     (ln_C_ref, alpha), ln_S_ref, about = fit.regression.theta_P.tolist(), math.log(fit.S_ref), fit.uncertainty
     ln_C = ln_C_ref + alpha * ln_S_ref
     of_alpha, of_ln_C = (
@@ -85,7 +85,7 @@ def fit_joint(
         for of_MN, law_MN in ((ln_y_MN, ln_law_MN), (p_MN, np.exp(-np.exp(ln_law_MN))))
     )
     fit = replace(fit, C=C, alpha=replace(of_alpha, stderr=fit.alpha.stderr), r2=Estimate(r2))
-    return JointLaw(fit, params | {"C_lo": C.lo, "C_hi": C.hi, "r2_p": r2_p})
+    return WindowLaw(fit, params | {"C_lo": C.lo, "C_hi": C.hi, "r2_p": r2_p})
 
 
 def _listed(values_MN: Floats) -> list[list[float | None]]:

@@ -11,7 +11,7 @@ from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.view import SIZE, Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
+from rbpx.display.view import SIZE, Column, Table, TableCell, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
@@ -84,11 +84,13 @@ def _models(laws: GroupLaws) -> Table:
     return view.table("What each model scores", shown, of, group.axis, note, brief=are_few)
 
 
-def _name(row: Record) -> Cell:
+def _name(row: Record) -> TableCell:
     law, k, method = row["law"], row["k"], Method(row["method"])
     words = AXES[Axis(row["axis"] or Axis.S)]
     with_E = f"{law_title(law, k)}, E + {words.constant} {words.x}^−α"
-    return Cell((with_E if method is Method.offset else law_title(law, k, method),), (law, k, method), is_number=False)
+    return TableCell(
+        (with_E if method is Method.offset else law_title(law, k, method),), (law, k, method), is_number=False
+    )
 
 
 def _form(row: Record) -> str | None:

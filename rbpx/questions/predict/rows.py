@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.display.view import Cell, Column, Table, View, amount, magnitude, share, state, text, with_ends, written
+from rbpx.display.view import Column, Table, TableCell, View, amount, magnitude, share, state, text, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
@@ -175,9 +175,9 @@ def _at_size(row: Record) -> str:
     return f"At {spoken(row['S'], 3)} parameters{tokens} {title_of(row)}"
 
 
-def _inside(row: Record) -> Cell:
+def _inside(row: Record) -> TableCell:
     n, of = (row[name] for name in _HELD)
-    return Cell((UNKNOWN if of is None else f"{n}/{of}",), (n, of))
+    return TableCell((UNKNOWN if of is None else f"{n}/{of}",), (n, of))
 
 
 LAW: Final[Column[Record]] = text("law", "law", title_of)

@@ -30,7 +30,7 @@ from rbpx.laws.intervals.estimate import (
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
+from rbpx.laws.ranks.closure import ClosureFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.quadrature import nodes_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, ln_mixture
 from rbpx.questions.ranks.compare import DocumentRanks, ratio
@@ -125,7 +125,7 @@ def closure_of(
     nodes = nodes_of(V, k_grid)
     seen_NQ = np.array([nodes.moved(each.rank_R, each.n_R) for each in counted])
 
-    def fitted(at_N: npt.NDArray[np.bool_], near: FormFit) -> FormFit:
+    def fitted(at_N: npt.NDArray[np.bool_], near: ClosureFit) -> ClosureFit:
         return fit_form(near.form, nodes, S_N[at_N], seen_NQ[at_N], near)
 
     found = list[_Form]()
@@ -168,9 +168,9 @@ class _Form:
     """
 
     name: str
-    fit: FormFit
-    whole: FormFit
-    own: FormFit
+    fit: ClosureFit
+    whole: ClosureFit
+    own: ClosureFit
     heldout_nats: float
     error_choice: float
 
@@ -191,7 +191,7 @@ def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats,
         return np.log(rows), np.array(sds)
 
 
-def _error_choice(sizes: Sizes, fits: dict[float, FormFit]) -> float:
+def _error_choice(sizes: Sizes, fits: dict[float, ClosureFit]) -> float:
     errors = []
     for S, fit in fits.items():
         ln_y_Y = sizes.ln_y_Y(S)
@@ -286,14 +286,14 @@ def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
-def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
+def _at_ranks(fit: ClosureFit, S: float, rank_R: Floats) -> Floats:
     """Ln of the share of some ranks, [R]: normalised at the nodes, evaluated at the ranks."""
     nodes, none_R = fit.nodes, np.zeros(len(rank_R))
     at = replace(nodes, x_Q=np.append(nodes.x_Q, rank_R), weight_Q=np.append(nodes.weight_Q, none_R))
     return np.asarray(ln_mixture(fit.form.shares(fit.theta(np.array([S])), at))[0, len(nodes.x_Q) :])
 
 
-def _residuals(sizes: Sizes, own: FormFit, of: DocumentRanks) -> Iterator[Record]:
+def _residuals(sizes: Sizes, own: ClosureFit, of: DocumentRanks) -> Iterator[Record]:
     """Yields observed over expected tokens in bins of ranks, at the largest size, for the form fitted to that size.
 
     The interval of the ratio is over documents; it is None where the form expects no tokens.

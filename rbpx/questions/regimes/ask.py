@@ -15,7 +15,7 @@ import numpy as np
 from rbpx.config.keys.laws import Fitting
 from rbpx.display.law_columns import backtest, constant, determination, estimate_in, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Cell, Column, View, magnitude, whole
+from rbpx.display.view import Column, TableCell, View, magnitude, whole
 from rbpx.display.vocabulary import AXES, number
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Replicates
@@ -148,10 +148,10 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _law(row: Record) -> Cell:
+def _law(row: Record) -> TableCell:
     said, status = _word(row), Status(row["status"] or Status.ok)
     doubt = f", {status.label}" if said == "holds" and status is not Status.ok else ""
-    return Cell((said + doubt,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
+    return TableCell((said + doubt,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
 
 
 REGIMES: Final = View[Record](

@@ -71,7 +71,7 @@ class Underway(NamedTuple):
     ending: Ending
 
 
-class Known(NamedTuple):
+class GroupTrainings(NamedTuple):
     """Runs of a group that are underway, with their names, finished ones that teach, and why others have no plan."""
 
     underway: list[tuple[str, Training]]
@@ -108,8 +108,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     return answers
 
 
-def _known(group: Group) -> Known:
-    known, trainings = Known([], [], []), grouped(group.runs, training_of).values()
+def _known(group: Group) -> GroupTrainings:
+    known, trainings = GroupTrainings([], [], []), grouped(group.runs, training_of).values()
     plans = [(_name(states[0]), planned(states), any(run.lr is not None for run in states)) for states in trainings]
     has_lr = all(has for _, plan, has in plans if isinstance(plan, Training))
     for name, plan, _ in plans:
@@ -131,7 +131,7 @@ def _name(run: Run) -> str:
     return ", ".join([name, *seed, *(f"{key.removeprefix('vary_')} {value:g}" for key, value in run.varied.items())])
 
 
-def _result(group: Group, known: Known, n_finished: int) -> Result:
+def _result(group: Group, known: GroupTrainings, n_finished: int) -> Result:
     squares, found = backtest(known.finished), list[Underway]()
     for name, run in known.underway:
         ending = predict_ending(run, known.finished, squares)

@@ -10,7 +10,7 @@ from typing import Final
 import duckdb
 
 from rbpx.display.section import Passage, Piece, grade
-from rbpx.display.section import Reading as Read
+from rbpx.display.section import TextReading as Read
 from rbpx.display.view import Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError, number_of

@@ -23,14 +23,14 @@ REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a l
 _FEWEST: Final = 3  # minimum number of points of a law
 
 
-class Points(NamedTuple):
+class AlongSchedule(NamedTuple):
     """The checkpoints that may be points of one law, in order, and the number left out by place in the schedule."""
 
     runs: list[Run]
     n_left_out: dict[SchedulePhase, int]
 
 
-def points_of(runs: Sequence[Run]) -> Points:
+def points_of(runs: Sequence[Run]) -> AlongSchedule:
     """The checkpoints for one law: ends of decays, or those at a constant rate where ends are few.
 
     The two kinds never mix. Checkpoints of unknown schedule go with either.
@@ -40,7 +40,9 @@ def points_of(runs: Sequence[Run]) -> Points:
     takes_ends = len(ends) >= min(_FEWEST, n_constant)
     left_out = (SchedulePhase.middle, SchedulePhase.constant if takes_ends else SchedulePhase.end)
     counts = {place: sum(run.place is place for run in runs) for place in left_out}
-    return Points([run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n})
+    return AlongSchedule(
+        [run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n}
+    )
 
 
 _TAKEN: Final = {
