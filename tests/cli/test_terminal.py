@@ -19,11 +19,11 @@ from tests.support.synthetic import Truth, write_store
 # What every table and text goes through, without the time that a fit takes; in each environment, then in ASCII.
 PROGRAM = """
 import json, os, sys
-from rbpx.display.section import Passage, Piece, Reading
+from rbpx.display.section import Passage, Piece, TextReading
 from rbpx.display.terminal import console, print_passages, print_tables
 from rbpx.display.view import View, text as column
 pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
-text = Passage("text", "a text", "", "", (Reading("xs", "of two tokens", pieces),))
+text = Passage("text", "a text", "", "", (TextReading("xs", "of two tokens", pieces),))
 for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"ascii": "1"})):
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
