@@ -245,7 +245,7 @@ def bootstrap(store: Store) -> Cost:
     """Count and resample, without laws, as `fit` does before it fits."""
     from rbpx.questions.fit import FitKeys
     from rbpx.runs.points.sizes import weigh_group
-    from rbpx.runs.select.sizes import select
+    from rbpx.runs.select.groups import select
     from rbpx.store.sql import connect
 
     request = FitKeys(k=K, laws=["rbp", "cross_entropy"], resamples=1000)

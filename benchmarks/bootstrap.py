@@ -18,7 +18,7 @@ from rbpx.questions.fit import FitKeys
 from rbpx.questions.fit import analysis as size_laws
 from rbpx.questions.regimes.ask import answer as regimes
 from rbpx.runs.points.sizes import weigh_group
-from rbpx.runs.select.sizes import select
+from rbpx.runs.select.groups import select
 from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 

@@ -36,7 +36,7 @@ from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.pairs import pairs_of
 from rbpx.questions.learning import LearningKeys
 from rbpx.questions.learning.improvements import improvements
-from rbpx.runs.select.sizes import select
+from rbpx.runs.select.groups import select
 from rbpx.runs.tokens import tokens_of
 from rbpx.store.sql import connect
 from tests.support import drawn_answers, repeats

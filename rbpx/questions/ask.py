@@ -16,9 +16,10 @@ from rbpx.questions.no_runs import no_groups, no_runs
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
 from rbpx.runs.documents import with_documents
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import in_order, n_workers
+from rbpx.runs.run import grouped
 from rbpx.spelling import typed
 from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rbpx.runs.select.selections import Cells, in_size
+from rbpx.runs.select.groups import Cells, select
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,7 +45,7 @@ class Question:
     """
 
     answer: Answers
-    select: Callable[[duckdb.DuckDBPyConnection, Any, Cells], Sequence[Group]] = in_size
+    select: Callable[[duckdb.DuckDBPyConnection, Any, Cells], Sequence[Group]] = select
     remeasure: Callable[[Any], tuple[Sequence[Result], MeasuredRuns]] | None = None
 
 

@@ -26,7 +26,7 @@ from rbpx.measure.reading.reading import Reading
 from rbpx.measure.reopen import Reopener, RunNames
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
-from rbpx.runs.group import Run
+from rbpx.runs.run import Run
 from rbpx.store.store import Store
 
 Found = TypeVar("Found")

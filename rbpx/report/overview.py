@@ -17,8 +17,9 @@ from rbpx.laws.names import Axis
 from rbpx.questions.fit.sentences import headline, largest
 from rbpx.questions.multiplier.ask import WORTH
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, Run, labels_of, titles_of
+from rbpx.runs.group import Group, titles_of
 from rbpx.runs.origin import from_fits
+from rbpx.runs.run import Run, labels_of
 from rbpx.status import Status
 from rbpx.store.store import Record
 

@@ -19,8 +19,9 @@ from rbpx.laws.priors import NO_PRIORS, ImpossiblePrior, Priors
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import SweepCell
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points
+from rbpx.runs.run import Run
 from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, now

@@ -1,15 +1,16 @@
-"""Defines runs (one model on one text) and groups of runs that may enter one fit."""
+"""Defines groups of runs: what may enter one fit, and what was left out of it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.keys.laws import Resampled
-from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.display.vocabulary import size_name, spoken
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis, SchedulePhase, SizeBy
+from rbpx.laws.names import Axis, OnText, SchedulePhase, SizeBy
+from rbpx.runs.run import ALIKE, MEASURED, Run, told_apart, training_of
+from rbpx.runs.schedules import said_of_places, said_of_underway
 from rbpx.status import Status
 from rbpx.ties import Ties
 
@@ -17,184 +18,86 @@ if TYPE_CHECKING:
     from rbpx.laws.numeric import Floats
     from rbpx.runs.documents import Documents
 
-ALIKE = (
-    *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
-    *("revision", "variant", "engine"),
-)
-MEASURED = "measured"
-OF_TRAINING = (*("training_seed", "model", "training_tokens", "training_flops", "training_step", "unique_tokens"),)
+
+class By(StrEnum):
+    """What the points of a group differ in."""
+
+    size = "size"
+    """In S, and replicates of one S in training_seed."""
+    axis = "axis"
+    """Along D and step in checkpoints of one size and seed; along C in the budget, each the best of its own."""
+    training = "training"
+    """In size and tokens: all trainings of a family."""
+    text = "text"
+    """In the model, of any family: each was measured on another text as well."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One size of a family on one text; fields unknown for an imported run are None.
+NO_TEXT: Final = OnText("", "")
+FEWEST: Final = 3  # points of a law
+KNOWN_BY: Final = {
+    Axis.S: "training tokens or FLOPs",
+    Axis.D: "training tokens",
+    Axis.C: "training FLOPs",
+    Axis.step: "training step",
+}
 
-    Attributes:
-        run_ids: one for a measured run; an imported size may come from several files.
-        observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
-        imported: quantities besides RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
-        attempts: (right attempts, all attempts) at each item, by its name, of an imported run.
-        training_seed: identifies the training among those of its size.
-        varied: numbers that a sweep varies, by name.
-        active_params: parameters of S that one token uses; None where unknown, as of a dense model.
-        schedule_tokens: D at which the schedule ends.
-        warmup_tokens: D until which the rate rises.
-        decay_tokens: tokens of the decay of schedule wsd.
-        lr_decay: how that falls.
-        final_lr: the rate at the end; a share of the highest where no lr is known.
-        lr: learning rate at this step.
-        place: its place in the schedule.
-        size_by: which parameters S counts.
-    """
 
-    run_ids: tuple[str, ...]
-    source: str
-    family: str
-    size: str
-    dataset: str
-    text_hash: str | None
-    protocol: str | None
-    window: int | None
-    stride: int | None
-    padding: str | None
-    bos: str | None
-    dtype: str | None
-    revision: str | None
-    non_embedding_params: float
-    vocab_size: int | None = None
-    n_documents: int | None = None
-    n_skipped: int | None = None
-    n_tokens: int | None = None
-    cross_entropy_nats: float | None = None
-    observed: dict[tuple[int, int], float] = field(default_factory=dict)
-    imported: dict[str, float] = field(default_factory=dict)
-    attempts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    training_seed: int | None = None
-    model: str | None = None
-    active_params: float | None = None
-    total_params: int | None = None
-    training_tokens: int | None = None
-    training_flops: float | None = None
-    training_step: int | None = None
-    unique_tokens: int | None = None
-    variant: str | None = None
-    varied: dict[str, float] = field(default_factory=dict)
-    weight: float = 1.0
-    engine: str | None = None
-    schedule: str | None = None
-    schedule_tokens: int | None = None
-    warmup_tokens: int | None = None
-    decay_tokens: int | None = None
-    lr_decay: str | None = None
-    final_lr: float | None = None
-    lr: float | None = None
-    place: SchedulePhase | None = None
-    axis: Axis = Axis.S
-    size_by: SizeBy = SizeBy.total
+class LeftOut(StrEnum):
+    """Why a run is no point; the first reason that holds."""
 
-    @property
-    def is_plan(self) -> bool:
-        """Whether nothing was measured, so that its rate is one of a plan."""
-        return (
-            self.lr is not None
-            and self.cross_entropy_nats is None
-            and not (self.observed or self.imported or self.attempts)
-        )
-
-    @property
-    def used_params(self) -> float:
-        """Parameters of S that a token uses, which C counts: all of them in a dense model."""
-        return self.active_params or self.non_embedding_params
-
-    @property
-    def is_routed(self) -> bool:
-        """Whether a token uses only some of the parameters that S counts."""
-        return self.used_params < self.non_embedding_params
-
-    def sized_by(self, by: SizeBy) -> "Run":
-        """The same model with another definition of S.
-
-        By active parameters, unused experts do not count. With embeddings, S are all parameters, which must be known,
-        and the used ones grow by as many.
-        """
-        if by is SizeBy.active:
-            S, idle = self.used_params, self.non_embedding_params - self.used_params
-            total = None if self.total_params is None else round(self.total_params - idle)
-            return replace(self, non_embedding_params=S, total_params=total, size_by=by)
-        if by is SizeBy.with_embeddings and self.total_params is not None:
-            more = self.total_params - self.non_embedding_params
-            active = None if self.active_params is None else self.active_params + more
-            return replace(self, non_embedding_params=self.total_params, active_params=active, size_by=by)
-        return self
-
-    @property
-    def x(self) -> float | None:
-        """Its position on the axis: S; D, else C / (6 S); C, else 6 S D, S the active parameters; or steps."""
-        S, D, C = self.used_params, self.training_tokens, self.training_flops
-        if self.axis is Axis.D:
-            return D if D is not None or C is None else C / (6 * S)
-        if self.axis is Axis.C:
-            return C if C is not None or D is None else 6.0 * S * D
-        return self.training_step if self.axis is Axis.step else self.non_embedding_params
-
-    @property
-    def label(self) -> str:
-        """Its size as people read it."""
-        return size_name(self.size)
-
-    @property
-    def training(self) -> tuple[Any, ...]:
-        """S, the seed and the checkpoint, which identify a model across measurements and texts."""
-        of_size = (self.non_embedding_params, self.training_seed)
-        return of_size if self.axis is Axis.S else (*of_size, self.size, self.revision, self.training_step, self.x)
-
-    @property
-    def reading(self) -> str | None:
-        """The protocol or window, where it is not the paper's."""
-        if self.stride is not None:
-            return f"{self.protocol} {self.window}/{self.stride}"
-        if self.protocol not in (None, "paper"):
-            return self.protocol
-        return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
-
-    def stated(self, law: str, k: int | None = None) -> float | None:
-        """The value of a quantity in an imported run, RBP_k as a share; None where it has none."""
-        if law == "rbp":
-            return self.observed.get((k or 1, 1))
-        return self.cross_entropy_nats if law == "cross_entropy" else self.imported.get(law)
-
-    def names(self) -> dict[str, Any]:
-        """The columns that identify the run within its group."""
-        return {name: getattr(self, name) for name in ("size", "non_embedding_params", "revision", *OF_TRAINING)}
-
-    @property
-    def run_id(self) -> str:
-        """The id of a measured run."""
-        (run_id,) = self.run_ids
-        return run_id
+    earlier = "is before the last checkpoint of its training"
+    same = "has the weights of another point and counts once with it"
+    unknown = "has no known {known_by}"
+    untrained = "is untrained"
+    raw = "is a raw checkpoint, whose rate has not decayed"
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that may enter one fit, in order of S: alike in source, text, protocol, dtype, revision and variant.
-
-    Each size has one run, or replicates that differ in training_seed.
+    """Runs that may enter one fit, in order: alike in source, text, protocol, dtype and, but for `By.text`, variant.
 
     Attributes:
-        n_earlier: runs left out because a later checkpoint of their training is included.
+        by: what its points differ in.
+        left_out: how many runs are no points, by reason.
+        left_out_by_place: how many checkpoints are no points because of their learning-rate schedule.
         documents: for resampling; None where each document is a unit.
+        averaged: how many of the last checkpoints of each training are averaged; None where each is a point.
+        n_underway: trainings that are not at the end of their plan.
+        beaten: along C, runs left out because a run of at most as much compute has a lower loss.
+        is_frontier: along C, whether the best run of each budget is found for each quantity separately.
+        n_short: sizes left out because fewer points of theirs are known than a law needs.
+        model: the training, where others of its size have their own laws.
+        on: the quantity on the other text.
+        others: the run of each model there, in the order of the runs.
+        alone: runs on the other text of models that lack this one.
     """
 
     runs: tuple[Run, ...]
     ties: Ties
-    n_earlier: int = 0
+    by: By = By.size
+    left_out: Mapping[LeftOut, int] = field(default_factory=dict)
+    left_out_by_place: Mapping[SchedulePhase, int] = field(default_factory=dict)
     documents: "Documents | None" = None
+    averaged: int | None = None
+    n_underway: int = 0
+    beaten: tuple[Run, ...] = ()
+    is_frontier: bool = False
+    n_short: int = 0
+    model: str | None = None
+    on: OnText = NO_TEXT
+    others: tuple[Run, ...] = ()
+    alone: tuple[Run, ...] = ()
 
     @property
     def first(self) -> Run:
-        """A run with the names that all share, without a revision where they differ in it."""
+        """A run with the names that all share, without a revision or variant in which they differ."""
         first = self.runs[0]
-        return first if len({run.revision for run in self.runs}) == 1 else replace(first, revision=None)
+        differ: dict[str, Any] = {
+            name: None for name in ("revision", "variant") if len({getattr(run, name) for run in self.runs}) > 1
+        }
+        families = list(dict.fromkeys(run.family for run in self.runs))
+        differ |= {"family": " + ".join(families)} if len(families) > 1 else {}
+        return replace(first, **differ) if differ else first
 
     @property
     def is_measured(self) -> bool:
@@ -247,37 +150,141 @@ class Group:
     @property
     def asked(self) -> Sequence[Run]:
         """The runs, and the requested ones that they replaced."""
-        return self.runs
+        return (*self.runs, *self.beaten)
 
     @property
     def fixed_size(self) -> str | None:
-        """The size that all runs share, for a law in another variable; None where sizes differ."""
-        return None
+        """The size that all runs share, for a law in D or step; None where sizes differ."""
+        return self.runs[0].size if self.by is By.axis and self.axis is not Axis.C else None
 
     @property
-    def doubts(self) -> tuple[Status, ...]:
-        """Warnings about the runs that hold before anything is fitted."""
-        return ()
+    def is_same_text(self) -> bool:
+        """Whether both quantities of pairs are measured on the same documents."""
+        return all(getattr(self.runs[0], name) == getattr(self.others[0], name) for name in ("dataset", "text_hash"))
 
     @property
-    def notes(self) -> list[str]:
-        """Notes on what was computed, left out or chosen, a line each."""
-        routed = sum(run.is_routed for run in self.runs)
-        counts = f"S counts all experts of {number_of(routed, 'model')}, C = 6 S D those that a token uses"
-        experts = [f"{counts}; size_by=active makes these S."] if routed else []
-        earlier = f"Left out: {number_of(self.n_earlier, 'run')}; each is before the last checkpoint of its training."
-        return [*experts, *([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
-
-    @property
-    def of_schedules(self) -> list[str]:
-        """Notes on which checkpoints are points by their learning-rate schedule, a line each."""
-        return []
+    def trainings(self) -> list[tuple[Any, ...]]:
+        """The training of each run; its checkpoints share it."""
+        return [(run.family, run.variant, *training_of(run)) for run in self.runs]
 
     @property
     def has_trainings(self) -> bool:
         """Whether models of one size differ in training tokens, which excludes a law in S alone."""
         known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}
         return len(known) > len({run.non_embedding_params for run in self.runs})
+
+    @property
+    def are_trainings_known(self) -> bool:
+        """Whether it is known which points are checkpoints of one training."""
+        return self.is_measured or any(run.model or run.varied or run.training_step is not None for run in self.runs)
+
+    @property
+    def n_unsure(self) -> int:
+        """Number of points before the last of their training whose schedule is unknown."""
+        return self._n_before_last([run for run in self.runs if run.place is None])
+
+    @property
+    def n_undecayed(self) -> int:
+        """Number of points before the last of their training, without ends of decays; 0 if all are at a constant rate.
+
+        A single point may be finished whatever its schedule is called, so every training must have several.
+        """
+        if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
+            return 0
+        return self._n_before_last([run for run in self.runs if run.place is not SchedulePhase.end])
+
+    def _n_before_last(self, runs: Sequence[Run]) -> int:
+        return 0 if self.averaged else len(runs) - len({(run.family, run.variant, *training_of(run)) for run in runs})
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some trainings have undecayed checkpoints before their last, and others have none."""
+        counts = Counter(self.trainings).values()
+        return self.n_undecayed > 0 and min(counts) == 1 < max(counts)
+
+    @property
+    def has_same(self) -> bool:
+        """Whether a run was left out that has the weights of another."""
+        return LeftOut.same in self.left_out
+
+    @property
+    def doubts(self) -> tuple[Status, ...]:
+        """The warning `mixed` where points are not alike, before anything is fitted."""
+        along = self.by is By.axis and (self.has_same or (self.axis is Axis.C and self.is_mixed))
+        return (Status.mixed,) if along or (self.by is By.text and self._n_before_last(self.runs)) else ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on what was computed, left out or chosen, a line each."""
+        along = self._notes_of_axis if self.by is By.axis else []
+        routed = sum(run.is_routed for run in self.runs)
+        counts = f"S counts all experts of {number_of(routed, 'model')}, C = 6 S D those that a token uses"
+        experts = [f"{counts}; size_by=active makes these S."] if routed else []
+        left_out = [
+            f"Left out: {number_of(n, 'run')}; each {reason.format(known_by=KNOWN_BY[self.axis])}."
+            for reason, n in self.left_out.items()
+        ]
+        lines = [*along, *experts, *left_out, *(self.documents.notes if self.documents else [])]
+        if self.by is not By.size and self.n_unsure and not self.is_measured:
+            n_unknown = sum(run.place is None for run in self.runs)
+            lines.append(
+                f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a "
+                "column lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
+            )
+        lines += self.of_schedules
+        n_mid = self._n_before_last(self.runs)
+        if self.by is By.text and n_mid:
+            lines.append(
+                f"{n_mid} of {number_of(len(self.runs), 'point')} are before the end of their training. Those of one "
+                "training err alike, so intervals are too narrow: checkpoints=last takes one of each."
+            )
+        if self.n_short:
+            lines.append(
+                f"Left out: {number_of(self.n_short, 'size')} with fewer than {FEWEST} points along {self.axis}."
+            )
+        return lines
+
+    @property
+    def _notes_of_axis(self) -> list[str]:
+        lines, computed = [], [run for run in self.runs if run.training_tokens is None]
+        if self.axis is Axis.D and computed:
+            lines.append(f"D = C / (6 S) for {number_of(len(computed), 'run')} whose tokens are not known.")
+        without = [run for run in self.runs if run.training_flops is None]
+        if self.axis is Axis.C and without:
+            lines.append(f"C = 6 S D for {number_of(len(without), 'run')} whose FLOPs are not stated.")
+        if self.axis is Axis.C and not self.is_frontier:
+            lines.append(f"Best model of each budget: {len(self.runs)} of {number_of(len(self.asked), 'run')}.")
+        elif self.axis is not Axis.C and self.n_unsure:
+            lines.append(
+                f"{self.n_unsure} of {number_of(len(self.runs), 'point')} are before the end of their training; in the "
+                "middle of a schedule a loss lies above that of a finished run of as many tokens."
+            )
+        return lines
+
+    @property
+    def of_trainings(self) -> list[str]:
+        """Describes a point of a surface where it is not simply the finished model of a known training."""
+        n, lines = self.n_undecayed, []
+        if self.averaged:
+            lines.append(f"A point is the mean of the last {self.averaged} checkpoints of a training, or fewer.")
+        elif not self.are_trainings_known:
+            lines.append("Each point is taken as a training of its own: no model or step says which belong together.")
+        if n:
+            lines.append(
+                f"{n} of {number_of(len(self.runs), 'point')} are states before the end of their training, which lie "
+                "above finished runs of as many tokens unless no rate decays: checkpoints=last drops them."
+            )
+        if computed := sum(run.training_tokens is None for run in self.runs):
+            lines.append(f"D = C / (6 S) for {computed}, whose tokens are not known.")
+        return lines
+
+    @property
+    def of_schedules(self) -> list[str]:
+        """Notes on runs that are underway, and on which checkpoints are points unless the question says it."""
+        places = {run.place for run in self.runs}
+        is_told = SchedulePhase.middle not in places and (places != {None} or self.left_out_by_place)
+        lines = [said_of_underway(self.n_underway, self.first.source)] if self.n_underway else []
+        return [*lines, *(said_of_places(self.runs, self.left_out_by_place) if is_told else [])]
 
     @property
     def run_ids(self) -> list[str]:
@@ -287,17 +294,28 @@ class Group:
     @property
     def title(self) -> str:
         """The name of the group in tables and headings."""
-        return self._titled(f"{self.first.family} on {self.first.dataset}")
+        return self._titled(f"{self._models} on {self.first.dataset}") + self._against
 
     @property
     def title_of_family(self) -> str:
         """The title without the text, for headings over several texts."""
-        return self._titled(self.first.family)
+        return self._titled(self._models) + self._against
 
     @property
     def title_of_text(self) -> str:
         """The title without the family, for headings under several families."""
-        return Group._titled(self, self.first.dataset)
+        return self._titled(self.first.dataset)
+
+    @property
+    def _models(self) -> str:
+        if self.fixed_size is None:
+            return self.first.family
+        seed = self.runs[0].training_seed
+        return f"{self.first.family} {self.model or self.fixed_size}{'' if seed is None else f', seed {seed}'}"
+
+    @property
+    def _against(self) -> str:
+        return f", against {self.on.value}" if self.by is By.text else ""
 
     def _titled(self, what: str) -> str:
         first = self.first
@@ -313,7 +331,16 @@ class Group:
 
     def names(self) -> dict[str, Any]:
         """The columns in which all runs agree; they identify the group within a question."""
-        return {name: getattr(self.first, name) for name in ALIKE} | {"ties": self.ties.value}
+        named = {name: getattr(self.first, name) for name in ALIKE} | {"ties": self.ties.value}
+        if self.by is By.text:
+            named |= {"axis": self.on.value, "dataset_b": self.on.dataset, "text_hash_b": self.others[0].text_hash}
+        if self.by is By.axis:
+            named |= {"axis": self.axis.value}
+        if self.fixed_size is not None:
+            first = self.runs[0]
+            named |= {"size": first.size, "non_embedding_params": first.non_embedding_params}
+            named |= {"training_seed": first.training_seed, "model": self.model}
+        return named
 
     @property
     def key(self) -> Hashable:
@@ -321,40 +348,7 @@ class Group:
         return tuple(self.names().items())
 
 
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
-
-
-def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Group items by a key, in the order of the first of each."""
-    found: dict[K, list[T]] = {}
-    for one in each:
-        found.setdefault(key(one), []).append(one)
-    return found
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """The size of each run, with what distinguishes runs of one size."""
-    seeds = [f"seed {run.training_seed}" for run in runs]
-    places = [f"{run.axis.value} = {spoken(run.x, 6)}" for run in runs]
-    revisions = ["finished" if run.revision is None else f"revision {run.revision}" for run in runs]
-    models = [f"model {run.model}" for run in runs]
-    tokens = ["D unknown" if run.training_tokens is None else f"D = {spoken(run.training_tokens, 6)}" for run in runs]
-    return _told_apart([run.label for run in runs], seeds, places, revisions, models, tokens)
-
-
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:
     """The title of each group, or other names, with the text drawn and the tie rule where these tell groups apart."""
     texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
-    return _told_apart(
-        names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups]
-    )
-
-
-def _told_apart(names: Sequence[str], *more: Sequence[str]) -> list[str]:
-    """Add to each name what distinguishes it from equal ones."""
-    apart = list(names)
-    for words in more:
-        several = Counter(name for name, _ in set(zip(apart, words, strict=True)))
-        apart = [f"{name}, {word}" if several[name] > 1 else name for name, word in zip(apart, words, strict=True)]
-    return apart
+    return told_apart(names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups])

@@ -15,9 +15,10 @@ from rbpx.laws.numeric import finite_or_none
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Evidence, Points, law_points
+from rbpx.runs.run import grouped
 from rbpx.store.store import Record
 
 _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published fit of the ranks

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rbpx.config.keys.laws import Resampled
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.store.sql import ask_once
 
 Ints = NDArray[np.int64]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.runs.group import LeftOut
 from tests.support.asking import Rows, ask, groups, imported, refused
 from tests.support.composed import here
 from tests.support.synthetic import TrueSurface, write_surface
@@ -121,7 +122,7 @@ def test_checkpoints_with_the_same_weights_are_one_point_and_a_status_says_so(tm
     assert [note for note in large["params"]["notes"] if "has the weights of another point" in note]
     (of_surface,) = groups(store, "surface")
     assert sorted(run.training_tokens for run in of_surface.runs) == sorted(2 * TRUTH.D)
-    assert of_surface.n_same == 1
+    assert of_surface.left_out[LeftOut.same] == 1
 
 
 def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Pa
     (of_surface,) = groups(store, "surface")
     assert law["variant"] is None
     assert {run.variant for run in of_surface.runs} == {None}
-    assert of_surface.n_other == 3
+    assert of_surface.left_out[LeftOut.raw] == 3
     assert "Left out: 3 runs; each is a raw checkpoint, whose rate has not decayed." in law["params"]["notes"]
 
 

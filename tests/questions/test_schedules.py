@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.runs.select.trainings import select_trainings
+from rbpx.runs.select.groups import select_trainings
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import ask, groups, imported, refused, request

@@ -14,7 +14,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.pairs import pairs_of
-from rbpx.runs.select.sizes import select
+from rbpx.runs.select.groups import select
 from rbpx.store.sql import ask as ask_sql
 from rbpx.store.sql import connect, connected_once
 from rbpx.store.store import Store

@@ -12,7 +12,8 @@ from rbpx.questions import render
 from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import analyse
 from rbpx.questions.registry import question
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.store.messages import collected_messages
 from rbpx.ties import Ties
 from tests.support.asking import Asked, as_json, request

@@ -21,7 +21,7 @@ from rbpx.runs.fits import doubted, fit_points, fit_record
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
@@ -65,4 +65,4 @@ def figures(group: Group, fit: PowerLaw, fit_ids: Sequence[str]) -> Iterator[Fig
     yield law_figure("typical", "The typical rank", laws, x, y, words, origin)
 
 
-QUESTION = of_each(answer, select=partial(in_size, sizes=3))
+QUESTION = of_each(answer, select=partial(select, sizes=3))

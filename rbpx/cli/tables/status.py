@@ -15,8 +15,8 @@ from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.view import Table, View, text, whole
 from rbpx.display.vocabulary import UNKNOWN, size_name, time
 from rbpx.errors import number_of
-from rbpx.runs.group import MEASURED
-from rbpx.runs.select.sizes import choices
+from rbpx.runs.run import MEASURED
+from rbpx.runs.select.stored import choices
 from rbpx.spelling import typed
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats
 from rbpx.store.imports.storage import list_imports

@@ -20,9 +20,10 @@ from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecas
 from rbpx.questions.attempts.passing import Counted, Items, KnownChances, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.runs.fits import Law, doubted, fit_points
-from rbpx.runs.group import Group, Run, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.points.items import answers_of
 from rbpx.runs.points.sizes import Points
+from rbpx.runs.run import Run, labels_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 

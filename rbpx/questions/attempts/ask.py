@@ -35,7 +35,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, fit_record
 from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -172,4 +172,4 @@ def _ends(row: Record, key: str) -> str:
     return " to ".join(_probability(row[f"{key}_{end}"]) for end in ("lo", "hi"))
 
 
-QUESTION = Question(answer, select=partial(in_size, needs_law=False))
+QUESTION = Question(answer, select=partial(select, needs_law=False))

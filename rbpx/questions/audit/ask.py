@@ -16,9 +16,8 @@ from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Audit
 from rbpx.questions.question import MeasuredRuns, Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
-from rbpx.runs.select.sizes import select
+from rbpx.runs.group import By, Group
+from rbpx.runs.select.groups import select
 from rbpx.spelling import typed
 from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
@@ -114,4 +113,4 @@ SHIFTS: Final = View[Record](
     with_ends("difference", "difference", None, lambda value: signed(value, 5)),
     state(),
 )
-QUESTION = Question(_answer, partial(in_size, along=False), remeasure=_remeasure)
+QUESTION = Question(_answer, partial(select, by=By.size), remeasure=_remeasure)

@@ -28,7 +28,8 @@ from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
 from rbpx.questions.question import MeasuredRuns
 from rbpx.questions.remeasure import Rescorer, name_of, names_of, rescorer
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record, Store
 

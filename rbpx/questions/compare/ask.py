@@ -20,8 +20,9 @@ from rbpx.questions.compare.meeting import RunTokens, Stretches, meet
 from rbpx.questions.compare.parts import KINDS, compare_part, kind_of, part_of, shares
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, Run
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import By, Group
+from rbpx.runs.run import Run
+from rbpx.runs.select.groups import select
 from rbpx.runs.select.side import Side, name_of, runs_by_text
 from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record
@@ -214,4 +215,4 @@ HITS: Final = View[Record](
     [with_ends(way, way) for way in ("gained", "lost")],
     with_ends("same", "same", means="tokens that both hit or both miss", ends_spare=1),
 )
-QUESTION = Question(answer, select=partial(in_size, along=False))
+QUESTION = Question(answer, select=partial(select, by=By.size))

@@ -18,12 +18,12 @@ from rbpx.questions.decide.figures import figures
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.outliers import said_of_largest, said_of_runs, tested
 from rbpx.runs.points.surfaces import (
     trained_quantities,
 )
-from rbpx.runs.select.selections import whole_trainings
-from rbpx.runs.select.trainings import TrainingGroup, plain_beside
+from rbpx.runs.select.groups import plain_beside, select
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
@@ -55,7 +55,7 @@ NEXT: Final = View[Record](
 )
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: DecideKeys) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideKeys) -> Result:
     """Decides what to train next, by cross-entropy unless quantities are named; stores no fits."""
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
@@ -73,7 +73,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
 
 
-def _tables(group: TrainingGroup, decisions: Sequence[Decision], asks: bool) -> Iterator[Table]:
+def _tables(group: Group, decisions: Sequence[Decision], asks: bool) -> Iterator[Table]:
     for n, of in enumerate(decisions, 1):
         quantity = f": {of.trained.title}" if len(decisions) > 1 else ""
         if rows := [*_choices(of)]:
@@ -217,4 +217,4 @@ def _said_of_worth(of: Decision) -> Iterator[str]:
         yield f"{variant} is worth so many times the compute of runs without a variant: {', '.join(times)}; {where}."
 
 
-QUESTION = of_each(answer, select=whole_trainings)
+QUESTION = of_each(answer, select=partial(select, by=By.training))

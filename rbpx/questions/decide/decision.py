@@ -19,6 +19,7 @@ from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.surface import optima
 from rbpx.questions.decide import DecideKeys
+from rbpx.runs.group import Group
 from rbpx.runs.points.outliers import outlier_rows, tested
 from rbpx.runs.points.surfaces import (
     MOST_REPLICATES,
@@ -28,7 +29,6 @@ from rbpx.runs.points.surfaces import (
     judged_alone,
     refuse_routed,
 )
-from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -57,7 +57,7 @@ class Decision(NamedTuple):
         return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 
-def decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: DecideKeys) -> Decision:
+def decide(group: Group, trained: Trained, plain: Trained | None, request: DecideKeys) -> Decision:
     """Decides by one quantity; `plain` is the same of the runs without a variant."""
     refuse_routed(trained)
     runs, seed = trained.runs, request.seed
@@ -134,7 +134,7 @@ def _answers(
 
 
 def _by_form(
-    named: Record, group: TrainingGroup, trained: Trained, fit: Surface, wanted: Sequence[float], request: DecideKeys
+    named: Record, group: Group, trained: Trained, fit: Surface, wanted: Sequence[float], request: DecideKeys
 ) -> Iterator[Record]:
     """The same by one form, judged by its own bends and backtests: what `surface form=` and `predict form=` say."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}

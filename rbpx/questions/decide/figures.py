@@ -15,8 +15,8 @@ from rbpx.display.vocabulary import UNITS, in_digits, short, significant
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.decision import best_run
+from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
-from rbpx.runs.select.trainings import TrainingGroup
 
 if TYPE_CHECKING:
     from rbpx.questions.decide.decision import Decision
@@ -30,7 +30,7 @@ FRONTIER: Final = View[dict[str, Any]](
 )
 
 
-def figures(group: TrainingGroup, decisions: "Sequence[Decision]", seed: int) -> Iterator[Figure]:
+def figures(group: Group, decisions: "Sequence[Decision]", seed: int) -> Iterator[Figure]:
     """Draws the best run of each budget with the runs, for each quantity that has one."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     for of in decisions:

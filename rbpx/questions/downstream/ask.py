@@ -21,9 +21,9 @@ from rbpx.questions.downstream.steps import TaskSteps, fit_steps
 from rbpx.questions.downstream.trainings import split
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.tasks import task_values
-from rbpx.runs.select.selections import whole_trainings
+from rbpx.runs.select.groups import select
 from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -164,4 +164,4 @@ FEATURES: Final = View[Record](
     whole("models", "n_models", spare=2),
     decimal("mean error", "mean_error", None, 3, means="mean of |predicted − measured| over the models held out"),
 )
-QUESTION = Question(answer, select=partial(whole_trainings, needs_tokens=False))
+QUESTION = Question(answer, select=partial(select, by=By.training, needs_tokens=False))

@@ -14,9 +14,8 @@ from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
 from rbpx.questions.downstream import DownstreamKeys
-from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.tasks import TaskValues
-from rbpx.runs.select.sizes import tokens_of, training_of
+from rbpx.runs.run import Run, grouped, tokens_of, training_of
 from rbpx.store.imports.observations import written
 
 _FAR_APART: Final = 1.5  # ratio of tokens beyond which the mean of checkpoints is not that of the end of a training

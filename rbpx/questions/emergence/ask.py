@@ -24,7 +24,7 @@ from rbpx.questions.emergence.figures import figures, windows
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -149,4 +149,4 @@ def _if_independent(of: Emergence, x: str) -> str:
     return f"; {power}, of independent tokens, {' and '.join(said)}" if said else ""
 
 
-QUESTION = of_each(answer, select=partial(in_size, sizes=3))
+QUESTION = of_each(answer, select=partial(select, sizes=3))

@@ -26,9 +26,10 @@ from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.fits import doubted, fit_all, fit_points, fit_record
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Evidence, Points, size_points, weigh_group
+from rbpx.runs.run import Run
 from rbpx.store.store import Record
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")

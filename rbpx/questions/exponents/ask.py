@@ -23,9 +23,9 @@ from rbpx.questions.exponents import ExponentsKeys
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.sizes import Points, known_points
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -127,4 +127,4 @@ def _view(ks: Sequence[int]) -> View[Record]:
     )  # fmt: skip
 
 
-QUESTION = Question(answer, select=partial(in_size, sizes=3, along=False))
+QUESTION = Question(answer, select=partial(select, by=By.size, sizes=3))

@@ -24,7 +24,7 @@ from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
 from rbpx.runs.laws import GroupLaws, analyse, fit_rows, rank_fit_rows, with_offsets
 from rbpx.runs.points.frontier import said_of_points
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.store.store import Record
 
 _MOST: Final = 8  # rows for the runs along one training
@@ -127,4 +127,4 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
 
 
-QUESTION = of_each(answer, select=partial(in_size, sizes=3))
+QUESTION = of_each(answer, select=partial(select, sizes=3))

@@ -19,9 +19,12 @@ from rbpx.laws.prediction.prediction import coverage, score
 from rbpx.questions.forecasts import ANALYSIS, ForecastsKeys
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, Run
+from rbpx.runs.forecasts import is_of
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import size_points, weigh_group
-from rbpx.runs.select.sizes import family_name, is_of, select_alike
+from rbpx.runs.run import Run
+from rbpx.runs.select.groups import select_alike
+from rbpx.runs.select.stored import family_name
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 from rbpx.ties import Ties

@@ -18,8 +18,9 @@ from rbpx.questions.gaps.pairs import LossGap, pairs_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Group, grouped
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import Group
+from rbpx.runs.run import grouped
+from rbpx.runs.select.groups import select
 from rbpx.store.store import Record
 
 
@@ -123,4 +124,4 @@ PAIRS: Final = View[Record](
     text("gap", "verdict"),
     state(),
 )  # fmt: skip
-QUESTION = Question(answer, select=partial(in_size, sizes=3, best_of_budget=False))
+QUESTION = Question(answer, select=partial(select, sizes=3, best_of_budget=False))

@@ -17,9 +17,10 @@ from rbpx.questions.gaps import GapsKeys
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
 from rbpx.questions.gaps.slices import DEFAULT_K, LOSSES, TextLosses, slices_of
 from rbpx.runs.fits import document_doubts
-from rbpx.runs.group import ALIKE, Group
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import known_points
-from rbpx.runs.select.axis import best_in_both
+from rbpx.runs.run import ALIKE
+from rbpx.runs.select.budgets import best_in_both
 from rbpx.status import Status
 
 _SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))

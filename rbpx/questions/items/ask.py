@@ -23,9 +23,10 @@ from rbpx.questions.items.figures import figures
 from rbpx.questions.items.scores import score
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.items import Answers, documents_of_items, in_common, item_answers, item_views, telling_items
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.run import grouped
+from rbpx.runs.select.groups import select
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000)
@@ -204,4 +205,4 @@ def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
         yield said + (f"; {size_name(first['size'])}: {number(first[key], 3)}." if first is not last else ".")
 
 
-QUESTION = Question(answer, select=partial(in_size, along=False))
+QUESTION = Question(answer, select=partial(select, by=By.size))

@@ -29,9 +29,10 @@ from rbpx.questions.klaw import KlawKeys
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import about_axis, record_of, with_document_doubts
-from rbpx.runs.group import Group, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.origin import from_shares
 from rbpx.runs.points.sizes import known_points
+from rbpx.runs.run import labels_of
 from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.store import Record

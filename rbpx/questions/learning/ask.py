@@ -16,9 +16,10 @@ from rbpx.questions.learning.tables import LearningRows, tables
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group, Run, grouped
-from rbpx.runs.select.axis import AlongGroup, best_of_budgets
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run, grouped
+from rbpx.runs.select.budgets import best_of_budgets
+from rbpx.runs.select.groups import select
 from rbpx.runs.tokens import points_of, tokens_of
 from rbpx.status import Status
 from rbpx.store.sql import ask
@@ -32,7 +33,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     """Finds which tokens of each group improve, and when they are learned; one result for each family."""
     found = list[LearningRows]()
     for group in groups:
-        if isinstance(group, AlongGroup) and group.axis is Axis.C:
+        if group.axis is Axis.C:
             group = best_of_budgets(group)
         runs = points_of(group)
         found.append(LearningRows(group, runs, _rows(connection, group, runs, request)))
@@ -69,4 +70,4 @@ def _result(of_family: Sequence[LearningRows], request: LearningKeys) -> Result:
     )
 
 
-QUESTION = Question(answer, select=partial(in_size, sizes=3, best_of_budget=False))
+QUESTION = Question(answer, select=partial(select, sizes=3, best_of_budget=False))

@@ -19,7 +19,8 @@ from rbpx.display.view import (
 )
 from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
 from rbpx.laws.counts.times import History
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.store.store import Record
 
 

@@ -19,11 +19,11 @@ from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, poin
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import naming
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.surfaces import trained_of
-from rbpx.runs.select.axis import AlongGroup, best_of_budgets
-from rbpx.runs.select.selections import in_size_and_tokens
-from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.runs.run import Run
+from rbpx.runs.select.budgets import best_of_budgets
+from rbpx.runs.select.groups import Cells, select, select_trainings, varies_in_both
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -40,22 +40,40 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
         RbpxError: a side is missing or ambiguous on a text, or the sides share no text.
     """
     sides, results, done = sides_of(groups, request), list[Result](), set()
-    for bases, variants in on_each_text([group for group in groups if type(group) is TrainingGroup], sides):
+    for bases, variants in on_each_text([group for group in groups if group.by is By.training], sides):
         rows, notes = list[Record](), list[str]()
         if len(bases) == len(variants) == 1:
             rows, notes = _over_surface(connection, bases[0], variants[0], request)
         if rows:
             done.add(text_of(bases[0]))
             results.append(_result(bases[0], rows, notes, request.along))
-    rest = [group for group in groups if type(group) is not TrainingGroup and text_of(group) not in done]
+    rest = [group for group in groups if group.by is not By.training and text_of(group) not in done]
     if request.axis is Axis.C:
-        rest = [best_of_budgets(group) if isinstance(group, AlongGroup) else group for group in rest]
+        rest = [best_of_budgets(group) for group in rest]
     for both in on_each_text(rest, sides):
         for base, variant in paired(*both):
             results.append(_result(base, *_along(connection, base, variant, request), base.axis))
     if not results:
         raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
     return results
+
+
+def _select(connection: duckdb.DuckDBPyConnection, request: MultiplierKeys, cells: Cells = None) -> list[Group]:
+    """Selects the families that vary in size and tokens, with the runs along one axis.
+
+    Raises:
+        RbpxError: as of `select`, unless two families vary in both and can be compared.
+    """
+    along = partial(select, connection, request, cells, best_of_budget=False)
+    if request.axis not in (Axis.S, Axis.D, Axis.C) or request.E is not None:
+        return along()
+    surfaces = [group for group in select_trainings(connection, request, cells) if varies_in_both(group)]
+    try:
+        return [*surfaces, *along()]
+    except RbpxError:
+        if len(surfaces) < 2:
+            raise
+    return surfaces
 
 
 def _along(
@@ -86,7 +104,7 @@ def _model(run: Run) -> str:
 
 
 def _over_surface(
-    connection: duckdb.DuckDBPyConnection, base: TrainingGroup, variant: TrainingGroup, request: MultiplierKeys
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[Record], list[str]]:
     """Compares two families over a surface in their common quantities: overall, then at each place.
 
@@ -96,7 +114,7 @@ def _over_surface(
     pairs, notes = points_of(connection, base, variant, request)
     names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
     for group in (base, variant):
-        doubts += [Status.mixed] * (group.is_mixed or group.n_same > 0)
+        doubts += [Status.mixed] * (group.is_mixed or group.has_same)
     for pair in pairs:
         both = [trained_of(each) for each in pair]
         unfit = any(of.runs.repeats or any(run.is_routed for run in of.members) for of in both)
@@ -190,4 +208,4 @@ MODELS: Final = View[Record](
     magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
     state(),
 )
-QUESTION = Question(answer, select=in_size_and_tokens)
+QUESTION = Question(answer, select=_select)

@@ -11,9 +11,10 @@ import numpy as np
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier import MultiplierKeys
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.points.tasks import task_values
+from rbpx.runs.run import grouped
 from rbpx.runs.select.side import READ_ALIKE
 from rbpx.spelling import typed
 from rbpx.store.sql import ask

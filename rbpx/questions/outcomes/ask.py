@@ -19,8 +19,8 @@ from rbpx.questions.outcomes.counts import counts_of, recover
 from rbpx.questions.outcomes.learners import learners
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import By, Group
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record
@@ -135,4 +135,4 @@ def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, floa
         yield says + ("." if status is Status.ok else f" ({status.label}).")
 
 
-QUESTION = of_each(answer, select=partial(in_size, along=False))
+QUESTION = of_each(answer, select=partial(select, by=By.size))

@@ -35,12 +35,12 @@ from rbpx.questions.predict.surface import predict_from_surface
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group, grouped, labels_of
+from rbpx.runs.group import By, Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.frontier import frontier, said_of_points
 from rbpx.runs.points.one_run import said_of_one_run, said_of_tokens
 from rbpx.runs.points.sizes import law_points
-from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.runs.run import grouped, labels_of
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -57,7 +57,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Predict
         from rbpx.questions.predict.losses import predict_from_losses  # slow to import, and laws in size do not need it
 
         return predict_from_losses(connection, group, request)
-    if isinstance(group, TrainingGroup):
+    if group.by is By.training:
         return predict_from_surface(connection, group, request)
     (_, _, series), targets = law_points(connection, group, request), targets_of(group, request)
     series, cells = frontier(series) if request.frontier else (series, ())

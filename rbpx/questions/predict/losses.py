@@ -35,10 +35,11 @@ from rbpx.questions.predict.rows import (
 )
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
 from rbpx.runs.points.losses import Pairs, loss_pairs
-from rbpx.runs.select.losses import PairedGroup, family_of
+from rbpx.runs.run import Run
+from rbpx.runs.select.losses import family_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -86,7 +87,6 @@ class CalibrationPrediction:
 
 def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
     """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
-    assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
     rows = [
         {"law": of.pairs.law, **group.names()} | of.names | row
@@ -151,7 +151,7 @@ def _predictions(found: Sequence[CalibrationPrediction]) -> list[Record]:
     return [of.names | backtest_summary(of.tests) | row for of in found for row in of.predictions]
 
 
-def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
+def _tables(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
     rows = _predictions(found)
     if rows:
         yield PREDICTIONS.table("Predictions from another loss", rows, group.title)
@@ -160,7 +160,7 @@ def _tables(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Itera
     yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
 
 
-def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[str]:
+def _sentences(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[str]:
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
@@ -177,7 +177,7 @@ def _sentences(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> It
     yield from answer_sentence(predictions, subject)
 
 
-def _figures(group: PairedGroup, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
+def _figures(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
     """Yields models, calibrations and predictions of each quantity, as figure 1 of arXiv 2411.12925 does."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."

@@ -14,9 +14,11 @@ from rbpx.files.digest import digest
 from rbpx.laws.names import OnText
 from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.questions.predict import PredictKeys
-from rbpx.runs.group import Group
-from rbpx.runs.select.selections import Cells, in_size, whole_trainings
-from rbpx.runs.select.sizes import BESIDE, NAMES, is_about, select_runs
+from rbpx.runs.forecasts import BESIDE, NAMES, is_about
+from rbpx.runs.group import By, Group
+from rbpx.runs.select.groups import Cells
+from rbpx.runs.select.groups import select as select_groups
+from rbpx.runs.select.stored import select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
@@ -46,8 +48,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: PredictKeys, cells: C
         from rbpx.runs.select.losses import select_pairs  # laws in size do not need it
 
         return select_pairs(connection, request, request.axis, cells)
-    in_sizes = partial(in_size, sizes=3, along=False)
-    groups = (whole_trainings if request.D else in_sizes)(connection, request, cells)
+    groups = select_groups(connection, request, cells, by=By.training if request.D else By.size, sizes=3)
     if request.register is None or not groups:  # without groups the question itself says why there are none
         return groups
     if len(groups) != 1:

@@ -27,8 +27,9 @@ from rbpx.questions.predict.rows import (
     values,
 )
 from rbpx.runs.fits import Law, doubted, fit_points, fit_record
-from rbpx.runs.group import Group, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points
+from rbpx.runs.run import labels_of
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 

@@ -42,6 +42,7 @@ from rbpx.questions.predict.rows import (
 )
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
+from rbpx.runs.group import Group
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs, tested_quantities
 from rbpx.runs.points.surfaces import (
     MOST_REPLICATES,
@@ -52,7 +53,6 @@ from rbpx.runs.points.surfaces import (
     surface_record,
     with_constants,
 )
-from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import in_order
 from rbpx.store.store import Record
 
@@ -87,7 +87,7 @@ def _least_bic(fits: Sequence[Surface]) -> Surface:
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 
-def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: PredictKeys) -> Result:
+def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
     """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
@@ -144,7 +144,7 @@ def _options(request: PredictKeys) -> dict[str, Any]:
     return {"objective": request.objective, "delta": request.delta}
 
 
-def _fitted(group: TrainingGroup, trained: Trained, request: PredictKeys) -> _Quantity:
+def _fitted(group: Group, trained: Trained, request: PredictKeys) -> _Quantity:
     runs, pins, n, options = trained.runs, request.pins, min(request.resamples, MOST_REPLICATES), _options(request)
     forms, same = forms_to_mix(runs, pins), replace(runs, y_BN=None)
     with_constants(forms, pins)
@@ -156,7 +156,7 @@ def _fitted(group: TrainingGroup, trained: Trained, request: PredictKeys) -> _Qu
     return _Quantity(trained, fits, alone, tests, budgets, records)
 
 
-def _rows(group: TrainingGroup, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
+def _rows(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
     best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
 
     def refit(held: dict[str, float]) -> list[Record]:
@@ -180,7 +180,7 @@ def _rows(group: TrainingGroup, of: _Quantity, request: PredictKeys) -> Iterator
 
 
 def _predictions(
-    group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]], request: PredictKeys
+    group: Group, of: _Quantity, targets: Sequence[tuple[float, float]], request: PredictKeys
 ) -> Iterator[Record]:
     """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
     sign, U, joint = of.trained.sign, request.unique_tokens, request.joint

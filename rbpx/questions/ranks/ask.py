@@ -37,8 +37,8 @@ from rbpx.questions.ranks.closure import relative_error
 from rbpx.questions.ranks.compare import PAPER
 from rbpx.questions.ranks.figures import figures, label
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import By, Group
+from rbpx.runs.select.groups import select
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
@@ -189,4 +189,4 @@ def _levels(ranks: Ranks) -> str:
     return f"the laws that follow from the lognormal are off by a factor of {said}"
 
 
-QUESTION = of_each(answer, select=partial(in_size, along=False))
+QUESTION = of_each(answer, select=partial(select, by=By.size))

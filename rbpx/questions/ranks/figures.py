@@ -36,8 +36,8 @@ from rbpx.questions.ranks.analysis import NOT_TESTED, Ranks
 from rbpx.questions.ranks.closure import relative_error
 from rbpx.questions.ranks.compare import PAPER, DocumentRanks
 from rbpx.runs.documents import rank_edges
-from rbpx.runs.group import Run
 from rbpx.runs.origin import from_fits, from_shares, spelled
+from rbpx.runs.run import Run
 from rbpx.store.store import Record
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them

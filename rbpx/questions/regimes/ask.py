@@ -28,7 +28,7 @@ from rbpx.runs.fits import Law, stands, supported
 from rbpx.runs.group import Group
 from rbpx.runs.laws import analyse, fit_rows
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
 from rbpx.ties import Ties
@@ -173,4 +173,4 @@ NOISE: Final = View[Record](
     magnitude("text", "document_sd", None, "noise at the largest {x}, from document sampling", 1),
     BY_NOISE,
 )
-QUESTION = of_each(answer, select=partial(in_size, sizes=3))
+QUESTION = of_each(answer, select=partial(select, sizes=3))

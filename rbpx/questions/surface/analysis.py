@@ -20,6 +20,7 @@ from rbpx.laws.surface.next_runs import TENFOLD
 from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.questions.surface import SurfaceKeys
 from rbpx.runs.fits import naming
+from rbpx.runs.group import Group
 from rbpx.runs.points.outliers import tested_quantities
 from rbpx.runs.points.surfaces import (
     MOST_REPLICATES,
@@ -34,7 +35,6 @@ from rbpx.runs.points.surfaces import (
     surface_record,
     with_constants,
 )
-from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -80,7 +80,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
     return min(forms, key=lambda each: math.inf if each.fit.aic is None else each.fit.aic)
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: SurfaceKeys) -> list[SurfaceLaw]:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: SurfaceKeys) -> list[SurfaceLaw]:
     """Fits every requested form to each quantity of a group, and finds the best model of each budget.
 
     It is that of each form that was typed; with none typed, the average over forms has it.
@@ -115,7 +115,7 @@ def _best_runs(trained: Trained, options: dict[str, Any], request: SurfaceKeys) 
     return [flat(vars(best_run(fits, C, tests, request.seed))) for C in request.flops]
 
 
-def _form(group: TrainingGroup, trained: Trained, form: str, options: dict[str, Any], request: SurfaceKeys) -> FormFit:
+def _form(group: Group, trained: Trained, form: str, options: dict[str, Any], request: SurfaceKeys) -> FormFit:
     runs, members, n_replicates = trained.runs, trained.members, min(request.resamples, MOST_REPLICATES)
     fit = fit_surface_with_priors(runs, form, request.pins, n_replicates, **options)
     tests = held_out(runs, form, n_replicates, request.pins, **options)

@@ -37,14 +37,14 @@ from rbpx.questions.surface import SurfaceKeys
 from rbpx.questions.surface.analysis import C_label, FormFit, SurfaceLaw, analyse
 from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
+from rbpx.runs.group import By, Group
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
-from rbpx.runs.select.selections import whole_trainings
-from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
 
 
-def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: SurfaceKeys) -> Result:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: SurfaceKeys) -> Result:
     """Fits every form to every quantity of a group; returns a row for each, the best of sweeps, and outliers."""
     laws = analyse(connection, group, request)
     fits = [form.row for law in laws for form in law.forms]
@@ -109,7 +109,7 @@ OPTIMA: Final = View[Record](
 
 
 def _tables(
-    group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: SurfaceKeys
+    group: Group, laws: Sequence[SurfaceLaw], cells: Sequence[SweepCell], request: SurfaceKeys
 ) -> Iterator[Table]:
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
@@ -189,4 +189,4 @@ def _why_collinear(design: Design | None) -> str | None:
     return f"size and tokens vary together (sd of ln D about a power of S {rough(design.sd)})"
 
 
-QUESTION = of_each(answer, select=whole_trainings)
+QUESTION = of_each(answer, select=partial(select, by=By.training))

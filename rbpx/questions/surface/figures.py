@@ -25,8 +25,8 @@ from rbpx.display.view import SIZE, Column, View, magnitude
 from rbpx.display.vocabulary import UNITS, headline, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
+from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
-from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # of a group
@@ -39,7 +39,7 @@ _SOLID: Final = {"strokeDash": [1, 0]}
 _ABOVE: Final = {"dx": 4, "dy": -7, "align": "left", "fontWeight": 600}  # of a line
 
 
-def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure]:
+def figures(group: Group, laws: Sequence[SurfaceLaw]) -> Iterator[Figure]:
     """Draws the contours of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)

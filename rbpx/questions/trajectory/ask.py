@@ -21,14 +21,13 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.questions.trajectory import TrajectoryKeys
 from rbpx.runs.fits import alike
-from rbpx.runs.group import MEASURED, Group, Run, grouped
+from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
 from rbpx.runs.points.plans import planned
-from rbpx.runs.select import sizes
-from rbpx.runs.select.schedules import REACHED
-from rbpx.runs.select.selections import Cells
-from rbpx.runs.select.sizes import in_groups, select_runs, training_of
-from rbpx.runs.select.trainings import shared
+from rbpx.runs.run import MEASURED, Run, by_progress, grouped, in_groups, training_of
+from rbpx.runs.schedules import REACHED
+from rbpx.runs.select.groups import Cells, shared
+from rbpx.runs.select.stored import select_runs
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 from rbpx.ties import rule_of
@@ -83,7 +82,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: TrajectoryKeys, cells
     """The runs of a request that have a plan of learning rates, by family, text and variant."""
     runs = select_runs(connection, request, cells, plans=True)
     groups = [
-        Group(tuple(sizes.in_order(members)), rule_of(members[0].protocol))
+        Group(tuple(by_progress(members)), rule_of(members[0].protocol))
         for members in in_groups(runs, shared)
         if any(run.lr is not None or run.schedule_tokens for run in members)
     ]

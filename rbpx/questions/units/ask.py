@@ -27,8 +27,8 @@ from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.questions.units import UnitsKeys
 from rbpx.runs.documents import document_ranks
-from rbpx.runs.group import Group
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import By, Group
+from rbpx.runs.select.groups import select
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
@@ -154,4 +154,4 @@ RANKS: Final = View[Record](
     [with_ends(f"{of} / V", f"relative_rank_{p}", None, rough, ends_spare=2) for p, of in QUANTILES.items()],
     [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3), ends_spare=4) for share in SHARES],
 )
-QUESTION = of_each(answer, select=partial(in_size, along=False))
+QUESTION = of_each(answer, select=partial(select, by=By.size))

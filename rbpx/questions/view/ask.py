@@ -19,8 +19,9 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.questions.view import ViewKeys
 from rbpx.questions.view.document import DocumentTokens, DocumentView, read_document, token_text
-from rbpx.runs.group import Group, grouped
-from rbpx.runs.select.selections import in_size
+from rbpx.runs.group import By, Group
+from rbpx.runs.run import grouped
+from rbpx.runs.select.groups import select
 from rbpx.runs.select.side import Side, runs_by_text
 from rbpx.spelling import typed
 from rbpx.store.store import Record
@@ -148,4 +149,4 @@ ITEM: Final = View[Record](
 )
 
 
-QUESTION = Question(answer, select=partial(in_size, along=False))
+QUESTION = Question(answer, select=partial(select, by=By.size))

@@ -10,10 +10,9 @@ from rbpx.display.frontier import said_of_frontier
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.laws.sweeps import SweepCell, SweepMinimum, best_of
-from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.sizes import Points
-from rbpx.runs.select.axis import unbeaten
-from rbpx.runs.select.sizes import tokens_of
+from rbpx.runs.run import Run, grouped, tokens_of
+from rbpx.runs.select.budgets import unbeaten
 
 __all__ = ["frontier", "said_of_points"]
 

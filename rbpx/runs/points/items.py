@@ -21,7 +21,8 @@ from rbpx.data.corpus import Document
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties

@@ -18,9 +18,10 @@ from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.runs.documents import with_documents
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh_group
-from rbpx.runs.select.losses import PairedGroup, family_of
+from rbpx.runs.run import Run
+from rbpx.runs.select.losses import family_of
 from rbpx.status import Status
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -118,7 +119,7 @@ class Pairs:
         return np.array([family in (None, of) for of in self.family_N], bool)
 
 
-def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Laws) -> list[Pairs]:
+def loss_pairs(connection: duckdb.DuckDBPyConnection, group: Group, request: Laws) -> list[Pairs]:
     """Every requested quantity against that of the axis; by default RBP_k and the losses that are known."""
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     beside = Group((*group.others, *group.alone), group.ties)
@@ -144,7 +145,7 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, reques
     return found
 
 
-def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
+def _pairs(group: Group, y: Points, x: Points) -> Pairs:
     is_share = y.law == "accuracy"
     guessed = chance_of(group.first.dataset, None) if is_share else None
     chance = (guessed or 0.0) if is_share else None

@@ -6,7 +6,7 @@ from rbpx.display.vocabulary import law_title, rough, the_largest
 from rbpx.laws.prediction.influence import farthest_run
 from rbpx.laws.prediction.warnings import n_smaller, n_unexpected_tokens
 from rbpx.runs.fits import Law
-from rbpx.runs.group import Run, labels_of
+from rbpx.runs.run import Run, labels_of
 
 
 def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:

@@ -18,14 +18,13 @@ from rbpx.laws.surface.outliers import common_shift, outliers
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.surfaces import Trained, trained_quantities
-from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
 _MOST: Final = 5  # named in sentences
 _COUNTS: Final = {True: "What follows counts it, by outliers=keep.", False: "outliers=keep counts what is left out."}
 
 
-def tested_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Surfaces) -> list[Trained]:
+def tested_quantities(connection: duckdb.DuckDBPyConnection, group: Group, request: Surfaces) -> list[Trained]:
     """Every requested quantity, after `tested`."""
     return [tested(each, request) for each in trained_quantities(connection, group, request)]
 
@@ -45,7 +44,7 @@ def tested(trained: Trained, request: Surfaces) -> Trained:
     return replace(rest, largest_off=common_shift(rest.runs))
 
 
-def said_of_runs(group: TrainingGroup, quantities: Sequence[Trained]) -> Iterator[str]:
+def said_of_runs(group: Group, quantities: Sequence[Trained]) -> Iterator[str]:
     """Says what a point is, which runs are outliers, how far they lie off, and whether they count."""
     yield from group.of_trainings
     yield from said_of_points([cell for each in quantities for cell in each.cells], group.runs)

@@ -7,9 +7,8 @@ import numpy as np
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.schedule.law import Training
-from rbpx.runs.group import Run
-from rbpx.runs.select.schedules import CONSTANT, REACHED, WSD
-from rbpx.runs.select.sizes import tokens_of
+from rbpx.runs.run import Run, tokens_of
+from rbpx.runs.schedules import CONSTANT, REACHED, WSD
 
 _LINEAR, _EXPONENTIAL, _COSINE = "linear", "exponential", "cosine"
 _LEAST_SHARE: Final = 1e-3  # of the highest rate; a smaller final_lr without any lr is a rate

@@ -29,7 +29,8 @@ from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.runs.documents import EDGES, distinct_ranks, document_hits, document_ranks
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run
 from rbpx.status import Status
 
 Curves = dict[str, Floats]

@@ -27,11 +27,10 @@ from rbpx.laws.surface.outliers import CommonShift
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Run, grouped, labels_of
+from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Points, known_points
-from rbpx.runs.select.sizes import tokens_of, training_of
-from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.runs.run import Run, grouped, labels_of, tokens_of, training_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -110,7 +109,7 @@ class Trained:
         return sum(run.training_flops is not None for run in self.members)
 
 
-def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Laws) -> list[Trained]:
+def trained_quantities(connection: duckdb.DuckDBPyConnection, group: Group, request: Laws) -> list[Trained]:
     """Every requested quantity; by default RBP_k, the losses, error-entropy and imported quantities.
 
     With `frontier` each size and number of tokens has one point, its best run.
@@ -243,18 +242,16 @@ def _power_between(S_N: Floats, of_N: Floats) -> PerToken:
 METHOD: Final = "surface"
 
 
-def doubts_of_points(group: TrainingGroup, trained: Trained, fit: Surface) -> tuple[Status, ...]:
+def doubts_of_points(group: Group, trained: Trained, fit: Surface) -> tuple[Status, ...]:
     """Every warning about a fit to these points."""
     refused = any(each.is_refused for each in fit.pinned)
-    known = {Status.mixed: group.is_mixed or group.n_same, Status.given_refused: refused}
+    known = {Status.mixed: group.is_mixed or group.has_same, Status.given_refused: refused}
     doubts = [trained.doubt] if trained.doubt is not None else []
     doubts += [Status.intervals_missed] if trained.largest_off is not None or trained.n_largest_outside > 1 else []
     return in_order([*fit.reasons, *doubts, *(status for status, holds in known.items() if holds)])
 
 
-def asked_forms(
-    group: TrainingGroup, forms: Sequence[str], request: Forms, unique_tokens: float | None = None
-) -> list[str]:
+def asked_forms(group: Group, forms: Sequence[str], request: Forms, unique_tokens: float | None = None) -> list[str]:
     """Returns the forms that were typed.
 
     Raises:
@@ -271,14 +268,12 @@ def asked_forms(
     return asked
 
 
-def judged_alone(group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
+def judged_alone(group: Group, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
     """Every status of one form: of its fit, and where size and tokens can be told apart of its bends and own tests."""
     return judge_surface(fit, tests, doubts_of_points(group, trained, fit))
 
 
-def surface_record(
-    group: TrainingGroup, trained: Trained, fit: Surface, tests: Sequence[HeldOut], **more: Any
-) -> Record:
+def surface_record(group: Group, trained: Trained, fit: Surface, tests: Sequence[HeldOut], **more: Any) -> Record:
     """The row of `fits`; its id contains the points, because imported runs share the id of their file.
 
     `tests` are of its form on the largest runs, held out; `more` are further params.

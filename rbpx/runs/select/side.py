@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.runs.group import Group, Run, grouped
+from rbpx.runs.group import Group
+from rbpx.runs.run import Run, grouped
 from rbpx.spelling import typed
 
 READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")

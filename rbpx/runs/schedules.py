@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from rbpx.errors import number_of
 from rbpx.laws.names import SchedulePhase
-from rbpx.runs.group import Run, grouped
-from rbpx.runs.select.sizes import in_order, tokens_of, training_of
+from rbpx.runs.run import Run, by_progress, grouped, tokens_of, training_of
 from rbpx.spelling import typed
 
 CONSTANT: Final = frozenset({"constant", "constant_with_warmup", "stable"})  # names of schedules that do not decay
@@ -69,7 +68,7 @@ def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int])
 
 def underway(runs: Sequence[Run]) -> list[list[Run]]:
     """The states, in order and with the rates of its plan, of each training that is not at the end of that plan."""
-    return [states for states in grouped(in_order(runs), training_of).values() if _is_underway(states)]
+    return [states for states in grouped(by_progress(runs), training_of).values() if _is_underway(states)]
 
 
 def _is_underway(states: Sequence[Run]) -> bool:
@@ -95,7 +94,7 @@ def placed(runs: Sequence[Run]) -> list[Run]:
     by its length in tokens where that is known. A schedule with another name (except wsd) is nowhere constant, and a
     rate that never changes then says nothing.
     """
-    of = grouped(in_order(runs), training_of).values()
+    of = grouped(by_progress(runs), training_of).values()
     found = {id(run): place for states in of for run, place in zip(states, _of_one(states), strict=True)}
     return [run if found[id(run)] is None else replace(run, place=found[id(run)]) for run in runs]
 

@@ -1,0 +1,188 @@
+"""Reads the runs that a request is about, measured and imported."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import duckdb
+
+from rbpx.config.keys.key import names_of
+from rbpx.config.keys.runs import Narrowing
+from rbpx.config.model.adapter import variants_of
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.options import did_you_mean
+from rbpx.config.text.dataset import UNNAMED
+from rbpx.errors import RbpxError, number_of
+from rbpx.laws.names import IMPORTED, SizeBy
+from rbpx.runs.run import ALIKE, MEASURED, OF_TRAINING, Run, grouped
+from rbpx.store.schema import varied
+from rbpx.store.sql import ask_once, whole_runs
+from rbpx.ties import Ties
+
+_OF_RUNS = ("quantise", "variants")  # filters applied to runs, not in SQL
+_AGREED = (
+    *("weight", "lr", "schedule", "schedule_tokens", "warmup_tokens", "decay_tokens", "lr_decay", "final_lr"),
+    *("active_params", "total_params", "cross_entropy_nats"),
+)
+_SIZES = ("non_embedding_params", "active_params")  # written as integers where they are whole
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
+
+
+def select_runs(
+    connection: duckdb.DuckDBPyConnection,
+    request: Narrowing,
+    cell_keys: Sequence[str] | None = None,
+    plans: bool = False,
+) -> list[Run]:
+    """Select the runs of a request, ungrouped: the cells of a grid, or every matching run.
+
+    With `plans`, rates without a value, which are of the plans of runs, are among them.
+
+    Raises:
+        RbpxError: the request names a model that is not a family, or counts parameters that are unknown or
+            inconsistent.
+    """
+    runs = [run for run in _selected(connection, request, cell_keys) if plans or not run.is_plan]
+    unknown = [run for run in runs if run.total_params is None]
+    if request.size_by is SizeBy.with_embeddings and unknown:
+        raise RbpxError(
+            f"size_by=with_embeddings: all parameters of {unknown[0].family} {unknown[0].size} are not known, nor of "
+            f"{number_of(len(unknown) - 1, 'other run')}; import total_params, or leave these runs out by family="
+        )
+    return [run.sized_by(request.size_by) for run in runs]
+
+
+def _selected(connection: duckdb.DuckDBPyConnection, request: Narrowing, cell_keys: Sequence[str] | None) -> list[Run]:
+    if cell_keys is not None:
+        return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
+    runs = _narrowed(connection, choices(request), request.ties)
+    if not runs and request.dataset is not None and request.dataset.has_file_name:
+        runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
+    return runs
+
+
+def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Narrowing, dataset: str) -> list[Run]:
+    """Select the runs of a request on another text."""
+    runs = _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
+    return [run for run in runs if not run.is_plan]
+
+
+def choices(request: Narrowing) -> dict[str, list[str] | None]:
+    """The names by which a request filters the runs of a store; None for all.
+
+    Raises:
+        RbpxError: the request names a model that is not a family.
+    """
+    model, dataset, protocol = request.model, request.dataset, request.protocol
+    families = request.family
+    names_states = model is not None and (model.revision, model.quantise, model.adapter) != (None, None, None)
+    if model is not None and not (model.family is None and model.id is None and names_states):
+        families = [*(families or []), family_name(request)]
+    adapters = None if model is None else names_of("model.adapter", model.adapter)
+    return {
+        "sources": None if request.source is None else [request.source],
+        "families": families,
+        "sizes": request.size,
+        "datasets": None if dataset is None else [dataset.name],
+        "protocols": None if protocol is None else [protocol.name],
+        "revisions": None if model is None else _revisions(model),
+        "quantise": None if model is None or model.quantise is None else [model.quantise],
+        "variants": request.variants if adapters is None else _variants(adapters, request.variants),
+    }
+
+
+def _variants(adapters: Sequence[str], wanted: Sequence[str] | None) -> list[Any]:
+    """The variants that adapters give, None for the plain model, restricted to those requested."""
+    return [each for each in variants_of(adapters).values() if wanted is None or each in wanted]
+
+
+def _revisions(model: ModelConfig) -> list[str] | None:
+    """The labels of the requested revisions; None for all, and where some models have no label."""
+    labels = [] if model.revision is None else model.revisions()
+    named = [label for label in labels if label is not None]
+    return named if named and len(named) == len(labels) else None
+
+
+def _narrowed(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    """The measured and imported runs that match the filters."""
+    sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
+    runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+    if quantise is not None:
+        runs = _rounded(runs, quantise)
+    else:
+        runs += _imported(connection, choices, ties)
+    return runs if variants is None else [run for run in runs if run.variant in variants]
+
+
+def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
+    """The runs with one of these quantisations."""
+    rounded_to = [(run.dtype or "").partition("-")[2] for run in runs]
+    kept = [run for run, kind in zip(runs, rounded_to, strict=True) if kind in kinds]
+    if runs and not kept:
+        there = sorted({kind for kind in rounded_to if kind})
+        hint = did_you_mean(kinds[0], there)
+        of_these = f"{hint}rounded are: {', '.join(there)}" if there else "none of them is rounded"
+        raise RbpxError(
+            f"model.quantise={', '.join(kinds)} is none of the {number_of(len(runs), 'run')} that are asked about; "
+            f"{of_these}"
+        )
+    return kept
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
+) -> list[Run]:
+    narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
+    rows = ask_once(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+    whole = whole_runs(connection, [row["run_id"] for row in rows])
+    rows = [row for row in rows if row["run_id"] in whole]
+    return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
+
+
+def _imported(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
+    rows = ask_once(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
+
+    knobs = varied(rows[0]) if rows else []
+    names = (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)
+    runs = []
+    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in (*names, *knobs))).values():
+        first = members[0]
+        agreed = {name: _one(row[name] for row in members) for name in (*_AGREED, *IMPORTED)}
+        counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
+        items = [row for row in members if row["item"] is not None]
+        facts = {name: first.get(name) for name in names} | {name: agreed[name] for name in _AGREED}
+        facts |= {name: int(of) for name in _SIZES if (of := facts[name]) is not None and of == int(of)}
+        runs.append(
+            Run(
+                tuple(sorted({row["run_id"] for row in members})),
+                **facts | {"weight": facts["weight"] or 1.0},
+                n_tokens=counts.pop() if len(counts) == 1 else None,
+                varied={name: first[name] for name in knobs if first[name] is not None},
+                observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
+                attempts={row["item"]: (row["n_correct"], row["n_samples"]) for row in items},
+                imported={name: agreed[name] for name in IMPORTED if agreed[name] is not None},
+            )
+        )
+    return runs
+
+
+def _one(values: Iterable[Any]) -> Any:
+    """The value on which all rows agree; None where none has it, or they differ."""
+    known = set(values) - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+def family_name(request: Narrowing) -> str:
+    """The family that a request names.
+
+    Raises:
+        RbpxError: the request names a model, not a family.
+    """
+    model = request.model
+    if model is None or model.family is None:
+        raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")
+    return model.family
