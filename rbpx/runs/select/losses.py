@@ -25,11 +25,6 @@ def family_of(run: Run) -> str:
     return run.family if run.variant is None else f"{run.family}, variant {run.variant}"
 
 
-def families_of(runs: Sequence[Run]) -> list[str]:
-    """The distinct families of runs, in order."""
-    return list(dict.fromkeys(map(family_of, runs)))
-
-
 def select_pairs(
     connection: duckdb.DuckDBPyConnection, request: Narrowing, on: OnText, cells: Cells = None
 ) -> list[Group]:
