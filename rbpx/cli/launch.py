@@ -17,7 +17,7 @@ from rbpx.cores import is_main_process
 from rbpx.errors import RbpxError
 from rbpx.files.cells import write_for_spreadsheets
 from rbpx.files.escapes import say
-from rbpx.questions.registry import analyses, analysis
+from rbpx.questions.registry import analyses, analysis, names
 
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
@@ -75,11 +75,15 @@ def _ended(measured: "Sequence[Measured]") -> int:
 
 def _check_shown(verb: str, request: Printed) -> None:
     """Refuses a format that the verb does not have."""
-    form, draws = request.format.value, [name for name, each in analyses().items() if each.draws]
+    form, is_question = request.format.value, verb in names()
     if request.format is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
-    is_told = verb == "report" or verb in analyses()
-    if not is_told and request.format not in (Format.table, Format.csv, Format.json, Format.jobs):
+    if (
+        not is_question
+        and verb != "report"
+        and request.format not in (Format.table, Format.csv, Format.json, Format.jobs)
+    ):
         raise RbpxError(f"format={form} is of questions and the report; {verb} prints table, csv or json")
-    if request.format.is_figures and verb in analyses() and not analysis(verb).draws:
+    if request.format.is_figures and is_question and not analysis(verb).draws:
+        draws = [name for name, each in analyses().items() if each.draws]
         raise RbpxError(f"{verb} draws no figures for --format {form}; ask one of {', '.join(draws)}")

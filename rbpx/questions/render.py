@@ -13,6 +13,7 @@ from rbpx.display.terminal import WIDEST, console, print_passages, print_tables,
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import plain
+from rbpx.questions import registry
 from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
@@ -155,7 +156,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     Raises:
         RbpxError: a question is unknown, or as in `answer`.
     """
-    unknown = [name for name in names if name not in analyses()]
+    unknown = [name for name in names if name not in registry.names()]
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows = grids[0][0], list[Record]()

@@ -23,9 +23,9 @@ from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.overview import facts, figures_across, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import Group, titles_of
+from rbpx.runs.points.surfaces import varies_in_both
 from rbpx.runs.processes import in_order
 from rbpx.runs.run import MEASURED, Run, grouped
-from rbpx.runs.select.groups import varies_in_both
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store, now
 from rbpx.version import __version__

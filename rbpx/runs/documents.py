@@ -24,6 +24,7 @@ from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights, effective_number
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask, ask_once
 from rbpx.ties import Ties
 
@@ -52,7 +53,7 @@ def text_ranks(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Document and rank of each scored token, [T] each, by document and in the order of the text."""
     tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
-    doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
+    doc_T, position_T, rank_T = (numbers(tokens[name]) for name in ("doc_id", "position", "rank"))
     further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
     if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
         order = np.lexsort((position_T, doc_T))
@@ -189,7 +190,7 @@ def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order:
     units = list(dict.fromkeys(names))
     number = {name: at for at, name in enumerate(units)}
     unit_D = np.array([number[name] for name in names])
-    tokens_U = np.bincount(unit_D, rows["n_scored"].to_numpy())
+    tokens_U = np.bincount(unit_D, numbers(rows["n_scored"]))
     documents = Documents(unit_D, int(np.count_nonzero(tokens_U)), effective_number(tokens_U), is_one_text=is_one_text)
     if tests_order and documents.n >= _FEWEST:
         order_U = np.array(sorted(range(len(units)), key=lambda at: _natural(units[at])))
@@ -209,9 +210,9 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDA
     moved = []
     for run in (group.runs[0], group.runs[-1]):
         counts = document_hits(connection, run.run_id, group.ties)
-        unit = unit_D[counts["doc_id"].to_numpy()]
+        unit = unit_D[numbers(counts["doc_id"])]
         n_U, nats_U = (
-            np.bincount(unit, counts[name].to_numpy(), int(unit_D.max()) + 1) for name in ("n_tokens", "sum_logprob")
+            np.bincount(unit, numbers(counts[name]), int(unit_D.max()) + 1) for name in ("n_tokens", "sum_logprob")
         )
         moved.append(nats_U / nats_U.sum() - n_U / n_U.sum())
     return np.array([moved[0] + moved[1], moved[1] - moved[0]])
@@ -227,9 +228,9 @@ def means(group: Group, request: Resampled, counted: pa.Table, total: str, n: st
     sums = np.zeros((2, weights_BD.shape[1], len(group.runs)))
     for at, run in enumerate(group.runs):
         of_run = counted.filter(pc.equal(counted["run_id"], run.run_id))
-        doc_id = of_run["doc_id"].to_numpy()
+        doc_id = numbers(of_run["doc_id"])
         for which, column in enumerate((total, n)):
-            sums[which, doc_id, at] = of_run[column].to_numpy()
+            sums[which, doc_id, at] = numbers(of_run[column])
     above_DN, below_DN = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return above_DN.sum(axis=0) / below_DN.sum(axis=0), (weights_BD @ above_DN) / (weights_BD @ below_DN)

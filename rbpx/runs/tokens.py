@@ -16,6 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask_once
 
 Ints = NDArray[np.int64]
@@ -83,7 +84,7 @@ def points_of(group: Group) -> list[Run]:
 def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dict[str, NDArray[Any]]:
     """The columns key, nats and rank of the scored tokens of one run."""
     table = ask_once(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
-    return {name: table[name].to_numpy() for name in ("key", "nats", "rank")}
+    return {name: numbers(table[name]) for name in ("key", "nats", "rank")}
 
 
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Resampled) -> Tokens:

@@ -21,6 +21,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Evidence, size_points, weigh
 from rbpx.runs.run import Run
 from rbpx.runs.shifts import BeforeAfter, LawAtK, LawShift, shift_law, shifts_of_run
+from rbpx.store.columns import numbers
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -74,22 +75,22 @@ def count_moves(pairs: pa.Table) -> Record:
     n_tokens compared; n_changed, whose number of greater or equal logits differs; n_moved, whose rank differs;
     median_move and largest_move of these, in ranks; largest_logprob_move of all, nats.
     """
-    rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
+    rank, again, n_tokens = (numbers(pairs[name]) for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)
     moved = moved[moved > 0]
     return {
         "n_tokens": int(n_tokens.sum()),
-        "n_changed": int(pairs["n_changed"].to_numpy().sum()),
+        "n_changed": int(numbers(pairs["n_changed"]).sum()),
         "n_moved": len(moved),
         "median_move": float(np.median(moved)) if len(moved) else None,
         "largest_move": float(moved.max()) if len(moved) else None,
-        "largest_logprob_move": float(pairs["largest_logprob_move"].to_numpy().max()),
+        "largest_logprob_move": float(numbers(pairs["largest_logprob_move"]).max()),
     }
 
 
 def crossed(pairs: pa.Table, k: int) -> Record:
     """Counts the tokens that are hits (rank at most k) before but not after, and after but not before."""
-    rank, again, n_tokens = (pairs[name].to_numpy() for name in ("rank", "rank_again", "n_tokens"))
+    rank, again, n_tokens = (numbers(pairs[name]) for name in ("rank", "rank_again", "n_tokens"))
     lost, gained = (rank <= k) & (again > k), (rank > k) & (again <= k)
     return {"n_lost": int(n_tokens[lost].sum()), "n_gained": int(n_tokens[gained].sum())}
 
@@ -101,7 +102,7 @@ def analyse(
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)
     of_one = measured[0][1][0]
-    tokens_D = np.bincount([place[doc_id] for doc_id in of_one["doc_id"].to_pylist()], of_one["n_tokens"].to_numpy())
+    tokens_D = np.bincount([place[doc_id] for doc_id in of_one["doc_id"].to_pylist()], numbers(of_one["n_tokens"]))
     documents = replace(Documents.alone(len(doc_ids)), effective=effective_number(tokens_D))
     sampled = Group(runs, group.ties, documents=documents)
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
@@ -160,6 +161,6 @@ def compare(
 
 def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
     """The run with these documents as its whole sample."""
-    n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
+    n_scored, n_tokens = len(pairs["doc_id"].unique()), int(numbers(pairs["n_tokens"]).sum())
     n_skipped = n_documents - n_scored
     return replace(run, n_documents=n_scored, n_skipped=n_skipped, n_tokens=n_tokens, cross_entropy_nats=None)

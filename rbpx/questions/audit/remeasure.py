@@ -30,6 +30,7 @@ from rbpx.questions.question import MeasuredRuns
 from rbpx.questions.remeasure import Rescorer, name_of, names_of, rescorer
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask_beside
 from rbpx.store.store import Record, Store
 
@@ -171,8 +172,8 @@ def _pairs(
 
 def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
     """Effect of a precision: the share of tokens whose rank changes, and the largest logprob move."""
-    ranks, exact_ranks = (table["greater"].to_numpy() + table["ties"].to_numpy() for table in (rounded, exact))
-    nats = abs(rounded["logprob"].to_numpy().astype("float64") - exact["logprob"].to_numpy())
+    ranks, exact_ranks = (numbers(table["greater"]) + numbers(table["ties"]) for table in (rounded, exact))
+    nats = abs(numbers(rounded["logprob"]).astype("float64") - numbers(exact["logprob"]))
     share = float((ranks != exact_ranks).mean())
     return Allowance(max(share, ROUNDING.share), max(float(nats.max()), ROUNDING.nats))
 

@@ -24,6 +24,7 @@ from rbpx.runs.group import By, Group
 from rbpx.runs.run import Run
 from rbpx.runs.select.groups import select
 from rbpx.runs.select.side import Side, name_of, runs_by_text
+from rbpx.store.columns import numbers
 from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record
 from rbpx.ties import Ties
@@ -82,7 +83,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, 
                 f"run {run.run_id} ({name_of(run)} on {run.dataset}) was measured before tokens knew their bytes; "
                 "remove it with `store rm` and measure it again"
             )
-    met = meet(*(RunTokens(*(rows[name].to_numpy() for name in _TOKENS)) for rows in sides))
+    met = meet(*(RunTokens(*(numbers(rows[name]) for name in _TOKENS)) for rows in sides))
     words, whole_3D, doc_ids = list(_words(met, sides)), met.sums(), np.unique(met.doc_M).tolist()
     names: Record = {"a": name_of(a), "b": name_of(b), "run_id_a": a.run_id, "run_id_b": b.run_id}
     names |= {name: getattr(a, name) for name in ("dataset", "text_hash", "protocol", "window", "stride")}
@@ -112,7 +113,7 @@ def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
     """The text of each stretch, from the first side that knows the bytes of its token."""
     known = []
     for rows, of_M in zip(sides, (met.a_M, met.b_M), strict=True):
-        n_bytes, first = (rows[name].to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
+        n_bytes, first = (numbers(rows[name])[of_M] for name in ("n_bytes", "first_byte"))
         known.append(zip(rows["text"].take(pa.array(of_M)).to_pylist(), n_bytes, met.begin_M - first, strict=True))
     for length, *of in zip(met.length_M, *known, strict=True):
         parts = (part_of(text, n_bytes, begin, length) for text, n_bytes, begin in of)
@@ -143,21 +144,21 @@ def _slices(
     columns: dict[str, Any] = {"doc_id": met.doc_M, "first_byte": met.begin_M, "n_bytes": met.length_M}
     columns |= {"text": pa.array(words, pa.string()), "nats_a": met.nats_a_M, "nats_b": met.nats_b_M}
     if _is_one_tokenizer(sides):
-        columns |= {name: a[name].to_numpy()[met.a_M] for name in ("position", "token_id")}
-        columns |= {"rank_a": a["rank"].to_numpy()[met.a_M], "rank_b": b["rank"].to_numpy()[met.b_M]}
+        columns |= {name: numbers(a[name])[met.a_M] for name in ("position", "token_id")}
+        columns |= {"rank_a": numbers(a["rank"])[met.a_M], "rank_b": numbers(b["rank"])[met.b_M]}
     rows = pa.table(columns | {"row": np.arange(len(met.doc_M))})
     for name, where in request.conditions.items():
         chosen = ask_where(connection, rows, f"slices.{name}", where, "chosen_rows", limits)
         if not chosen.num_rows:
             raise RbpxError(f"slices.{name}={where!r} matches nothing that both models scored; change it")
-        yield "slice", name, met.sums(chosen["row"].to_numpy())
+        yield "slice", name, met.sums(numbers(chosen["row"]))
 
 
 def _hits(sides: Sequence[pa.Table], request: CompareKeys, vocab_size: int) -> Iterator[Record]:
     """Shares of the common tokens at each k: hits of each side, gained (by b), lost and alike; and how ranks move."""
-    a, b = (rows["doc_id"].to_numpy().astype(np.int64) << 32 | rows["position"].to_numpy() for rows in sides)
+    a, b = (numbers(rows["doc_id"]).astype(np.int64) << 32 | numbers(rows["position"]) for rows in sides)
     key, *at = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    a_N, b_N = (rows["rank"].to_numpy()[at_N] for rows, at_N in zip(sides, at, strict=True))
+    a_N, b_N = (numbers(rows["rank"])[at_N] for rows, at_N in zip(sides, at, strict=True))
     for k in request.k.grid(vocab_size, _K):
         a, b = a_N <= k, b_N <= k
         yield {"kind": "hits", "k": k, **shares(key >> 32, rbp_a=a, rbp_b=b, gained=b & ~a, lost=a & ~b, same=a == b)}

@@ -30,6 +30,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.sizes import Evidence, Points, size_points, weigh_group
 from rbpx.runs.run import Run
+from rbpx.store.columns import numbers
 from rbpx.store.store import Record
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")
@@ -73,7 +74,7 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
         corrected = share if varies and share.ends is not None else NO_ESTIMATE
         row |= {f"{name}_nats": nats, f"{name}_share": nats / whole} | by_name(**{f"{name}_share_corrected": corrected})
     counts = document_ranks(connection, run.run_id, group.ties)
-    columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
+    columns = [numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens")]
     n_documents = np.count_nonzero(np.bincount(columns[0]))
     entropy, stderr = entropy_jackknife(*columns) if n_documents >= 2 else (None, None)
     row |= {_JACKKNIFE: entropy, "error_entropy_jackknife_stderr_nats": stderr}

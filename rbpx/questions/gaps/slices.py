@@ -24,6 +24,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
 from rbpx.spelling import typed
 from rbpx.status import Status
+from rbpx.store.columns import numbers
 from rbpx.store.sql import SqlLimits, ask, ask_where
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -97,11 +98,11 @@ def _slice(
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     runs = zip(tables, group.runs, strict=True)
     evidence = [weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES) for table, run in runs]
-    doc_N, tokens_N = (tables[-1][name].to_numpy() for name in ("doc_id", "n_tokens"))
+    doc_N, tokens_N = (numbers(tables[-1][name]) for name in ("doc_id", "n_tokens"))
     tokens_U = (group.documents or Documents.alone(group.n_documents)).tokens_of_units(doc_N, tokens_N)
     # The number of tokens and their combined bits identify a set.
     chosen = [
-        (int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())))
+        (int(numbers(table["n_tokens"]).sum()), int(np.bitwise_xor.reduce(numbers(table["token_bits"]))))
         for table in tables
     ]
     doubt = Status.one_document if np.count_nonzero(tokens_U) == 1 else None

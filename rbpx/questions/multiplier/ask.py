@@ -20,10 +20,10 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import naming
 from rbpx.runs.group import By, Group
-from rbpx.runs.points.surfaces import trained_of
+from rbpx.runs.points.surfaces import trained_of, varies_in_both
 from rbpx.runs.run import Run
 from rbpx.runs.select.budgets import best_of_budgets
-from rbpx.runs.select.groups import Cells, select, select_trainings, varies_in_both
+from rbpx.runs.select.groups import Cells, select, select_trainings
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 

@@ -28,6 +28,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import side_by_side
 from rbpx.status import Status
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
@@ -59,13 +60,13 @@ def learners(
     table = ask(connection, "token_features", **parameters)
     if not table.num_rows:  # no document has a token with all features
         return []
-    x_TF = np.column_stack([table[name].to_numpy() for name in FEATURES])
+    x_TF = np.column_stack([numbers(table[name]) for name in FEATURES])
     spread_F = x_TF.std(axis=0)
     # A constant feature would repeat the intercept.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
     x_TF = np.column_stack([np.ones(len(x_TF)), (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]])
-    rank_T, document_T = table["rank"].to_numpy(), table["doc_id"].to_numpy()
+    rank_T, document_T = numbers(table["rank"]), numbers(table["doc_id"])
     fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
     _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # documents with tokens
 

@@ -20,6 +20,7 @@ from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.runs.documents import distinct_ranks
 from rbpx.status import Status
+from rbpx.store.columns import numbers
 from rbpx.store.store import Record
 
 PAPER: Final = "lognormal_paper"
@@ -47,8 +48,8 @@ class DocumentRanks:
 
 def ranks_by_document(counts: pa.Table, n_documents: int) -> DocumentRanks:
     """Puts the columns doc_id, rank and n_tokens of `document_ranks` into a matrix."""
-    rank_R, column = distinct_ranks(counts["rank"].to_numpy())
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    rank_R, column = distinct_ranks(numbers(counts["rank"]))
+    doc, tokens = numbers(counts["doc_id"]), numbers(counts["n_tokens"]).astype(np.float64)
     return DocumentRanks(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
 
 

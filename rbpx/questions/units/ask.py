@@ -29,6 +29,7 @@ from rbpx.questions.units import UnitsKeys
 from rbpx.runs.documents import document_ranks
 from rbpx.runs.group import By, Group
 from rbpx.runs.select.groups import select
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
@@ -46,7 +47,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: UnitsKe
         counts = document_ranks(connection, run.run_id, group.ties)
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
-        bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
+        bytes_D[numbers(covered["doc_id"])] = numbers(covered["n_bytes_scored"])
         of = express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_effective)
         names = group.names() | run.names() | {"run_id": run.run_id, "vocab_size": run.vocab_size}
         rows.append({**names, **by_name(**of)})
@@ -82,7 +83,7 @@ def express(
     rank, relative_rank_50, ... these / V; rbp_at_0.001_V, ... Pr(rank <= share V), unknown where share V is below 1.
     """
     D = len(bytes_D)
-    doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     tokens_D, nats_D = _sum(doc, tokens, D), -_sum(doc, logprob, D)
 
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:

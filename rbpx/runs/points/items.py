@@ -23,6 +23,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
+from rbpx.store.columns import numbers
 from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
@@ -99,12 +100,12 @@ def item_answers(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties)
     """The answers of one run under a tie rule."""
     scored = ask(connection, "item_scores", run_id=run_id, ties=ties.value)
     right, characters, n_bytes, chance, probability, nats, scored_bytes, words = (
-        scored[name].to_numpy().astype(np.float64) for name in _NUMBERS
+        numbers(scored[name]).astype(np.float64) for name in _NUMBERS
     )
     ranks = [np.asarray(of) for of in scored["ranks"].to_pylist()]
     category, domain = (np.array(scored[name].to_pylist(), object) for name in ("category", "domain"))
-    is_tied = scored["is_tied"].to_numpy().astype(bool)
-    item_I = scored["item"].to_numpy().astype(np.int64)
+    is_tied = numbers(scored["is_tied"]).astype(bool)
+    item_I = numbers(scored["item"]).astype(np.int64)
     return Answers(item_I, right, characters, n_bytes, chance, probability, nats, scored_bytes, words, is_tied, ranks,
                    category, domain)  # fmt: skip
 

@@ -32,6 +32,7 @@ from rbpx.runs.documents import EDGES, distinct_ranks, document_hits, document_r
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
 from rbpx.status import Status
+from rbpx.store.columns import numbers
 
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], those of replicates a first one [B]."""
@@ -74,7 +75,7 @@ def weigh(
     beyond RBP and cross-entropy are computed only if named in `laws`; `kept` caches results for the same counts and
     weights.
     """
-    doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
     parts = [Evidence(*_shares(doc, rank, tokens, logprob, weights_BD, k_grid))]
     kept = {} if kept is None else kept

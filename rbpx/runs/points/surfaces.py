@@ -20,6 +20,7 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.priors import Prior, Priors
 from rbpx.laws.surface.checks import HeldOut, mean_error
+from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import FORMS, Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors, has_constants
 from rbpx.laws.surface.judged import judge_surface
@@ -316,3 +317,10 @@ def refitted(record: Record) -> dict[str, float | None] | None:
 def listed(each: Estimate) -> list[float | None]:
     """A number and the ends of its interval."""
     return [each.value, each.lo, each.hi]
+
+
+def varies_in_both(group: Group) -> bool:
+    """Whether size and tokens vary independently, as a surface needs."""
+    S = np.array([run.non_embedding_params for run in group.runs], np.float64)
+    D = np.array([tokens_of(run) for run in group.runs], np.float64)
+    return bool(np.all(S > 0) and np.all(D > 0)) and not judge_design(S, D).is_collinear

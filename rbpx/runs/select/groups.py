@@ -9,14 +9,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 import duckdb
-import numpy as np
 
 from rbpx.config.keys.runs import Narrowing
 from rbpx.config.model.training import is_raw
 from rbpx.config.options import Checkpoints
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import Axis, OnText, SchedulePhase
-from rbpx.laws.surface.design import judge_design
 from rbpx.runs.group import FEWEST, KNOWN_BY, By, Group, LeftOut
 from rbpx.runs.run import (
     ALIKE,
@@ -310,13 +308,6 @@ def plain_beside(connection: duckdb.DuckDBPyConnection, request: Narrowing, grou
         return None
     every = select_trainings(connection, request.but(variant=None))
     return next((each for each in every if each.first.variant is None and _beside(each) == _beside(group)), None)
-
-
-def varies_in_both(group: Group) -> bool:
-    """Whether size and tokens vary independently, as a surface needs."""
-    S = np.array([run.non_embedding_params for run in group.runs], np.float64)
-    D = np.array([tokens_of(run) for run in group.runs], np.float64)
-    return bool(np.all(S > 0) and np.all(D > 0)) and not judge_design(S, D).is_collinear
 
 
 def shared(run: Run) -> tuple[str, ...]:
