@@ -40,6 +40,7 @@ class Tokens(NamedTuple):
         x_T: ln of the position of each run on the axis, ascending.
         key_M: document, position and token id packed into one number, ascending.
         nats_MT: -logprob under each run.
+        rank_MT: rank under each run, one run after another in memory.
         weights_BD: how often each document is drawn in each replicate.
         n_left_out: tokens of the last run that another one did not score.
     """
@@ -65,8 +66,16 @@ class Tokens(NamedTuple):
     def means(self, values_MX: NDArray[np.floating | np.bool_]) -> tuple[Floats, Floats]:
         """Means over the tokens, [X], and of each replicate, [B, X]."""
         doc_M, D = self.doc_M, self.weights_BD.shape[1]
-        sums_DX = np.stack([np.bincount(doc_M, each_M, D) for each_M in values_MX.T], axis=1)
-        n_D = np.bincount(doc_M, minlength=D)
+        return self._means(np.stack([np.bincount(doc_M, each_M, D) for each_M in values_MX.T], axis=1))
+
+    def shares(self, cell_M: Ints, n_cells: int) -> tuple[Floats, Floats]:
+        """The share of tokens in each cell, [X], and of each replicate, [B, X]."""
+        n_DX = np.bincount(self.doc_M * n_cells + cell_M, minlength=self.weights_BD.shape[1] * n_cells)
+        return self._means(n_DX.reshape(-1, n_cells).astype(np.float64))
+
+    def _means(self, sums_DX: Floats) -> tuple[Floats, Floats]:
+        doc_M = self.doc_M
+        n_D = np.bincount(doc_M, minlength=len(sums_DX))
         with np.errstate(divide="ignore", invalid="ignore"):
             return sums_DX.sum(axis=0) / len(doc_M), (self.weights_BD @ sums_DX) / (self.weights_BD @ n_D)[:, None]
 
@@ -98,8 +107,14 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequenc
         found.append(of_run)
     last_M = found[-1][0]
     key_M = reduce(lambda kept, of: kept if np.array_equal(kept, of[0]) else np.intersect1d(kept, of[0]), found, last_M)
-    _, *of_common = zip(*([each[np.searchsorted(of[0], key_M)] for each in of] for of in found), strict=True)
-    nats_MT, rank_MT = (np.stack(each, axis=1) for each in of_common)
+    nats_TM, rank_TM = zip(*(_of_keys(key_M, *of) for of in found), strict=True)
     x_T = np.log([float(run.x or 0.0) for run in runs])
     drawn = group.weights(request), group.n_effective
-    return Tokens(x_T, key_M, nats_MT, rank_MT, *drawn, len(last_M) - len(key_M))
+    return Tokens(x_T, key_M, np.stack(nats_TM, axis=1), np.stack(rank_TM).T, *drawn, len(last_M) - len(key_M))
+
+
+def _of_keys(key_M: Ints, key_N: Ints, *columns: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    if np.array_equal(key_M, key_N):
+        return columns
+    at_M = np.searchsorted(key_N, key_M)
+    return tuple(each[at_M] for each in columns)

@@ -108,26 +108,31 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     """
     about_T = x_T - x_T[0]
 
-    def parts(ln_c_B: Floats, of_B: Floats) -> tuple[Floats, Floats]:
-        n_C = n_BC[of_B.astype(int)]
-        learned_B, left_B = n_C[:, :-1].sum(axis=1), n_C[:, -1]
-        still_BT = np.exp(-np.exp(ln_c_B)[:, None] * about_T)
-        q_B, share_B = still_BT[:, -1], left_B / np.maximum(learned_B + left_B, _TINY)
-        never_B = np.where(with_never & (share_B > q_B), (share_B - q_B) / (1 - q_B), 0.0)
-        of_cells_B = (n_C[:, :-1] * np.log(np.maximum(-np.diff(still_BT), _TINY))).sum(axis=1)
-        of_left_B = left_B * np.log(np.maximum(never_B + (1 - never_B) * q_B, _TINY))
-        return of_cells_B + learned_B * np.log1p(-np.minimum(never_B, 1 - 1e-15)) + of_left_B, never_B
+    learned_B, left_B = n_BC[:, :-1].sum(axis=1), n_BC[:, -1]
+    share_B = left_B / np.maximum(learned_B + left_B, _TINY)
 
-    def loss(ln_c_B: Floats, of_B: Floats) -> Floats:
-        return -parts(ln_c_B, of_B)[0]
+    def shapes(ln_c_X: Floats) -> tuple[Floats, Floats]:
+        """ln of the share of each cell but the last, [X, T - 1], and the share left after it, [X]."""
+        still_XT = np.exp(-np.exp(ln_c_X)[:, None] * about_T)
+        return np.log(np.maximum(-np.diff(still_XT), _TINY)), still_XT[:, -1]
+
+    def parts(of_cells: Floats, q: Floats, learned: Floats, left: Floats, share: Floats) -> tuple[Floats, Floats]:
+        never = np.where(with_never & (share > q), (share - q) / (1 - q), 0.0)
+        of_left = left * np.log(np.maximum(never + (1 - never) * q, _TINY))
+        return of_cells + learned * np.log1p(-np.minimum(never, 1 - 1e-15)) + of_left, never
+
+    def at(ln_c_X: Floats, of_X: Floats) -> tuple[Floats, Floats]:
+        of, (ln_XC, q_X) = of_X.astype(int), shapes(ln_c_X)
+        return parts((n_BC[of, :-1] * ln_XC).sum(axis=1), q_X, learned_B[of], left_B[of], share_B[of])
 
     every_B, grid_G = np.arange(len(n_BC), dtype=np.float64), np.log(np.geomspace(*_REACH) / about_T[-1])
-    value_BG = np.stack([parts(np.full(len(n_BC), each), every_B)[0] for each in grid_G], axis=1)
+    ln_GC, q_G = shapes(grid_G)
+    value_BG, _ = parts(n_BC[:, :-1] @ ln_GC.T, q_G, learned_B[:, None], left_B[:, None], share_B[:, None])
     best_B = value_BG.argmax(axis=1)
     around = tuple(grid_G[np.clip(best_B, 1, len(grid_G) - 2) + side] for side in (-1, 0, 1))
-    found = find_minimum(loss, around, args=(every_B,))
+    found = find_minimum(lambda *of: -at(*of)[0], around, args=(every_B,))
     ln_c_B = np.where(found.success, found.x, grid_G[best_B])  # at an end of the grid no bracket exists
-    value_B, never_B = parts(ln_c_B, every_B)
+    value_B, never_B = at(ln_c_B, every_B)
     is_known_B = n_BC[:, :-1].sum(axis=1) > 0
     return Tails(*(np.where(is_known_B, each_B, np.nan) for each_B in (np.exp(ln_c_B), never_B, value_B)))
 

@@ -39,8 +39,7 @@ def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Ite
     times, (M, T) = times_of(hit_MT.T), hit_MT.shape
     cell_M = np.minimum(times.first_M, times.lasting_M) * (T + 1) + times.lasting_M
     n_CC = np.bincount(cell_M, minlength=(T + 1) ** 2).reshape(T + 1, T + 1).astype(np.float64)
-    cells_MC = times.lasting_M[:, None] == np.arange(T + 1)
-    share_XC, rbp_XT = (np.vstack(tokens.means(each)) for each in (cells_MC, hit_MT))
+    share_XC, rbp_XT = np.vstack(tokens.shares(times.lasting_M, T + 1)), np.vstack(tokens.means(hit_MT))
     by_XC, between_C, x = share_XC.cumsum(axis=1), turnbull(n_CC).cumsum(), np.exp(tokens.x_T).tolist()
     settled_T = np.cumsum(np.bincount(times.settled_M, minlength=T)) / M
     for at in range(T):
