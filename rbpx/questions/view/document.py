@@ -1,6 +1,6 @@
 """Reads one document of a text, token by token, under some models; selects it if the request names none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible
 from rbpx.questions.view import ViewKeys
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.items import documents_of_items, in_common, item_answers, item_views, telling_items
 from rbpx.runs.run import Run
 from rbpx.runs.select.side import name_of
@@ -89,7 +89,7 @@ def read_document(
             f"doc={doc_id} has no scored token of {last.dataset}; {len(names)} documents have, from {min(names)} to "
             f"{max(names)}"
         )
-    readings = [_reading(connection, *member, doc_id, names[doc_id]) for member in members]
+    readings = [*_readings(connection, members, doc_id, names[doc_id])]
     viewed = DocumentView(
         group, last.dataset, doc_id, f"{last.dataset}, document {doc_id} ({names[doc_id]})", rule, readings
     )
@@ -117,16 +117,22 @@ def _choose_document(rows: Sequence[Record], first: Run, last: Run) -> tuple[int
     return chosen, f"it gains most nats per token from {name_of(first)} to {name_of(last)}"
 
 
-def _reading(
-    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int, source_id: str
-) -> DocumentTokens:
-    best = {
-        row["position"]: [{"text": text, "nats": nats} for text, nats in zip(row["texts"], row["nats"], strict=True)]
-        for row in ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
-    }
-    tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value).to_pylist()
-    names: Record = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
-    names |= {"run_id": run.run_id, "ties": group.ties.value}
-    return DocumentTokens(
-        run, names["model"], [{**names, **token, "best": best.get(token["position"])} for token in tokens]
-    )
+def _readings(
+    connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], doc_id: int, source_id: str
+) -> Iterator[DocumentTokens]:
+    best: dict[tuple[str, int], list[Record]] = {}
+    for row in ask(connection, "best_tokens", run_ids=[run.run_id for _, run in members], doc_id=doc_id).to_pylist():
+        texts = zip(row["texts"], row["nats"], strict=True)
+        best[row["run_id"], row["position"]] = [{"text": text, "nats": nats} for text, nats in texts]
+    tokens: dict[str, list[Record]] = {}
+    for ties, own in grouped(members, lambda member: member[0].ties.value).items():
+        run_ids = [run.run_id for _, run in own]
+        rows = ask(connection, "viewed_tokens", run_ids=run_ids, doc_id=doc_id, ties=ties).to_pylist()
+        tokens |= grouped(rows, lambda row: row.pop("run_id"))
+    for group, run in members:
+        names: Record = {"dataset": run.dataset, "doc_id": doc_id, "source_id": source_id, "model": name_of(run)}
+        names |= {"run_id": run.run_id, "ties": group.ties.value}
+        rows = tokens.get(run.run_id, [])
+        yield DocumentTokens(
+            run, names["model"], [{**names, **row, "best": best.get((run.run_id, row["position"]))} for row in rows]
+        )
