@@ -84,7 +84,7 @@ def _typeset(text: str) -> Markup:
     """Renders a sentence in HTML with subscripts and superscripts; names stay as they are."""
     safe = str(escape(true_minus(text)))
     safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
-    safe = re.sub(r"\b(S|D|C|k|step)\^−([α-ω]|[\d.]*\d)(_k)?", r"\1<sup>−\2\3</sup>", safe)
+    safe = re.sub(r"\b(S|D|C|k|step)\^(−?(?:[α-ω]|[\d.]*\d))(_k)?", r"\1<sup>\2\3</sup>", safe)
     safe = re.sub(r"([α-ω]|L|S|D|C)_(k|f|A|B|S|D|C|ref)\b", r"\1<sub>\2</sub>", safe)
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 

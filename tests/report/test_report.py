@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 import altair
 import numpy as np
 import pytest
+import vl_convert
 from jsonschema import ValidationError
 
 import rbpx
 from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES, STEPS
 from rbpx.display.chart.figure import Chart, Origin, Scale, drawn, points
-from rbpx.display.view import View, decimal, whole
+from rbpx.display.view import SIZE, View, decimal, whole
 from rbpx.display.vocabulary import size_name
 from rbpx.report.contents import Report, gather
 from rbpx.report.page import page as page_of
@@ -36,6 +37,8 @@ from tests.support.synthetic import Truth
 ASKED = {"k": [1, 10, 100], "laws": ["rbp", "cross_entropy"], "n": [1, 5], "resamples": 40}
 NARROWED = "dataset=[code,prose] k=[1,10,100]"
 TRAINED = [(S, D, 1.7 + 400 * S**-0.34 + 400 * D**-0.28) for S in SIZES[1:] for D in (1e8, 1e9, 1e10)]
+
+NOWHERE = Origin("", ())
 
 
 @pytest.fixture(scope="module")
@@ -291,10 +294,20 @@ def test_the_page_of_losses_says_the_exponents_that_they_were_made_with(imported
     assert "toy on c4" in words_of(imported)
 
 
+def test_points_name_their_size_as_tables_do_and_shares_begin_at_0() -> None:
+    """Without room for marks below 0 a share of 0 would stand above a negative tick."""
+    rows = [{"size": size, "S": S, "y": y} for size, S, y in (("1500000000", 1.5e9, 0.0), ("9m", 9e6, 1.0))]
+    values = View[dict[str, Any]]("v", SIZE, whole("S", "S"), decimal("y", "y")).table("V", rows)
+    spec = drawn(values, Chart(Scale("S", "S"), Scale("y", "share", least=0.0), (points(),)), "", "", NOWHERE).spec
+    assert [row.split(",")[0] for row in spec["layer"][0]["data"]["values"].splitlines()[1:]] == ["1.5B", "9m"]
+    shown = vl_convert.vegalite_to_svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec})
+    assert not re.findall(r">[\u2212-][\d.]+<", shown)
+
+
 def test_figures_in_files_are_as_wide_as_asked_and_have_the_index_of_rbp_in_any_font() -> None:
     values = View[dict[str, float]]("v", whole("S", "S"), decimal("−ln RBP_10", "y")).table("V", [{"S": 1, "y": 2}])
     chart = Chart(Scale("S", "S"), Scale("y", "−ln RBP_10"), (points(),))
-    figure, look = drawn(values, chart, "", "", Origin("", ())), Look(width=3.3)
+    figure, look = drawn(values, chart, "", "", NOWHERE), Look(width=3.3)
     svg, pdf, png = (look.rendered(figure, form) for form in ("svg", "pdf", "png"))
     assert "".join(ElementTree.fromstring(svg).itertext()).count("−ln RBP10") == 1
     assert float(re.search(rb"/MediaBox \[0 0 ([\d.]+)", pdf)[1]) == pytest.approx(3.3 * 72, abs=1)
@@ -451,6 +464,7 @@ def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_b
     assert lo <= m <= hi
     assert [re.findall(r"the best of ([\d.e+]+) FLOPs", card)[0] for card in trained] == [f"{60 * 1e7 * 1e10:.3g}"] * 2
     assert words.index("What a change is worth") < words.index("What to train")
+    assert page.count("Across texts and families</") == 2  # in the contents, and above the section
 
 
 def test_a_page_of_losses_by_size_has_only_what_they_answer(tmp_path: Path) -> None:

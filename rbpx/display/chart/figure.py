@@ -7,13 +7,13 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rbpx.display.chart.colours import DASHES
 from rbpx.display.view import Table, Value
-from rbpx.display.vocabulary import title_of
+from rbpx.display.vocabulary import size_name, title_of
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
@@ -31,6 +31,7 @@ class Scale:
     Attributes:
         key: of the value that it shows.
         zero: whether it includes 0.
+        least: where it begins, as a share at 0; None where its values say.
         form: format of its labels (d3).
         names: on it, in order; empty for an axis of numbers.
     """
@@ -39,6 +40,7 @@ class Scale:
     title: str
     log: bool = False
     zero: bool = False
+    least: float | None = None
     form: str = ""
     names: tuple[str, ...] = ()
 
@@ -153,9 +155,11 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
 
     `ems` are the width divided by the size of its text, for the layout of the legend.
     """
-    rows = _rows(values)
+    rows = _shown(values.records())
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
-    layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values, order) for mark in chart.marks]
+    layers = [
+        _layer(chart, mark, rows if mark.rows is None else _shown(mark.rows), values, order) for mark in chart.marks
+    ]
     if chart.series:
         longest, a_line = max((len(name) for name in order), default=0) + _SYMBOL, int(_A_LINE * ems)
         if longest * len(order) > a_line:
@@ -164,10 +168,10 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
     return {"layer": layers, "width": WIDTH, "height": chart.height}
 
 
-def _rows(values: Table) -> Rows:
-    """Returns the values of a table, with the label of a status."""
-    rows = values.records()
-    return [row | {"status": Status(str(row["status"])).label} if row.get("status") else row for row in rows]
+def _shown(rows: Rows) -> Rows:
+    """Returns rows with the label of a status and the name of a size."""
+    names: dict[str, Callable[[str], str]] = {"status": lambda status: Status(status).label, "size": size_name}
+    return [{name: names[name](str(of)) if of and name in names else of for name, of in row.items()} for row in rows]
 
 
 def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[str]) -> Spec:
@@ -198,7 +202,7 @@ def _axis(scale: Scale, form: str) -> Spec:
     axis: Spec = {"format": scale.form or (form if scale.log else "~g"), "tickCount": 6}
     if axis["format"].endswith("s"):
         axis["labelExpr"] = "replace(datum.label, 'G', 'B')"  # a billion, as models are named
-    on: Spec = {"zero": scale.zero, "padding": 12}
+    on: Spec = {"zero": scale.zero, "padding": 12} | ({} if scale.least is None else {"domainMin": scale.least})
     if scale.log:
         axis["gridOpacity"] = _AT_POWERS
         on = {"type": "log", "nice": False, "padding": 12}

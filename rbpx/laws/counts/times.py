@@ -112,7 +112,7 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     share_B = left_B / np.maximum(learned_B + left_B, _TINY)
 
     def shapes(ln_c_X: Floats) -> tuple[Floats, Floats]:
-        """ln of the share of each cell but the last, [X, T - 1], and the share left after it, [X]."""
+        """Ln of the share of each cell but the last, [X, T - 1], and the share left after it, [X]."""
         still_XT = np.exp(-np.exp(ln_c_X)[:, None] * about_T)
         return np.log(np.maximum(-np.diff(still_XT), _TINY)), still_XT[:, -1]
 

@@ -52,7 +52,7 @@ def _of_task(task: TaskSteps, best: Sequence[tuple[str, int | None]]) -> Iterato
     curve = [{"series": "fitted, sigmoid", "feature": x, "success": steps.sigmoid(x)}
              for x in np.linspace(min(reach, default=0.0), max(reach, default=0.0), _STEPS).tolist()]  # fmt: skip
     said = "; ".join(f"predicted {y.value:.3f} at S = {row['S']:.3g}" for row, y in new)
-    chance, y = rule("chance", success=values.chance or 0.0), Scale("success", "success", zero=True)
+    chance, y = rule("chance", success=values.chance or 0.0), Scale("success", "success", least=0.0)
     origin, feature = Origin(spelled("runs_of_text", dataset=name), tuple(values.group.run_ids)), law_title(*steps.name)
     words = (f"{said}.", f"Two steps by {feature}. Bars: 95 %, for one new model. Dashes: chance.")
     yield series_figure(f"forecast-{name}", forecast, in_S, scale_of(Axis.S, "S"), y, words, origin, [chance])

@@ -37,7 +37,7 @@ def _figure(group: Group, rows: Sequence[Record]) -> Figure:
         f"Success against size on {group.first.dataset}",
         [point for series in [*shares.values()][:MOST_SERIES] for point in series],
         scale_of(Axis.S, "S"),
-        Scale("share", "share of items", zero=True),
+        Scale("share", "share of items", least=0.0),
         words,
         Origin(spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value), tuple(group.run_ids)),
         [*([] if chance is None else [rule("chance", share=chance)]), line(look={"opacity": 0.5})],

@@ -10,9 +10,9 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible
 from rbpx.questions.view import ViewKeys
-from rbpx.runs.group import Group, grouped
+from rbpx.runs.group import Group
 from rbpx.runs.points.items import documents_of_items, in_common, item_answers, item_views, telling_items
-from rbpx.runs.run import Run
+from rbpx.runs.run import Run, grouped
 from rbpx.runs.select.side import name_of
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
