@@ -1,5 +1,6 @@
 """The outcomes of a fit; status.tsv has the label and the remedy of each."""
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
@@ -55,6 +56,12 @@ class Status(StrEnum):
     def label(self) -> str:
         """Its short name for people; its value is for csv, json and SQL."""
         return _table()[self][0]
+
+    @property
+    def finding(self) -> str:
+        """What was found, as the second half of a sentence: the remedy up to its colon, without brackets."""
+        found = re.sub(r" \([^)]*\)", "", self.remedy.partition(":")[0])
+        return f"{found[0].lower()}{found[1:]}"
 
     @property
     def remedy(self) -> str:

@@ -147,7 +147,7 @@ def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tm
     assert statuses["alike"] <= {"bends", "not_positive"}
     assert "bends" in statuses["alike"]
     assert statuses["same"] == {"not_positive"}
-    assert "there is no heavy tail" in asked.words
+    assert "takes finitely many attempts on average" in asked.words
     assert {row["k"] for row in asked.of_kind("forecast") if row["dataset"] == "alike"} == {10_000, 100_000}
 
 
@@ -356,7 +356,7 @@ def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:
     store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
     asked = ask(store, "attempts", k=[1, 10], resamples=10)
     first, answer = asked.of_kind("pass")[0], asked.table(100, details=False).splitlines()[0]
-    assert answer.startswith(f"14m solves {p_I.mean():.3g} of 6 items at the first attempt, ")
+    assert answer.startswith(f"Of 6 items 14m solves a share of {p_I.mean():.3g} at the first attempt and of ")
     assert first["passes"] == pytest.approx(p_I.mean())
     of_samples = math.sqrt((p_I * (1 - p_I)).sum() / 10**12) / 6
     assert first["passes_stderr_of_samples"] == pytest.approx(of_samples, rel=1e-3)

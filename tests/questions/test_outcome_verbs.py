@@ -106,12 +106,9 @@ def test_the_first_line_has_the_exponent_of_the_outcomes_and_that_of_the_tokens(
         ranks[int(run.name.removeprefix("synthetic"))] = tokens["greater"] + tokens["ties"] + 1
     y = [-math.log(np.mean(rank <= 10)) for rank in ranks.values()]
     own = -np.polyfit(np.log(list(ranks)), np.log(y), 1)[0]
-    ends = f"(95 %: {law['alpha_lo']:.4f} to {law['alpha_hi']:.4f})"
-    assert (
-        f"By whether sequences of 1 to 10 tokens are right as a whole, alpha of -ln RBP_10 is {law['alpha']:.4f} {ends}"
-        in line
-    )
-    assert f", by the tokens themselves {own:.4f}" in line
+    alpha = f"{law['alpha']:.4f} (95 %: {law['alpha_lo']:.4f} to {law['alpha_hi']:.4f})"
+    assert f"From whether sequences of 1 to 10 tokens are right as a whole, alpha of -ln RBP_10 is {alpha}" in line
+    assert f"; from the tokens one by one it is {own:.4f}" in line
 
 
 def test_one_document_has_a_law_and_no_interval(tmp_path: Path) -> None:

@@ -102,11 +102,11 @@ def test_the_verdict_is_said_first(ranks: Asked) -> None:
     assert best != "lognormal_full"
     at = f"all {better}" if better == 4 else f"{better} of 4"
     label = FAMILIES[best].label
-    verdict = f"ot lognormal: {'an' if label[0] in 'aeiou' else 'a'} {label} describes these ranks better at {at} sizes"
+    verdict = f"not lognormal: {'an' if label[0] in 'aeiou' else 'a'} {label} fits them better at {at} sizes."
     assert verdict in first
     params = [row["params"] for row in found if row["distribution"] == "lognormal_paper"]
     ratios = [each["derived_neg_ln_rbp"]["1"] / each["measured_neg_ln_rbp"]["1"] for each in params]
-    assert f"are off by a factor of {np.exp(np.mean(np.log(ratios))):.2f} (95 %: " in first
+    assert f"The lognormal implies -ln RBP_1 {np.exp(np.mean(np.log(ratios))):.2f} (95 %: " in first
 
 
 def test_a_terminal_has_the_distributions_down_to_the_lognormal(ranks: Asked) -> None:
@@ -249,7 +249,7 @@ def test_the_first_line_has_the_terms_of_the_largest_size_and_the_exponents(entr
     alpha = -np.polyfit(
         np.log([row["non_embedding_params"] for row in found]), np.log([row["error_entropy_nats"] for row in found]), 1
     )[0]
-    assert f"of error-entropy {alpha:.3f} (95 %: {law['error_entropy']['alpha_lo']:.3f} to" in line
+    assert f"of error-entropy is {alpha:.3f} (95 %: {law['error_entropy']['alpha_lo']:.3f} to" in line
 
 
 def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(terms_said: Rows) -> None:

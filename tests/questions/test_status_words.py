@@ -26,7 +26,7 @@ POINTS = {  # cross-entropy that does not fall, that turns round, that falls, an
 }
 WORDS = {  # by what csv and json say
     **{"ok": "passes", "bends": "bends", "no_trend": "no trend", "beyond": "beyond"},
-    **{"backtest_failed": "failed", "intervals_missed": "narrow", "barely_determined": "barely"},
+    **{"backtest_failed": "failed", "intervals_missed": "too tight", "barely_determined": "unsure"},
     **{"collinear_design": "collinear"},
 }
 

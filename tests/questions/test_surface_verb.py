@@ -122,14 +122,17 @@ def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_b
     [
         (
             [(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)],
-            "size and tokens vary together (sd of ln D about a power of S",
+            "larger models had more tokens, by one power of S (ln D lies off it by",
         ),
         (
             [(S, int(1e10 / S**0.5)) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
-            "size and tokens vary together (sd of ln D about a power of S",
+            "larger models had fewer tokens, by one power of S (ln D lies off it by",
         ),
-        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes, "),
-        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "only 2 numbers of tokens, "),
+        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "the runs have 2 sizes, "),
+        (
+            [(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)],
+            "the runs have 2 numbers of training tokens, ",
+        ),
     ],
 )
 def test_a_design_that_cannot_tell_size_from_tokens_says_why(

@@ -55,8 +55,11 @@ def test_a_run_underway_ends_in_its_interval_and_the_sentence_says_by_what(tmp_p
     drop = np.median(nearest.loss_N[-3:]) + np.median(hero.loss_N[117:120] - nearest.loss_N[117:120])
     assert row["params"]["by_drop"] == pytest.approx(drop, abs=1e-9)
     said = answer.table(200, details=False).partition("\n")[0]
-    end = f"{row['y']:.3f} (95 %: {row['lo']:.3f} to {row['hi']:.3f})"
-    assert said == f"hero: step 12,000 of 24,000; if the plan is kept it ends at {end}, by 2 finished runs of its size."
+    end = f"a cross-entropy of {row['y']:.3f} (95 %: {row['lo']:.3f} to {row['hi']:.3f})"
+    assert said == (
+        f"After step 12,000 of 24,000, hero will end at {end} if its learning rates keep to the plan; this rests on 2 "
+        "finished runs of its size."
+    )
 
 
 def test_a_plan_by_the_name_of_a_schedule_is_the_plan_by_rows(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_finished_runs_of_another_size_or_recipe_are_said(tmp_path: Path) -> Non
     smaller = [row | {"S": 4e7} for row in teachers()]
     answer = asked(tmp_path / "size", [*smaller, *hero])
     assert (answer.rows[0]["rests_on"], answer.rows[0]["status"]) == ("other_size", "other_size")
-    assert "by 2 finished runs of 40M parameters." in answer.words
+    assert "rests on 2 finished runs of 40M parameters." in answer.words
     other = asked(tmp_path / "recipe", [*(row | {"variant": "muon"} for row in teachers()), *hero])
     alone = asked(tmp_path / "alone", hero)
     (row,), (expected,) = other.rows, alone.rows
@@ -110,7 +113,7 @@ def test_a_finished_run_of_its_plan_gives_its_drop(tmp_path: Path) -> None:
     (row,) = answer.rows
     assert row["rests_on"] == "same_plan"
     assert row["y"] == row["params"]["by_drop"]
-    assert "by the drop of a finished run of its plan." in answer.words
+    assert "rests on a finished run of the same plan." in answer.words
 
 
 def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> None:
@@ -140,8 +143,8 @@ def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> Non
         "early": None,
         "left": 10000,
     }
-    assert "It left its law at step 10,000." in answer.words
-    assert "early: step 1,000 of 24,000; too few states follow" in answer.words
+    assert "From step 10,000 on its losses have risen off their law." in answer.words
+    assert "early is at step 1,000 of 24,000. Too few states follow" in answer.words
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured) -> No
     answer, _, heading, body = shown.split("\n", 3)
     tokens = tokens_of(measured.store, "l", int(doc[4:]))
     rank = tokens["greater"] + tokens["ties"] + 1
-    assert f"mine/l gives rank 1 to {(rank == 1).mean():.0%} of {len(rank)} tokens" in answer
+    assert f"the likeliest token of mine/l is right for {(rank == 1).mean():.0%} of {len(rank)} tokens" in answer
     assert f"{len(rank)} scored tokens" in heading
     assert f"{-tokens['logprob'].mean():.3f} nats" in heading
     text = body.rpartition("Ranks:")[0]

@@ -144,18 +144,18 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     last = [row for row in rows if row["kind"] == "pass"][-1]
     own = [row for row in rows if row.get("size") == last["size"]]
     first, *_ = (row for row in own if row["kind"] == "pass")
-    said = f"{last['size']} solves {_share(first, '95 %: ')} of {number_of(last['n_items'], 'item')} "
+    said = f"Of {number_of(last['n_items'], 'item')} {last['size']} solves a share of {_share(first, '95 %: ')} "
     said += "at the first attempt" if first["k"] == 1 else f"within {first['k']:,} attempts"
-    said += "" if first is last else f", {_share(last)} within {last['k']:,}"
+    said += "" if first is last else f" and of {_share(last)} within {last['k']:,}"
     for row in [row for row in own if row["kind"] == "forecast" and row["way"] == BETA][:1]:
-        said += f"; a beta distribution predicts {_share(row)} within {row['k']:,}"
+        said += f"; within {row['k']:,} it will be {_share(row)}, if chances of items follow a beta distribution"
     line, tail = (row for how in (LINE, BETA) for row in own if row["kind"] == "exponent" and row["how"] == how)
     if Status.bends in line["reasons"]:
-        said += "; no item is nearly out of reach, so there is no heavy tail"
+        said += "; no item is nearly out of reach, so an item takes finitely many attempts on average"
     elif tail["alpha"] is not None:
         trust = "" if tail["status"] == Status.ok else f", {Status(tail['status']).label}"
         far = f" beyond k = {short(tail['b'])}" if tail["b"] > last["k"] else ""
-        said += f"; failures fall as k^−{tail['alpha']:.3f}{far} (95 %: {_ends(tail, 'alpha')}{trust})"
+        said += f"; the share unsolved falls as k^−{tail['alpha']:.3f}{far} (95 %: {_ends(tail, 'alpha')}{trust})"
     yield f"{said}."
     if group.axis is Axis.S and group.has_trainings:
         yield (

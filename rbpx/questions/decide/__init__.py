@@ -6,8 +6,8 @@ smaller models that train for longer lose.
 It asks for a family whose runs have size and tokens; flops= is by default ten times the most compute of the runs. All
 is averaged over forms, bends and misfit, with 95 % intervals; form= adds what one form says, which passes only if its
 own backtests hold. The status `beyond` says that no run lies near a number. --details and pages add the irreducible
-part, what a variant is worth beside the runs without one, and the runs to train next. It is about cross-entropy unless
-laws= names something else; S= with D= asks for one run.
+part and the runs to train next; `multiplier` says what a variant is worth beside the runs without one. It is about
+cross-entropy unless laws= names something else; S= with D= asks for one run.
 
 Up to three runs are named that narrow the loss of the best run most, each by 2 % or more. next=N names N runs that
 narrow the prediction at S= and D=, or else the loss of the best run with ten times the compute. Those that narrow most
@@ -33,7 +33,7 @@ ANALYSIS = Analysis(
     ),
     plain=(
         *("kind", "law", "k", "source", "family", "dataset", "variant", "method", "C", "S", "S_lo", "S_hi", "D", "y"),
-        *("y_lo", "y_hi", "E", "multiplier", "measured", "held", "rank", "narrowed", "status", "ties"),
+        *("y_lo", "y_hi", "E", "measured", "held", "rank", "narrowed", "status", "ties"),
     ),
     title="What to train",
     sizes=3,

@@ -23,7 +23,7 @@ from rbpx.runs.points.outliers import said_of_largest, said_of_runs, tested
 from rbpx.runs.points.surfaces import (
     trained_quantities,
 )
-from rbpx.runs.select.groups import plain_beside, select
+from rbpx.runs.select.groups import select
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
@@ -60,10 +60,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideK
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
-    plain = plain_beside(connection, request, group)
-    beside = [] if plain is None else trained_quantities(connection, plain, request)
-    plain_of = {(each.law, each.k): each for each in beside}
-    decisions = [decide(group, tested(each, request), plain_of.get((each.law, each.k)), request) for each in quantities]
+    decisions = [decide(group, tested(each, request), request) for each in quantities]
     rows = alike([row for each in decisions for row in each.rows])
     drawn = partial(figures, group, decisions, request.seed)
     asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
@@ -122,7 +119,6 @@ def _said(of: Decision, asks: bool) -> Iterator[str]:
     if about["E"] is not None:
         ways = [about, *of.of_kind("runs", method=WITHOUT_LARGEST)]
         yield f"No model gets below {', without them '.join(_between(row, 'E', in_digits(4)) for row in ways)}."
-    yield from _said_of_worth(of)
     largest = max(of.of_kind("largest"), key=lambda row: abs(row["in_sd"]), default=None)
     if (
         largest is not None
@@ -200,21 +196,6 @@ def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
 def _between(row: Record, name: str, how: Any = spoken) -> str:
     value, lo, hi = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
     return how(value) if lo is None or hi is None else f"{how(value)} ({how(lo)} to {how(hi)})"
-
-
-def _said_of_worth(of: Decision) -> Iterator[str]:
-    worth, variant = of.of_kind("worth"), f"Variant {of.trained.members[0].variant}"
-    if len(worth) == 1:
-        yield f"{variant} cannot be compared with runs without a variant: {Status(worth[0]['status']).label}."
-    elif worth:
-        least, middle, most = worth[:3]
-        where, (start, end) = "no difference shows", (middle["apart_from"], middle["apart_to"])
-        if start is not None:  # at an end of the compared range
-            is_above = end > most["C"] * 0.999
-            ends = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
-            where = f"it {'pays' if (most if is_above else least)['multiplier'] > 1 else 'costs'} {ends}"
-        times = (f"{_between(at, 'multiplier', in_digits(3))} at {short(at['C'])} FLOPs" for at in worth[:3])
-        yield f"{variant} is worth so many times the compute of runs without a variant: {', '.join(times)}; {where}."
 
 
 QUESTION = of_each(answer, select=partial(select, by=By.training))

@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from rbpx.display.vocabulary import short, spoken
 from rbpx.errors import RbpxError
-from rbpx.laws.families.shift import fit_shift, is_surface
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
@@ -20,7 +19,7 @@ from rbpx.laws.surface.next_runs import TENFOLD, best_values, candidates, next_r
 from rbpx.laws.surface.surface import optima
 from rbpx.questions.decide import DecideKeys
 from rbpx.runs.group import Group
-from rbpx.runs.points.outliers import outlier_rows, tested
+from rbpx.runs.points.outliers import outlier_rows
 from rbpx.runs.points.surfaces import (
     MOST_REPLICATES,
     Trained,
@@ -42,7 +41,7 @@ class Decision(NamedTuple):
     Attributes:
         fits: of each form that is averaged.
         budget_tests: measured losses of larger budgets with predictions from smaller ones.
-        rows: of the kinds runs, best, served, asked, worth, outlier, largest, next. E is unknown where size and tokens
+        rows: of the kinds runs, best, served, asked, outlier, largest, next. E is unknown where size and tokens
             vary together. Where smaller runs do not predict the largest, the first four kinds are repeated without
             these.
     """
@@ -57,8 +56,8 @@ class Decision(NamedTuple):
         return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 
-def decide(group: Group, trained: Trained, plain: Trained | None, request: DecideKeys) -> Decision:
-    """Decides by one quantity; `plain` is the same of the runs without a variant."""
+def decide(group: Group, trained: Trained, request: DecideKeys) -> Decision:
+    """Decides by one quantity."""
     refuse_routed(trained)
     runs, seed = trained.runs, request.seed
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
@@ -90,16 +89,6 @@ def decide(group: Group, trained: Trained, plain: Trained | None, request: Decid
             rows.append(_row("runs", of_rest, reasons, **counts, E=E_of_rest))
             tests = backtest_budgets(without.runs, forms, **options)
             rows += _answers(of_rest, fits_of_rest, tests, reasons, wanted, request)
-    plain = plain and tested(plain, request)
-    if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
-        worth = fit_shift(plain.runs, runs, Axis.C, **options)
-        start, end = worth.apart or (None, None)
-        places: list[tuple[float | None, Estimate, list[Status]]]
-        places = [(at.C, at.value, [at.status]) for at in worth.at] or [(None, NO_ESTIMATE, [])]
-        rows += [
-            _row("worth", named, [*held, *worth.reasons], multiplier=value, C=C, apart_from=start, apart_to=end)
-            for C, value, held in places
-        ]
     return Decision(trained, fits, budget_tests, [*rows, *last, *_next(named, fits, wanted, tells_apart, request)])
 
 

@@ -78,7 +78,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Emergen
         [group],
         [row for of in found for row in (*chain(*of.windows), *of.laws)],
         [*_tables(group, found)] if found else [],
-        says or ["The store has no windows of more than one token: import shares with columns k and n."],
+        says or ["Nothing is known here of several tokens in a row: import shares with columns k and n."],
         partial(figures, group, found),
         [row for of in found for row in of.laws],
     )
@@ -120,8 +120,8 @@ def _sentence(group: Group, of: Emergence) -> str:
         return f"{says}."
     alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"])
     if status is not Status.ok:
-        doubt = ", and windows bend away from it" if status is Status.bends else f" ({status.label})"
-    return f"{says}; the law of all N, −ln p = C·N·{x}^−α, has α {alpha} and R² {decimals(2)(joint['r2'])}{doubt}."
+        doubt = f"; but {status.finding}"
+    return f"{says}; one law of all N, −ln p = C·N·{x}^−α, has α {alpha} and R² {decimals(2)(joint['r2'])}{doubt}."
 
 
 def _shares(model: str, of: Emergence) -> str:

@@ -131,8 +131,8 @@ def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
     of = " and ".join(", ".join(f"{law_title(name)} {nats[name]:.3f}" for name in TERMS).rsplit(", ", 1))
     says = f"Cross-entropy of {size_name(terms[-1]['size'])}, {nats['cross_entropy']:.3f} nats, is the sum of {of}"
     alpha = {law["law"]: estimate_in(law, "alpha") for law in laws if law["alpha"] is not None}
-    told = [f"of {law_title(law)} {interval_of(alpha[law])}" for law in ("cross_entropy", TERMS[0]) if law in alpha]
-    return f"{says}; over the sizes α {', '.join(told)}." if told else f"{says}."
+    told = [f"of {law_title(law)} is {interval_of(alpha[law])}" for law in ("cross_entropy", TERMS[0]) if law in alpha]
+    return f"{says}; over the sizes α {', that '.join(told)}." if told else f"{says}."
 
 
 DRAWN: Final = View[Record](

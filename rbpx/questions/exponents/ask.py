@@ -15,7 +15,6 @@ import numpy as np
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.view import View, decimal, text, with_ends
-from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.power.law import fit_power_law
@@ -97,17 +96,22 @@ def _slope_in_k(ks: Sequence[int]) -> Floats:
 
 
 def _sentence(rows: Sequence[Record]) -> str:
-    apart = [row for row in rows if estimate_in(row, "difference").leaves_out_0]
-    told = "; ".join(
-        f"{interval_of(estimate_in(row, 'difference'), 4)} for {row['family']} on {row['dataset']}, where α changes by "
-        f"{interval_of(estimate_in(row, 'drift'), 4)} with each unit of ln k"
-        for row in rows[:_MOST]
-    )
-    left = f"; and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    apart = sum(estimate_in(row, "difference").leaves_out_0 for row in rows)
+    left = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    where = "" if len(rows) == 1 else f" in {apart or 'none'} of {len(rows)} cases"
+    differ = "have different exponents" if apart or where else "have exponents that cannot be told apart"
     return (
-        f"−ln RBP_1 and cross-entropy have different exponents in {len(apart)} of {number_of(len(rows), 'pair')} of "
-        f"family and text; α of −ln RBP_1 minus that of cross-entropy: {told}{left}."
+        f"−ln RBP_1 and cross-entropy {differ}{where}: α of −ln RBP_1 minus that of cross-entropy is "
+        f"{', '.join(map(_difference, rows[:_MOST]))}{left}."
     )
+
+
+def _difference(row: Record) -> str:
+    told = f"{interval_of(estimate_in(row, 'difference'), 4)} for {row['family']} on {row['dataset']}"
+    drift = estimate_in(row, "drift")
+    if drift.value is None:
+        return told
+    return f"{told} (where α of −ln RBP_k grows by {interval_of(drift, 4)} with each unit of ln k)"
 
 
 def _view(ks: Sequence[int]) -> View[Record]:

@@ -175,7 +175,7 @@ def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> 
     ends = dict.fromkeys((at, law["size"]) for at, law in ((0, known[0]), (len(known) - 1, known[-1])))
     told = " and ".join(f"k^−{known[at]['alpha']:.3f} in {size}" for at, size in ends)
     bends = sum(Status.bends in (law["params"]["reasons"] or ()) for law in known)
-    told += f" (no straight line in {bends} of {number_of(len(known), 'model')})" if bends else ""
+    told += f" (bending in {bends} of {number_of(len(known), 'model')})" if bends else ""
     worth = ""
     for law in [law for law in known if law["factor"] is not None][:1]:
         lo, hi = rough(law["factor_lo"]), rough(law["factor_hi"])

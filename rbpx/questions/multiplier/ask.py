@@ -1,5 +1,6 @@
 """Answers `multiplier`: what two families need for the same loss on one text, along an axis or over surfaces."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -8,7 +9,7 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.view import Column, View, amount, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals, headline, law_title, significant, size_name, spoken
+from rbpx.display.vocabulary import decimals, headline, law_title, short, significant, size_name, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -124,6 +125,7 @@ def _over_surface(
         reasons = in_order([*shift.reasons, *doubts])
         named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
         numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
+        numbers |= dict(zip(("apart_from", "apart_to"), shift.apart or (None, None), strict=True))
         judged = {"status": first_of(reasons), "reasons": list(reasons)}
         rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **judged})
         for at in shift.at:
@@ -155,8 +157,7 @@ def _sentence(row: Record) -> str:
         return f"{on} cannot be compared with {base} by {title}. {Status(row['status']).remedy}"
     said = f"{on} has the {title} that {base} has at {_ends(m)} times the {WORTH[row['axis']]}"
     if m.ends is not None:
-        shows = "no difference shows" if m.ends[0] <= 1 <= m.ends[1] else "it pays" if m.ends[0] > 1 else "it costs"
-        said += f", so {shows}"
+        said += f", so {_shows(row, m.ends)}"
     if row["offset"] != "surface":
         return f"{said}."
     S, D = (f"{spoken(row[f'{axis}_from'])} to {spoken(row[f'{axis}_to'])}" for axis in "SD")
@@ -169,6 +170,19 @@ def _sentence(row: Record) -> str:
     if Status.families_differ in row["reasons"]:
         said += f"; their constants differ (p = {significant(row['p'], 2)}), so read the multiplier at each compute"
     return f"{said}."
+
+
+def _shows(row: Record, ends: tuple[float, float]) -> str:
+    """Says whether the variant pays: at the middle of the compute, and over a surface from where on or up to where."""
+    verdict = "no difference shows" if ends[0] <= 1 <= ends[1] else "it pays" if ends[0] > 1 else "it costs"
+    start, end = row.get("apart_from"), row.get("apart_to")
+    is_above = end is not None and end > row["C_to"] * 0.999
+    if start is None or end is None or (is_above and start < row["C_from"] * 1.001):
+        return verdict
+    where = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
+    if start <= math.sqrt(row["C_from"] * row["C_to"]) <= end:
+        return f"{verdict} {where}"
+    return f"{verdict}, but {where} it {'pays' if is_above == (row['slope'] > 0) else 'costs'}"
 
 
 def _ends(of: Estimate) -> str:

@@ -129,10 +129,10 @@ def _sentences(rows: Sequence[Record], alpha_of_tokens: Mapping[int | None, floa
             yield f"No law of {quantity} follows from {of}, right or wrong as a whole. {status.remedy}"
             continue
         hits = "independent" if law["correction"] == "none" else f"correlated by {law['params']['r']:.3f}"
-        says = f"By whether {of} are right as a whole, α of {quantity} is {interval_of(estimate_in(law, 'alpha'), 4)}"
-        says += "" if own is None else f", by the tokens themselves {number(own)}"
-        says += f"; hits of a sequence are taken to be {hits}"
-        yield says + ("." if status is Status.ok else f" ({status.label}).")
+        says = f"From whether {of} are right as a whole, α of {quantity} is {interval_of(estimate_in(law, 'alpha'), 4)}"
+        says += "" if own is None else f"; from the tokens one by one it is {number(own)}"
+        says += f". Hits within a sequence are taken as {hits}"
+        yield says + ("." if status is Status.ok else f"; {status.finding}.")
 
 
 QUESTION = of_each(answer, select=partial(select, by=By.size))

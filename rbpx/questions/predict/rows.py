@@ -132,15 +132,15 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
     if not rows:
         return
     row, status = rows[0], Status(rows[0]["status"])
-    word, of = status.label, row["n_intervals"]
+    of = row["n_intervals"]
     if row["kind"] == "none":
-        yield f"No law of {title_of(row)} here ({word}), so nothing is predicted."
+        yield f"Nothing is predicted, as {title_of(row)} has no law here. {status.remedy}"
         return
     what = (subject or _at_size)(row)
     if row["y"] is None:
-        yield f"{what} cannot be predicted ({word})."
+        yield f"{what} cannot be predicted. {status.remedy}"
         return
-    trust = "" if status is Status.ok else f"; not to be relied on ({word})"
+    trust = "" if status is Status.ok else f"; do not rely on it: {status.finding}"
     if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
         trust = "; every check passes"
     if status is Status.beyond:

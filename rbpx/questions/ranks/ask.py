@@ -142,7 +142,7 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
 
 def _sentences(ranks: Ranks) -> Iterator[str]:
     remedy = first_of(Status(row["status"]) for row in ranks.rank_fits if row["aic"] is None).remedy
-    yield f"{_verdict(ranks)}; {_levels(ranks)}." if ranks.totals else f"No distribution fits every size. {remedy}"
+    yield f"{_verdict(ranks)}. {_levels(ranks)}." if ranks.totals else f"No distribution fits every size. {remedy}"
     for row in ranks.trends:
         name, change = {"lognormal_mu": "μ", "lognormal_sigma": "σ"}[row["law"]], estimate_in(row, "alpha").times(-1)
         yield f"{name} of the published fit changes by {interval_of(change)} for each ln S."
@@ -166,15 +166,15 @@ def _sentences(ranks: Ranks) -> Iterator[str]:
 def _verdict(ranks: Ranks) -> str:
     best, n, name = ranks.totals[0], len(ranks.group.runs), label(ranks.totals[0])
     if best["distribution"] == _FULL:
-        others = f"none of {len(ranks.totals) - 1} other distributions describes these ranks better"
-        return f"Lognormal: {others}, over all sizes and at {best['n_best']} of {n}"
+        others = f"none of {len(ranks.totals) - 1} other distributions fits them better"
+        return f"The ranks are lognormal: {others}, over all sizes and at {best['n_best']} of {n}"
     aic = {each: [row["aic"] for row in ranks.rank_fits if row["distribution"] == each] for each in DISTRIBUTIONS}
     above = [total["aic_above_least"] for total in ranks.totals if total["distribution"] == _FULL]
     better = sum(of is None or own < of for own, of in zip(aic[best["distribution"]], aic[_FULL], strict=True))
     at = f"all {n} sizes" if better == n > 1 else f"{better} of {number_of(n, 'size')}"
-    not_told = "Perhaps not" if above and above[0] < _TOLD else "Not"
+    not_told = "perhaps not" if above and above[0] < _TOLD else "not"
     article = "an" if name[0] in "aeiou" else "a"
-    return f"{not_told} lognormal: {article} {name} describes these ranks better at {at}"
+    return f"The ranks are {not_told} lognormal: {article} {name} fits them better at {at}"
 
 
 def _levels(ranks: Ranks) -> str:
@@ -182,11 +182,11 @@ def _levels(ranks: Ranks) -> str:
     for row, *_ in ranks.derived:
         if row["distribution"] == PAPER:
             level, law = estimate_in(row["params"], "level"), row["params"]["quantity"]
-            missed.setdefault(law, f"{interval_of(level, 2)} for {law_title(law, row['k'])}")
+            missed.setdefault(law, f"{law_title(law, row['k'])} {interval_of(level, 2)} times")
     if not missed:
-        return "no laws follow from the lognormal, which needs 3 sizes and the published fit at each"
+        return "A lognormal implies no laws here, which needs 3 sizes and the published fit at each"
     said = " and ".join(of for law, of in missed.items() if law != "error_entropy")
-    return f"the laws that follow from the lognormal are off by a factor of {said}"
+    return f"The lognormal implies {said} what was measured"
 
 
 QUESTION = of_each(answer, select=partial(select, by=By.size))

@@ -126,14 +126,18 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
     last = max(holds, default=0)
     beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
     told = f"−ln RBP_k follows a power law in {rows[0]['axis']} at {len(holds) or 'none'} of {len(rows)} k"
+    if len(rows) == 1:
+        told = f"−ln RBP_{rows[0]['k']} follows {'a' if holds else 'no'} power law in {rows[0]['axis']}"
     if reach is not None:
         ends = list(dict.fromkeys((rows[0]["k"], reach)))
         span, alphas = (
             " to ".join(each) for each in ([f"{k:,}" for k in ends], [f"{at[k]['alpha']:.3f}" for k in ends])
         )
-        told += f": at k = {span} (α {alphas})"
+        told += f": at k = {span} (α {alphas})" if len(rows) > 1 else f" (α {alphas})"
     if end is not None:
-        told += f"{', not' if reach else '; not'} at {end['k']:,} ({_word(end)})"
+        status = Status(end["status"] or Status.ok)
+        told += f"{', not' if reach else '; not'} at {end['k']:,}" if len(rows) > 1 else ""
+        told += f" ({_word(end) if status is Status.ok else status.finding})"
         told += f", again up to {last:,}" if last > end["k"] else ""
     if beyond is not None:
         hide, misses = "could" if beyond["predicted"]["is_noise"] else "would not", beyond["n_misses"]

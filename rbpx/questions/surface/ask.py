@@ -156,8 +156,7 @@ def _answer(law: SurfaceLaw) -> str:
         return f"No surface of {title}: {Status(row['status']).remedy}"
     alpha, beta, E = (interval(*(row[f"{name}{end}"] for end in ("", "_lo", "_hi"))) for name in ("alpha", "beta", "E"))
     if why := _why_collinear(fit.design):
-        mixed = "" if row["alpha_lo"] is None else f"; α = {alpha} of {title} is of both together"
-        return f"The effects of size and of tokens cannot be told apart: {why}{mixed}."
+        return f"What size and what tokens do to {title} cannot be told apart: {why}."
     towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
     tested = "no larger run tests it" if error is None else f"smaller runs predict the largest to {error:.1%}"
     falls = f"{title} falls as S^-{alpha} and D^-{beta}{towards} by {fit.form}"
@@ -183,10 +182,13 @@ def _why_collinear(design: Design | None) -> str | None:
     if design is None or not design.is_collinear:
         return None
     few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
-    few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
+    few += [number_of(design.n_D, "number of training tokens", "numbers of training tokens")] if design.n_D < 3 else []
     if few:
-        return f"the runs have only {' and '.join(few)}, and a surface needs 3 of each"
-    return f"size and tokens vary together (sd of ln D about a power of S {rough(design.sd)})"
+        return f"the runs have {' and '.join(few)}, and a surface needs 3 of each"
+    return (
+        f"larger models had {'more' if design.slope > 0 else 'fewer'} tokens, by one power of S (ln D lies off it by "
+        f"{rough(design.sd)})"
+    )
 
 
 QUESTION = of_each(answer, select=partial(select, by=By.training))

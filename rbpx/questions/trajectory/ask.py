@@ -35,10 +35,10 @@ from rbpx.ties import rule_of
 _STEPS: Final = 60  # of a drawn law
 _STATES: Final = 200  # drawn of a run
 _RESTS: Final = {
-    "same_plan": "the drop of a finished run of its plan",
+    "same_plan": "a finished run of the same plan",
     "same_size": "{n} of its size",
     "other_size": "{n} of {size} parameters",
-    "itself": "its own states alone",
+    "itself": "its own losses alone",
 }
 ENDINGS: Final = View[Record](
     "endings",
@@ -157,13 +157,16 @@ def _row(group: Group, each: Underway) -> Record:
 
 def _said(each: Underway) -> str:
     run, ending = each.run, each.ending
-    at = f"{each.name}: step {run.step_N[-1]:,.0f} of {len(run.rate_T):,}; "
+    at = f"step {run.step_N[-1]:,.0f} of {len(run.rate_T):,}"
     if ending.y.value is None:
-        return f"{at}{ending.status.remedy[0].lower()}{ending.status.remedy[1:]}"
+        return f"{each.name} is at {at}. {ending.status.remedy}"
     size = spoken(ending.taught[0].S) if ending.taught else ""
     rests = _RESTS[ending.rests_on].format(n=number_of(len(ending.taught), "finished run"), size=size)
-    left = "" if ending.left_at is None else f" It left its law at step {ending.left_at:,}."
-    return f"{at}if the plan is kept it ends at {interval_of(ending.y)}, by {rests}.{left}"
+    left = "" if ending.left_at is None else f" From step {ending.left_at:,} on its losses have risen off their law."
+    says = (
+        f"After {at}, {each.name} will end at a cross-entropy of {interval_of(ending.y)} if its learning rates keep to"
+    )
+    return f"{says} the plan; this rests on {rests}.{left}"
 
 
 def figures(group: Group, found: Sequence[Underway]) -> Iterator[Figure]:

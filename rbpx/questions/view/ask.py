@@ -76,9 +76,9 @@ def _sentence(view: DocumentView) -> str:
     if view.item:
         p = {row["model"]: f"{row['model']} with probability {short(row['probability'])}" for row in view.item}
         return f"{view.title}: the right answer is given by {', by '.join(p[reading.name] for reading in few)}"
-    others = "".join(f", {reading.name} to {_first(reading):.0%}" for reading in few[1:])
+    others = "".join(f", that of {reading.name} for {_first(reading):.0%}" for reading in few[1:])
     n_tokens = number_of(len(few[0].tokens), "token")
-    return f"{view.title}: {few[0].name} gives rank 1 to {_first(few[0]):.0%} of {n_tokens}{others}"
+    return f"{view.title}: the likeliest token of {few[0].name} is right for {_first(few[0]):.0%} of {n_tokens}{others}"
 
 
 def _ends(view: DocumentView) -> Sequence[DocumentTokens]:

@@ -299,17 +299,6 @@ def _of_one_kind(groups: Sequence[Group]) -> list[Group]:
     ]
 
 
-def plain_beside(connection: duckdb.DuckDBPyConnection, request: Narrowing, group: Group) -> Group | None:
-    """The group that differs from `group` only in having no variant, even if the request excludes it.
-
-    None where the group has no variant itself, or no such runs exist.
-    """
-    if group.first.variant is None or is_raw(group.first.variant):
-        return None
-    every = select_trainings(connection, request.but(variant=None))
-    return next((each for each in every if each.first.variant is None and _beside(each) == _beside(group)), None)
-
-
 def shared(run: Run) -> tuple[str, ...]:
     """The key that the runs of one group share, whatever their revision."""
     return named(run, _SHARED)

@@ -49,13 +49,14 @@ def test_a_budget_without_a_best_size_does_not_pass(ours: Path, keys: dict, kind
     assert (row["S"], row["D"], row["y"], row["status"]) == (None, None, None, status)
 
 
-def test_a_variant_is_told_beside_runs_without_one_and_from_how_much_compute_on_it_pays(tmp_path: Path) -> None:
+def test_a_variant_pays_from_some_compute_on(tmp_path: Path) -> None:
     """A multiplier of (C / 1e19)^.1: in the shares of both axes, so that 1 is crossed at 1e19 FLOPs."""
     drawn(tmp_path / "store", 4, 0.001)
-    asked = ask(drawn(tmp_path / "store", 5, 0.001, 0.05, variant="muon"), "decide", variant=["muon"], resamples=40)
-    (start,) = re.findall(r"Variant muon is worth so many times [^;]*; it pays from (\S+) FLOPs on", asked.words)
+    store = drawn(tmp_path / "store", 5, 0.001, 0.05, variant="muon")
+    asked = ask(store, "multiplier", base="ours", variant=["ours:muon"], axis="C", resamples=40)
+    (start,) = re.findall(r"so it costs, but from (\S+) FLOPs on it pays", asked.words)
     assert 1e19 < float(start) < 1e20
-    rows = asked.of_kind("worth")
+    rows = asked.of_kind("at")
     assert [row["status"] for row in rows] == ["ok"] * 3 + ["beyond"]
     for row in rows:
         assert row["multiplier_lo"] < (row["C"] / 1e19) ** 0.1 < row["multiplier_hi"]
