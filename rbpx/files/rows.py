@@ -274,7 +274,7 @@ def _decoded(content: bytes, path: Path) -> str:
 def _of_json(text: str, path: Path, by_line: bool) -> _Records:
     """The rows of an array of objects, of a single object, or of an object a line."""
     try:
-        whole = None if by_line else json.loads(text, object_pairs_hook=_object)
+        whole = None if by_line else _JSON.decode(text)
     except json.JSONDecodeError as problem:
         if problem.msg != "Extra data":  # more objects follow the first, as in .jsonl
             raise
@@ -287,7 +287,7 @@ def _of_json(text: str, path: Path, by_line: bool) -> _Records:
     for number, (line, words) in enumerate(filled, 1):
         where = f"row {number} of {path} (line {line})"
         try:
-            value = json.loads(words, object_pairs_hook=_object)
+            value = _JSON.decode(words)
         except (ValueError, RecursionError) as problem:
             raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
@@ -298,6 +298,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) < len(pairs):
         raise ValueError(f"an object has a key twice, among {', '.join(key for key, _ in pairs)}")
     return record
+
+
+_JSON: Final = json.JSONDecoder(object_pairs_hook=_object)  # made once: `json.loads` would make one for each line
 
 
 def _checked(value: Any, where: str) -> dict[str, Any]:

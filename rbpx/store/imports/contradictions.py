@@ -23,7 +23,7 @@ from rbpx.files.cells import as_written
 from rbpx.spelling import typed
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.identity import codes, rows_of
-from rbpx.store.imports.observations import FIELDS, MODEL, STATED, written
+from rbpx.store.imports.observations import FIELDS, MODEL, STATED, valid, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 
 Place = Callable[[int], str]  # the location of a row of the file
@@ -123,7 +123,7 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
     names = (*MODEL, _S, "item", "ties", "n", "k", *varied(read.column_names))
     thing = codes(read, names)
     for name in STATED:
-        thing = 2 * thing + _valid(read, name)
+        thing = 2 * thing + valid(read[name])
     in_order = thing if keep is Keep.first else thing[::-1]
     at = np.unique(in_order, return_index=True)[1]
     kept = np.zeros(len(thing), bool)
@@ -134,18 +134,18 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
 def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, Sequence[str]]]:
     """For each kind of statement: its field, its rows, for each row a number for its subject, and what it is of it."""
     model = (*MODEL, "item", *varied(both.column_names))
-    has_k = _valid(both, "k")
+    has_k = valid(both["k"])
     yield None, np.flatnonzero(has_k), codes(both, (*model, "ties", "n", "k")), _VALUES
     if not has_k.all():
         thing = codes(both, model)
         for name in _VALUES:
-            yield name, np.flatnonzero(~has_k & _valid(both, name)), thing, [name]
+            yield name, np.flatnonzero(~has_k & valid(both[name])), thing, [name]
         yield _S, np.flatnonzero(~has_k), thing, []  # `_other_sizes` compares S
 
 
 def _falling(both: pa.Table) -> _Pairs:
     """Pairs of one curve whose RBP falls as k rises."""
-    at_k = np.flatnonzero(_valid(both, "k"))
+    at_k = np.flatnonzero(valid(both["k"]))
     curve = codes(both, (*MODEL, "item", *varied(both.column_names), "ties", "n"))
     k, rbp = pc.fill_null(both["k"], 0).to_numpy(), both["rbp"].to_numpy()
     order = at_k[np.lexsort((at_k, k[at_k], curve[at_k]))]
@@ -159,7 +159,7 @@ def _other_sizes(both: pa.Table) -> Iterator[_Pairs]:
     S, at = both[_S].to_numpy(), np.arange(both.num_rows)
     _, first, number = np.unique(S, return_index=True, return_inverse=True)
     digits = pa.array([written(each) for each in S[first].tolist()], pa.string()).take(pa.array(number))
-    by_S = np.array(pc.equal(both["size"].combine_chunks(), digits)) & _valid(both, "model")
+    by_S = np.array(pc.equal(both["size"].combine_chunks(), digits)) & valid(both["model"])
     for name, rule, is_of in (
         ("size", "a size has one S, so give sizes different names", True),
         ("model", "a run has one S, so add a column size if these are several", by_S),
@@ -182,10 +182,6 @@ def _firsts(said: _Integers, thing: _Integers) -> _Integers:
     """For each row the first row about the same thing."""
     _, first, number = np.unique(thing[said], return_index=True, return_inverse=True)
     return said[first[number]]
-
-
-def _valid(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
-    return np.asarray(pc.is_valid(table[name]).to_numpy())
 
 
 def sized(read: pa.Table, stored: pa.Table) -> pa.Table:

@@ -27,6 +27,7 @@ from rbpx.spelling import typed
 from rbpx.store import schema
 from rbpx.store.imports.cells import CellError, Number
 from rbpx.store.imports.faults import refuse
+from rbpx.store.imports.rules import plain
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
 from rbpx.version import __version__
@@ -37,6 +38,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
     **{"dataset": "NAME", "vocab_size": 32000, "dtype": "bfloat16"},
 }
 _COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+_OF_TOKEN: Final = ("doc_id", "position", "token_id", "logprob")  # which every token has
 _SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # short names of columns
 _MOST: Final = 2**31 - 2  # largest position: the length of a document, one more, has 32 bits
 # Relative error of a log-probability: bfloat16's unit roundoff, and float32.
@@ -114,9 +116,14 @@ def _tokens(answer: dict[str, Any], document: int, ties: Ties | None, vocab_size
         how = "ask with prompt_logprobs=1 and return_token_ids=true"
         raise CellError(f"the logprobs of echo=true name neither token ids nor ranks; {how}")
     else:
-        named = {str(name).strip().lower(): value for name, value in answer.items()}
-        told = {_SHORT.get(name, name): value for name, value in named.items() if value not in (None, "")}
+        told = {_field(name): value for name, value in answer.items() if value not in (None, "")}
         yield _token(told, ties, vocab_size)
+
+
+@cache
+def _field(name: str) -> str:
+    """The field that a column means."""
+    return _SHORT.get(plain(name), plain(name))
 
 
 def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, vocab_size: int) -> Iterator[EngineToken]:
@@ -151,7 +158,7 @@ def _numbers(vocab_size: int) -> dict[str, Number]:
 
     return {
         **dict.fromkeys(("doc_id", "position"), whole(0, _MOST, "")),
-        **dict.fromkeys(("token_id", "greater", "ties", "greater + ties"), whole(0, vocab_size - 1)),
+        **dict.fromkeys(("token_id", "greater", "ties"), whole(0, vocab_size - 1)),
         "rank": whole(1, vocab_size),
         "logprob": Number("is not the logarithm of a probability", -1e30, 1e-3, True, scaled=False, is_quoted=True),
     }
@@ -159,27 +166,28 @@ def _numbers(vocab_size: int) -> dict[str, Number]:
 
 def _token(told: Mapping[str, Any], rule: Ties | None, vocab_size: int) -> EngineToken:
     """Check a token and convert it."""
-
-    def read(name: str, value: Any) -> Any:
-        try:
-            return _numbers(vocab_size)[name].of(value)
-        except CellError as problem:
-            raise CellError(f"{name} {problem}") from None
-
-    values = {name: read(name, told.get(name)) for name in _numbers(vocab_size)}
-    missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if values[name] is None), None)
-    if missing is not None and missing in told:
-        raise CellError(f"{missing} {quoted(told[missing])} {_numbers(vocab_size)[missing].meaning}")
+    numbers, values, name = _numbers(vocab_size), dict[str, Any](), ""
+    try:
+        for name, number in numbers.items():
+            cell = told.get(name)
+            values[name] = None if cell is None else number.of(cell)
+    except CellError as problem:
+        raise CellError(f"{name} {problem}") from None
+    missing = next((name for name in _OF_TOKEN if values[name] is None), None)
     if missing is not None:
-        raise CellError(f"no {missing}; a token has doc_id, position, token_id, logprob, and rank or greater and ties")
+        none = f"no {missing}; a token has {', '.join(_OF_TOKEN)}, and rank or greater and ties"
+        raise CellError(f"{missing} {quoted(told[missing])} {numbers[missing].meaning}" if missing in told else none)
     greater, ties, rank, text = values["greater"], values["ties"], values["rank"], told.get("text")
-    read("greater + ties", (greater or 0) + (ties or 0))
+    others = (greater or 0) + (ties or 0)
+    if others >= vocab_size:
+        raise CellError(f"greater + ties {quoted(others)} {numbers['ties'].meaning}")
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise CellError("this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
-    place = (values["doc_id"], values["position"], values["token_id"])
-    token = EngineToken(*place, min(values["logprob"], 0.0), greater, ties, text if isinstance(text, str) else None)
+    doc_id, position, token_id, logprob = (values[name] for name in _OF_TOKEN)
+    text = text if isinstance(text, str) else None
+    token = EngineToken(doc_id, position, token_id, min(logprob, 0.0), greater, ties, text)
     excluded = exclusion(token, vocab_size)
     if excluded is not None:
         where = f"position {token.position} of document {token.doc_id}"

@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rbpx.files.digest import digest, digests_of_rows
-from rbpx.store.imports.observations import FIELDS, MODEL, RUN
+from rbpx.store.imports.observations import FIELDS, MODEL, RUN, valid
 from rbpx.store.schema import TRAINING, varied
 
 _FIRST: Final = (  # fields of the first versions, whose ids stay
@@ -64,22 +63,18 @@ def run_ids(observations: pa.Table) -> pa.Array:
 
 def _digests(observations: pa.Table) -> npt.NDArray[np.uint64]:
     S = observations["non_embedding_params"].to_numpy()
-    is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
+    is_first = (S == np.floor(S)) & (S < 2.0**53) & valid(observations["rbp"])
     for name in _SECOND:
         if name not in _FIRST:
-            is_first &= ~_valid(observations, name)
+            is_first &= ~valid(observations[name])
     digests = np.empty(len(S), np.uint64)
     first, second = rows_of(observations, is_first), rows_of(observations, ~is_first)
     at, whole = first.column_names.index("non_embedding_params"), first["non_embedding_params"].cast(pa.int64())
     digests[is_first] = digests_of_rows(first.set_column(at, "non_embedding_params", whole), _FIRST)
     digests[~is_first] = digests_of_rows(second, _SECOND)
     for name in LATER:
-        says = _valid(observations, name)
+        says = valid(observations[name])
         before = pa.array([f"{value:016x}" for value in digests[says].tolist()], pa.string())
         more = pa.table({"before": before, name: observations[name].filter(pa.array(says))})
         digests[says] = digests_of_rows(more, more.column_names)
     return digests
-
-
-def _valid(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
-    return np.asarray(pc.is_valid(table[name]).to_numpy())

@@ -104,7 +104,7 @@ class _Reader:
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
         observations = whole.take(order[~faulty[rows[order]]])
-        says = np.any([_valid(observations[name]) for name in ("rbp", *STATED)], axis=0)
+        says = np.any([valid(observations[name]) for name in ("rbp", *STATED)], axis=0)
         n_planned = int(np.sum(~says))  # of a row that also has values of other runs, each has an empty one
         return ObservationFile(
             observations=observations,
@@ -162,13 +162,13 @@ class _Reader:
         check_attempts(fields, columns, self.faults)
         shares = self.shares(columns)
         fields["n"] = pc.fill_null(self.field("n", columns), 1)
-        parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for share, k in shares]
-        is_planned = _valid(fields["lr"]) & (_valid(fields["training_step"]) | _valid(fields["training_tokens"]))
+        parts = [self.part(fields | {"k": k, "rbp": share}, valid(share)) for share, k in shares]
+        is_planned = valid(fields["lr"]) & (valid(fields["training_step"]) | valid(fields["training_tokens"]))
         is_planned &= not columns.has_rbp
         self.is_planned |= is_planned
-        alone = np.any([is_planned, *(_valid(fields[name]) for name in STATED)], axis=0)
+        alone = np.any([is_planned, *(valid(fields[name]) for name in STATED)], axis=0)
         for share, _ in shares:
-            alone &= ~_valid(share)
+            alone &= ~valid(share)
         none = dict.fromkeys(("ties", "n"))  # of a row without RBP
         return [*parts, self.part({name: array for name, array in fields.items() if name not in none}, alone)]
 
@@ -179,8 +179,8 @@ class _Reader:
             return [(share, pa.repeat(k, self.n_rows)) for share, k in of_k]
         share, k = self.field("rbp", columns), self.field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
-        self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{columns.named['rbp']} {_MISSING_RBP}")
-        self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {_MISSING_K}")
+        self.faults.add(np.flatnonzero(sound & ~valid(share) & valid(k)), f"{columns.named['rbp']} {_MISSING_RBP}")
+        self.faults.add(np.flatnonzero(sound & valid(share) & ~valid(k)), f"{columns.shown('k')} {_MISSING_K}")
         return [(share, k)]
 
     def part(self, fields: dict[str, pa.Array], kept: Mask) -> pa.Table:
@@ -228,7 +228,7 @@ class _Reader:
         if name is not None and times is None and rule is not None and rule.least:
             self.count_few(name, field, rule.least, cells, [value for value in values if value is not None])
         if field in (*LOSSES, *OF_ITEM[1:]) or field.startswith("rbp"):  # a row needs one of these
-            says = _valid(read)
+            says = valid(read)
             says[rows] = True
             self.has_value |= says
             self.n_missing += ~says & (field in LOSSES and bool(says.any()))
@@ -269,7 +269,8 @@ def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
     return codes, [cells[row] for row in np.unique(codes, return_index=True)[1].tolist()]
 
 
-def _valid(array: pa.Array) -> Mask:
+def valid(array: pa.Array | pa.ChunkedArray) -> Mask:
+    """Whether each value is known."""
     return np.array(pc.is_valid(array))
 
 
