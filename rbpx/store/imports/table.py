@@ -183,12 +183,23 @@ def _judged(
     stored = others if config.replace else pa.concat_tables([before, others], promote_options="default")
     judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
     faults = Faults([*reading.faults.found, *judged.faults.found])
-    again = len(judged.faults) and not config.replace and before.num_rows
-    hint = f"; what an earlier {name} gave goes with {typed(replace=True)}" if again else ""
+    hint = _not_read(table, columns, config) if len(judged.faults) else ""
+    if len(judged.faults) and not config.replace and before.num_rows:
+        hint = f"; what an earlier {name} gave goes with {typed(replace=True)}"
     refuse(faults.lines(lambda row: table.rows[row].place), len(faults), table.path, hint)
     if not reading.observations.num_rows:
         raise RbpxError(f"{table.path} has {number_of(len(table.rows), 'row')}, but no value: each is empty or NaN")
     return judged, before
+
+
+def _not_read(table: Rows, columns: Columns, config: ImportConfig) -> str:
+    """What to type where a column of few names that was not read tells runs apart."""
+    for name in columns.ignored:
+        cells = table.cells(name)
+        if set(map(type, cells)) == {str} and 2 <= len({*cells}) <= len(cells) / 2:
+            how = typed(columns=(config.columns or {}) | {"variant": name})
+            return f"; {name} is not read: if it tells runs apart, give {how}"
+    return ""
 
 
 def _told_gone(gone: pa.Table, n_before: int, file: str, config: ImportConfig) -> Iterator[str]:
