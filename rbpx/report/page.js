@@ -170,6 +170,8 @@ function unfold(hash) { // what a link leads to may be folded away
   const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
   for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
 }
+if (matchMedia("(max-width: 40rem)").matches) // rows are blocks there, and many of them are many screens
+  for (const each of document.querySelectorAll(".analysis .sheet[open]")) each.open = each.querySelector("tbody").rows.length <= 8;
 unfold(location.hash);
 for (const head of document.querySelectorAll("th")) {
   const first = head.closest("table").tBodies[0].rows[0];

@@ -366,6 +366,8 @@ def test_the_table_of_laws_has_the_columns_of_a_terminal_and_is_whole_on_a_scree
         page.locator(f"{table} button.all").click()
         every = page.locator(f"{table} thead th").count()
         assert page.locator(f"{table} tbody tr").first.locator("td:not([hidden])").count() == every > len(shown)
+        opened = "[...document.querySelectorAll('.analysis .sheet[open] tbody')].map(of => of.rows.length)"
+        assert (max(page.evaluate(opened)) > 8) is (width == 1280)  # on a phone 27 rows would be eight screens
         assert visit.complaints == []
         visit.context.close()
 
