@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rbpx.display.view import Table
+    from rbpx.display.table import Table
 
 Found = TypeVar("Found")
 
@@ -138,8 +138,8 @@ def _texts(table: Table) -> pd.DataFrame:
     """Returns the texts of a table."""
     import pandas as pd
 
-    headings = [column.heading for column in table.columns]
-    return pd.DataFrame([[cell.text for cell in row] for row in table.rows], columns=headings)
+    names = [column.name for column in table.columns]
+    return pd.DataFrame([[column.text(row) for column in table.columns] for row in table.rows], columns=names)
 
 
 def _flat(value: Any) -> Any:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from rbpx.config.keys.runs import GridKeys
+from rbpx.display.table import table_of
 from rbpx.display.terminal import console, print_tables
-from rbpx.display.view import View, decimal, text, whole
+from rbpx.display.vocabulary import whole
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.results import Measured
 from rbpx.measure.runner import measure_grids
@@ -47,20 +48,18 @@ def _rows(measured: Measured) -> list[Record]:
     return rows + [{"state": "failed", "cell": each.cell, "error": each.error} for each in measured.failures]
 
 
-CELLS: Final = View[Record](
+CELLS: Final = table_of(
     "cells",
-    [text(name, name) for name in ("family", "size", "dataset")],
-    whole("S", "non_embedding_params"),
-    whole("documents", "n_documents"),
-    whole("tokens", "n_tokens"),
-    decimal("CE", "cross_entropy_nats"),
-)
+    *((name, name) for name in ("family", "size", "dataset")),
+    ("S", "non_embedding_params", whole), ("documents", "n_documents", whole), ("tokens", "n_tokens", whole),
+    ("CE", "cross_entropy_nats", ".4f"),
+)  # fmt: skip
 
 
 def show_cells(records: Sequence[Record]) -> None:
     """Prints a row for each cell that a store now holds, and a line for each that failed."""
     screen = console()
-    print_tables(screen, [CELLS.table("cells", [row for row in records if row["state"] == "done"])])
+    print_tables(screen, [CELLS.of("cells", [row for row in records if row["state"] == "done"])])
     for row in records:
         if row["state"] == "failed":
             screen.print(f"{row['cell']} failed: {row['error']}", markup=False, soft_wrap=True)

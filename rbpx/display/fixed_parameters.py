@@ -1,25 +1,21 @@
 """Shows fixed parameters and priors: the value, its estimate from the points, and whether the points contradict it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, text, with_ends, written
-from rbpx.display.vocabulary import significant
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import in_digits, significant
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.power.law import FixedParameter
 
-GIVEN: Final = View[dict[str, Any]](
-    "given",
-    text("law", "law"),
-    text("constant", "constant"),
-    text("given", "given"),
-    written(
-        "p", "p", None, lambda value: significant(value, 2),
-        "of the given value: how often points of a law with it would be as far from it, the other constants free",
-    ),
-    with_ends("free", "free", None, lambda value: significant(value, 4), "by the points alone"),
-    with_ends("taken as", "now", None, lambda value: significant(value, 4), ends_spare=1),
+GIVEN: Final = table_of(
+    "given", ("law", "law"), ("constant", "constant"), ("given", "given"),
+    ("p", "p", in_digits(2),
+     "of the given value: how often points of a law with it would be as far from it, the other constants free"),
+    *interval("free", "free", in_digits(4), "by the points alone"),
+    *interval("taken as", "now", in_digits(4)),
+    first="law constant given p free now, now_lo",
 )  # fmt: skip
 
 
@@ -29,7 +25,7 @@ def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> lis
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
         for law, of in given
     ]
-    return [GIVEN.table("Constants that were given", rows, about)] if rows else []
+    return [GIVEN.of("Constants that were given", rows, about)] if rows else []
 
 
 def said_of_given(title: str, pinned: Sequence[FixedParameter]) -> Iterator[str]:

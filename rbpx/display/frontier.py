@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from rbpx.display.view import Table, View, amount, decimal, text, whole, with_ends
-from rbpx.display.vocabulary import law_title, short, significant
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import amount, law_title, short, significant, whole
 from rbpx.errors import number_of
 from rbpx.laws.sweeps import SweepCell
 
@@ -17,26 +17,22 @@ _HOW: Final = (
 
 def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
     """Returns a table of the best run of each cell."""
-    rows = [cell.row() for cell in cells]
+    rows = [cell.row() | {"law": law_title(cell.law, cell.k)} for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
     knobs = dict.fromkeys(name for cell in cells for name in cell.best.at)
-    view = View[dict[str, Any]](
-        "frontier",
-        [text("law", "law", lambda row: law_title(row["law"], row["k"]))] if several else [],
-        amount("S", "S"),
-        amount("D", "D"),
-        whole("runs", "n_runs"),
-        whole("behind", "n_used", means="runs that stand behind the best", spare=2),
-        with_ends("best y", "y", ends_spare=3),
-        decimal("least", "y_least", means="the least run as it is", spare=4),
-        [with_ends(f"best {name.removeprefix('vary_')}", name, None, _knob, ends_spare=1) for name in knobs],
-        text("how", "how", None, _HOW),
-    )
-    return view.table("The best of each size and number of tokens", rows, about, brief=False)
+    ends, title = " ".join(f"{name}_lo" for name in knobs), "The best of each size and number of tokens"
+    return table_of(
+        "frontier", *([("law", "law")] if several else []), ("S", "S", amount), ("D", "D", amount),
+        ("runs", "n_runs", whole), ("behind", "n_used", whole, "runs that stand behind the best"),
+        *interval("best y", "y"), ("least", "y_least", ".4f", "the least run as it is"),
+        *(column for name in knobs for column in interval(f"best {name.removeprefix('vary_')}", name, _knob)),
+        ("how", "how", str, _HOW),
+        first=f"law S D n_runs y how {' '.join(knobs)}, {ends}, n_used, y_lo, y_least",
+    ).of(title, rows, about, brief=False)  # fmt: skip
 
 
-def _knob(value: float | None) -> str:
-    return significant(value, 3) if value is None or abs(value) < 1 else short(value)
+def _knob(value: float) -> str:
+    return significant(value, 3) if abs(value) < 1 else short(value)
 
 
 def said_of_frontier(cells: Sequence[SweepCell]) -> Iterator[str]:

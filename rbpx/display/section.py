@@ -6,19 +6,35 @@ Passages are texts whose tokens are coloured by their ranks, with the same grade
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from rbpx.display.view import Bounded, Table
 from rbpx.display.vocabulary import listed, number
 from rbpx.status import Status
 
 if TYPE_CHECKING:
     from rbpx.display.chart.figure import Figure, Undrawn
+    from rbpx.display.table import Table
 
 RANKS: Final = (1, 10, 100)  # upper rank of each colour
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
 MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored."
 _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
+
+
+class Bounded(Protocol):
+    """A number with its 95 % interval; None if unknown."""
+
+    @property
+    def value(self) -> float | None:
+        """The number."""
+
+    @property
+    def lo(self) -> float | None:
+        """The lower end."""
+
+    @property
+    def hi(self) -> float | None:
+        """The upper end."""
 
 
 class Piece(NamedTuple):

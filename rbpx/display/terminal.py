@@ -14,14 +14,14 @@ from rich.text import Text
 
 from rbpx.display.screen import Screen
 from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
-from rbpx.display.view import Table
+from rbpx.display.table import Table, statuses_of
 from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
 from rbpx.files.escapes import visible_line, write_as_ascii_where_needed
 from rbpx.status import Status
 
 WIDEST: Final = 100  # characters of a table without --details
 _BETWEEN: Final = 2  # characters
-_FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a column whose texts fold
+_FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a column of long texts
 
 
 def total(widths: Iterable[int]) -> int:
@@ -82,10 +82,10 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
         if table.rows and not table.is_wide:
-            alike.setdefault((table.name, table.title, *(c.heading for c in table.columns)), []).append(table)
+            alike.setdefault((table.name, table.title, *(c.name for c in table.columns)), []).append(table)
     notes = []
     for together in alike.values():
-        shown = {together[0].columns[at].heading for at in _put(screen, together, width or screen.width)}
+        shown = {together[0].columns[at].name for at in _put(screen, together, width or screen.width)}
         notes += [note for table in together for note in table.notes(shown)]
         n, left = sum(len(table.rows) for table in together), sum(table.n_left_out for table in together)
         notes += [f"Shown: {n:,} of {n + left:,} rows."] if left else []
@@ -97,33 +97,44 @@ def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
     return _layout([table], width)[0]
 
 
-def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[str]], list[int], list[int]]:
-    """Returns the columns that fit, the texts of headings and of rows, and the widths of columns whole and folded."""
-    columns = tables[0].columns
-    texts = [[visible_line(plain_signs(cell.joined(".."))) for cell in row] for table in tables for row in table.rows]
-    headings = [visible_line(plain_signs(column.heading)) for column in columns]
-    widest = [max(map(cell_len, column)) for column in zip(headings, *texts, strict=True)]
-    least = [min(wide, _FOLDED[0]) if of.folds else wide for wide, of in zip(widest, columns, strict=True)]
-    told = [at for at, of in enumerate(columns) if not of.spare or {row[at] for row in texts} - {UNKNOWN, ""}]
-    kept = [told[at] for at in fitting(width, [least[at] for at in told], [columns[at].spare for at in told])]
-    return kept, [headings, *texts], widest, least
+def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[str]], list[int]]:
+    """Returns the columns that fit, the texts of names and of rows, and the widths of columns."""
+    columns, ranks = tables[0].columns, tables[0].ranks()
+    every = [[column.text(row, "..") for column in columns] for table in tables for row in table.rows]
+    texts = [[visible_line(plain_signs(text)) for text in of] for of in ([each.name for each in columns], *every)]
+    widths = [max(map(cell_len, of)) for of in zip(*texts, strict=True)]
+    told = [at for at, rank in enumerate(ranks) if not rank or {of[at] for of in texts[1:]} - {UNKNOWN, ""}]
+    kept = [told[at] for at in fitting(width, [widths[at] for at in told], [ranks[at] for at in told])]
+    return kept, texts, widths
+
+
+def _folded(widths: Sequence[int], right: Sequence[bool], width: int) -> list[int]:
+    """Returns narrower widths of the columns of texts, the widest first, if all columns fit then."""
+    folded = [wide if at_right else min(wide, _FOLDED[1]) for wide, at_right in zip(widths, right, strict=True)]
+    while total(folded) >= width:
+        widest = max((at for at, at_right in enumerate(right) if not at_right), key=folded.__getitem__, default=None)
+        if widest is None or folded[widest] <= _FOLDED[0]:
+            return list(widths)
+        folded[widest] -= 1
+    return folded
 
 
 def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
     """Prints tables with the same columns as parts of one; returns the columns printed."""
     columns, every = tables[0].columns, [row for table in tables for row in table.rows]
-    kept, (headings, *texts), widest, least = _layout(tables, width)
-    room = width - 1 - total(least[at] for at in kept)
-    widths = [min(widest[at], _FOLDED[1], least[at] + max(room, 0)) if columns[at].folds else least[at] for at in kept]
-    right = [any(row[at].is_number for row in every) for at in kept]
+    kept, (names, *texts), widest = _layout(tables, width)
+    right = [columns[at].is_number for at in kept]
+    widths = _folded([widest[at] for at in kept], right, width)
     about = f"{tables[0].about}: " if len(tables) == 1 and tables[0].about else ""
     lines = [Text(line, "bold") for line in [visible_line(plain_signs(about + tables[0].title))] if line]
-    lines += head_of([headings[at] for at in kept], widths, right)
+    lines += head_of([names[at] for at in kept], widths, right)
     rows = iter(zip(every, texts, strict=True))
     for table in tables:
         lines += [Text(f" {visible_line(table.about)}", "bold")] if len(tables) > 1 else []
-        for cells, row in (next(rows) for _ in table.rows):
-            lines.append(row_of([row[at] for at in kept], widths, right, [bool(cells[at].doubts) for at in kept]))
+        for row, told in (next(rows) for _ in table.rows):
+            doubted = {*statuses_of(row)} - {Status.ok}
+            yellow = [bool(doubted) and columns[at].tells_status for at in kept]
+            lines.append(row_of([told[at] for at in kept], widths, right, yellow))
         lines.append(Text(""))
     screen.print(Text("\n").join(lines), soft_wrap=True)
     return kept

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from rbpx.laws.names import Axis, Method, SizeBy
@@ -24,7 +25,7 @@ def _formatted(value: float | None, form: str) -> str:
 
 def decimals(digits: int) -> Callable[[float | None], str]:
     """Returns a formatter with so many decimals."""
-    return lambda value: number(value, digits)
+    return partial(number, digits=digits)
 
 
 def signed(value: float | None, digits: int = 4) -> str:
@@ -46,6 +47,16 @@ def spoken(value: float | None, digits: int = 2) -> str:
     """Formats a count as 7.9B, 21B, 415M or 2T; as `short` below a thousand and from 1e15 on."""
     in_thousands = value is not None and 1e3 <= float(f"{value:.{digits}g}") < 1e6
     return f"{_rounded(value / 1e3, digits)}k" if value is not None and in_thousands else _rounded(value, digits)
+
+
+def amount(value: float | None) -> str:
+    """Formats parameters or tokens as 41M or 3.5B."""
+    return spoken(value, 3)
+
+
+def whole(value: float) -> str:
+    """Formats a count, or an imported S, which may be any positive number."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,}"
 
 
 def size_name(size: str) -> str:
@@ -74,7 +85,7 @@ def significant(value: float | None, digits: int) -> str:
 
 def in_digits(digits: int) -> Callable[[float | None], str]:
     """Returns a formatter with so many significant digits."""
-    return lambda value: significant(value, digits)
+    return partial(significant, digits=digits)
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:

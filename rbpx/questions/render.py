@@ -9,8 +9,8 @@ from rbpx.config.keys.output import Printed
 from rbpx.config.options import Format
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
+from rbpx.display.table import Table
 from rbpx.display.terminal import WIDEST, console, print_passages, print_tables, print_under
-from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import plain
 from rbpx.questions import registry

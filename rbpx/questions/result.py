@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rbpx.display.chart.figure import Figure, Undrawn
     from rbpx.display.section import Passage
-    from rbpx.display.view import Table
+    from rbpx.display.table import Table
     from rbpx.runs.group import Group
     from rbpx.store.store import Record, Store
 

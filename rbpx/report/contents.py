@@ -11,7 +11,7 @@ from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Fact, Section
-from rbpx.display.view import Table
+from rbpx.display.table import Table
 from rbpx.display.vocabulary import UNKNOWN, enumerated
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import Axis, OnText
@@ -105,7 +105,7 @@ class Report:
     @property
     def example(self) -> str:
         """The name of the first group of the table, as `group=` takes it."""
-        return _slug(self.overview.rows[0][0].text)
+        return _slug(self.overview.rows[0]["group"])
 
 
 Grid = tuple[Reported, Sequence[str] | None]
@@ -287,7 +287,7 @@ def assembled(
 
 
 def _has_numbers(table: Table) -> bool:
-    return any(cell.is_number and cell.text != UNKNOWN for row in table.rows for cell in row)
+    return any(each.is_number and each.text(row) != UNKNOWN for row in table.rows for each in table.columns)
 
 
 def _runs_of(groups: Sequence[Group]) -> list[Run]:
@@ -356,8 +356,8 @@ def _of_worth(result: Result) -> Section:
 
 def _answers(section: Section) -> bool:
     """Whether there is anything in a section: a figure, a text, or a number with its interval."""
-    cells = (cell for sheet in section.sheets for row in sheet.rows for cell in row)
-    has_interval = any(cell.is_number and len(cell.values) == 2 and None not in cell.values for cell in cells)
+    values = (each.values(row) for of in section.sheets for each in of.columns if each.is_interval for row in of.rows)
+    has_interval = any(None not in ends for ends in values)
     return bool(section.figures or section.passages or has_interval)
 
 

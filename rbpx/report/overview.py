@@ -11,8 +11,8 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.section import Fact
-from rbpx.display.view import Column, Table, View, amount, decimal, error, magnitude, text, whole, with_ends
-from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percent, short, spoken
+from rbpx.display.table import Column, Table, interval, table_of
+from rbpx.display.vocabulary import UNKNOWN, amount, decimals, law_title, number, percent, short, spoken, whole
 from rbpx.laws.names import Axis
 from rbpx.questions.fit.sentences import headline, largest
 from rbpx.questions.multiplier.ask import WORTH
@@ -114,18 +114,14 @@ def glance(fits: Sequence[Result], regimes: Mapping[Hashable, Sequence[Record]])
             row |= {f"{key}_{name}{end}": law and law[f"{key}{end}"] for key, end in _NUMBERS}
             row.setdefault("backtest_error", law and law["backtest_error"])
         rows.append(row | {"supported_k": supported_k(regimes.get(group.key, ()))})
-    view = View[Record](
-        "glance",
-        text("models and text", "group"),
-        whole("points", "n_sizes"),
-        with_ends(f"α, {title_of_rbp(laws)}", "alpha_rbp", None, decimals(3)),
-        decimal("R²", "r2_rbp", digits=3),
-        with_ends("α, CE", "alpha_ce", None, decimals(3)),
-        decimal("R²", "r2_ce", digits=3),
-        error("backtest", "backtest_error", means="of RBP at the largest point"),
-        whole("up to k", "supported_k", means="where the law holds"),
-    )
-    return view.table("All laws at a glance", rows)
+    columns = (
+        ("models and text", "group"), ("points", "n_sizes", whole),
+        *interval(f"α, {title_of_rbp(laws)}", "alpha_rbp", ".3f"), ("R²", "r2_rbp", ".3f"),
+        *interval("α, CE", "alpha_ce", ".3f"), ("R²", "r2_ce", ".3f"),
+        ("backtest", "backtest_error", percent, "of RBP at the largest point"),
+        ("up to k", "supported_k", whole, "where the law holds"),
+    )  # fmt: skip
+    return table_of("glance", *columns).of("All laws at a glance", rows)
 
 
 _NUMBERS: Final = (("alpha", ""), ("alpha", "_lo"), ("alpha", "_hi"), ("r2", ""))
@@ -135,15 +131,20 @@ def _paired(
     name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Record], over: Sequence[str]
 ) -> Table:
     """Returns a table of laws, with R2 and slope of each in a pair of columns."""
-    columns: list[Column[Record]] = [text(*names[0]), text(*names[1])]
-    for of in over:
-        columns.append(decimal(f"{of}: R²", f"{of}:r2", digits=3))
-        columns.append(decimal(f"{of}: slope", f"{of}:slope", digits=3))
-    return View(name, columns).table(title, rows, note="Slope: −α of the line through logarithms.")
+    pairs = ((f"{of}: {what}", key) for of in over for what, key in zip(("R²", "slope"), _keys(of), strict=True))
+    return table_of(name, *names, *((of, key, ".3f") for of, key in pairs)).of(
+        title, rows, note="Slope: −α of the line through logarithms."
+    )
+
+
+def _keys(of: str) -> tuple[str, str]:
+    name = of.replace(" ", "_")
+    return f"{name}:r2", f"{name}:slope"
 
 
 def _pair(of: str, law: Record) -> Record:
-    return {f"{of}:r2": law["r2"], f"{of}:slope": None if law["alpha"] is None else -law["alpha"]}
+    slope = None if law["alpha"] is None else -law["alpha"]
+    return dict(zip(_keys(of), (law["r2"], slope), strict=True))
 
 
 def table_1(results: Sequence[Result]) -> Table:
@@ -184,34 +185,26 @@ def table_2(results: Sequence[Result]) -> Table:
     return _paired("table2", f"Table 2: cross-entropy and −ln RBP_k against {x}", names, rows, families)
 
 
-RUNS: Final = View[Run](
-    "runs",
-    text("run", "run_id", lambda run: " ".join(run.run_ids)),
-    text("family", "family", lambda run: run.family),
-    text("variant", "variant", lambda run: run.variant, spare=1),
-    text("model", "model", lambda run: run.model, spare=1),
-    text("size", "size", lambda run: run.label),
-    text("revision", "revision", lambda run: run.revision, spare=1),
-    whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
-    amount("D", "training_tokens", lambda run: run.training_tokens, spare=1),
-    text("text", "dataset", lambda run: run.dataset),
-    text("of hash", "text_hash", lambda run: run.text_hash, spare=1),
-    text("protocol", "protocol", lambda run: run.protocol, spare=1),
-    text("dtype", "dtype", lambda run: run.dtype, spare=1),
-    text("source", "source", lambda run: run.source),
-    whole("documents", "n_documents", lambda run: run.n_documents, spare=1),
-    whole("tokens", "n_tokens", lambda run: run.n_tokens, spare=1),
-    decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats, spare=1),
-)
+RUNS: Final = table_of(
+    "runs", ("run", "run_id"),
+    *((name, name) for name in ("family", "variant", "model", "size", "revision")),
+    ("S", "non_embedding_params", whole), ("D", "training_tokens", amount), ("text", "dataset"),
+    ("of hash", "text_hash"),
+    *((name, name) for name in ("protocol", "dtype", "source")),
+    ("documents", "n_documents", whole), ("tokens", "n_tokens", whole), ("CE, nats", "cross_entropy_nats", ".4f"),
+    first="run_id family size non_embedding_params dataset source",
+)  # fmt: skip
 
 
 def runs_sheet(runs: Sequence[Run]) -> Table:
     """Returns a table of the runs that the numbers come from."""
     note = "python -m rbpx show RUN prints all that is known about one."
-    return RUNS.table("Runs", runs, note=note).without_empty()
+    rows = [vars(run) | {"run_id": " ".join(run.run_ids), "size": run.label} for run in runs]
+    return RUNS.of("Runs", rows, note=note).without_empty()
 
 
 _HUE: Final = "series"
+_NAMED: Final = (Column("colour", _HUE), Column("group", "group"))
 
 
 def figures_across(fits: Sequence[Result]) -> Iterator[Figure]:
@@ -245,12 +238,10 @@ def _hue(groups: Sequence[Group]) -> list[str]:
 def _laws(named: Sequence[tuple[Record, Record]], of: str, axis: Axis, origin: Origin) -> Figure:
     name, title = "laws-across", "The laws of all groups"
     rows = [names | {"S": S, "y": y} for names, law in named for S, y in _curve(law)]
-    view = View[Record](
-        name, text("colour", _HUE), text("group", "group"), magnitude("{x}", "S"), decimal(of, "y", digits=5)
-    )
+    columns = (*_NAMED, Column("{x}", "S", short), Column(of, "y", ".5f"))
     one_colour = line(by="group", look={"strokeWidth": 1.2, "opacity": 0.7, "strokeDash": [1, 0]})
     return drawn(
-        view.table(title, rows, axis=axis),
+        table_of(name, *columns).of(title, rows, axis=axis),
         Chart(scale_of(axis, "S"), Scale("y", of, log=True), (one_colour,), _HUE, height=340),
         f"Logarithmic plot of {len({row['group'] for row in rows})} laws of {of} against {axis.value}, one a group.",
         f"A line for each group: its law of {of}, between its smallest and its largest point.",
@@ -278,15 +269,9 @@ def _exponents(named: Sequence[tuple[Record, Record, Record]], of: str, origin: 
         bars("alpha_ce_lo", "alpha_ce_hi", look=thin),
         points(),
     )
-    view = View[Record](
-        name,
-        text("colour", _HUE),
-        text("group", "group"),
-        with_ends(f"α of {of}", "alpha_rbp"),
-        with_ends("α of cross-entropy", "alpha_ce"),
-    )
+    columns = (*_NAMED, *interval(f"α of {of}", "alpha_rbp"), *interval("α of cross-entropy", "alpha_ce"))
     return drawn(
-        view.table(title, rows),
+        table_of(name, *columns).of(title, rows),
         Chart(Scale("alpha_rbp", f"α of {of}"), Scale("alpha_ce", "α of cross-entropy"), marks, _HUE, height=340),
         f"Exponents of {len(rows)} groups; that of {of} goes from {least:.3f} ({of_least}) to {most:.3f} ({of_most}).",
         "A point for each group. Bars: 95 % intervals over documents and models.",

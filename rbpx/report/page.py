@@ -17,11 +17,12 @@ from markupsafe import Markup, escape
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure
 from rbpx.display.section import GRADES
+from rbpx.display.table import Column, Row, statuses_of
 from rbpx.display.terminal import shown_columns
-from rbpx.display.view import TableCell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
 from rbpx.report.contents import MOST_OPEN, PageGroup, Report
+from rbpx.status import Status
 
 __all__ = ["page"]
 
@@ -89,17 +90,19 @@ def _typeset(text: str) -> Markup:
     return Markup(re.sub(r"(?<=[)>])\^(δ|N)", r"<sup>\1</sup>", safe))
 
 
-def _raw(entry: TableCell) -> str | None:
+def _raw(column: Column, row: Row, told: str) -> str | None:
     """Returns the raw value of an entry; None if its text is exact."""
-    raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
-    shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
-    return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
+    raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in column.values(row))
+    shown = told.replace(",", "") if column.is_number else re.sub(r"<[^>]*>", "", _typeset(told))
+    return None if raw == unescape(shown) or (raw == "" and told == UNKNOWN) else raw
 
 
-def _cell(entry: TableCell, is_shown: bool) -> Markup:
+def _cell(row: Row, column: Column, is_shown: bool) -> Markup:
     """Renders a table cell in as little HTML as possible, since a page has tens of thousands of them."""
-    raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
-    marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
+    told = column.text(row)
+    raw, text = _raw(column, row, told), escape(true_minus(told)) if column.is_number else _typeset(told)
+    is_doubt = column.tells_status and statuses_of(row)[0] is not Status.ok
+    marks = [] if column.is_number else ["class=doubt" if is_doubt else "class=t"]
     marks += [] if is_shown else ["hidden"]
     if raw is not None:
         marks.append(f"data-v={raw}" if re.fullmatch(r"[\w.+|-]+", raw) else f'data-v="{escape(raw)}"')

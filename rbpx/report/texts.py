@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from rbpx.display.section import MARKED, Fact, Section, marked
+from rbpx.display.table import Table
 from rbpx.display.terminal import shown_columns
-from rbpx.display.view import Table, TableCell
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.files.escapes import visible_line
@@ -69,10 +69,9 @@ def _section(section: Section) -> list[str]:
 
 def _table(sheet: Table, level: int) -> list[str]:
     """Renders a pipe table, numbers aligned to the right."""
-    heads = [column.heading for column in sheet.columns]
-    right = [all(row[at].is_number for row in sheet.rows) for at in range(len(heads))]
-    lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(heads), _row("---:" if r else "---" for r in right)]
-    lines += [_row(cell.text for cell in row) for row in sheet.rows]
+    lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(each.name for each in sheet.columns)]
+    lines += [_row("---:" if each.is_number else "---" for each in sheet.columns)]
+    lines += [_row(each.text(row) for each in sheet.columns) for row in sheet.rows]
     return [*lines, "", *([_md(" ".join(sheet.notes())), ""] if sheet.notes() else [])]
 
 
@@ -118,25 +117,26 @@ def latex(report: Report) -> str:
 
 def _grouped(sheet: Table) -> list[str]:
     """Renders a table with two columns of names, then pairs of R2 and slope, each pair under its heading."""
-    pairs = [column.heading.removesuffix(": R²") for column in sheet.columns[2::2]]
+    pairs = [column.name.removesuffix(": R²") for column in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
     rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
-    heads = " & ".join([*(_tex(column.heading) for column in sheet.columns[:2]), *["$R^2$ & slope"] * len(pairs)])
+    heads = " & ".join([*(_tex(column.name) for column in sheet.columns[:2]), *["$R^2$ & slope"] * len(pairs)])
     body, last = [], None
     for row in sheet.rows:
-        first = _tex(row[0].text)
+        first, *others = (column.text(row) for column in sheet.columns)
         if last not in (None, first):
             body.append(r"\midrule")
-        body.append(_line([TableCell(("" if first == last else row[0].text,), (None,)), *row[1:]]))
+        body.append(_line(["" if first == last else first, *others]))
         last = first
     return _float(sheet.name, sheet.title, "ll" + "rr" * len(pairs), [rf" & & {above} \\", rules, rf"{heads} \\"], body)
 
 
 def _plain(sheet: Table, title: str, label: str) -> list[str]:
     sheet = sheet.only(shown_columns(sheet, _WIDTH))
-    kinds = "".join("r" if all(row[at].is_number for row in sheet.rows) else "l" for at in range(len(sheet.columns)))
-    heads = " & ".join(_head(column.heading) for column in sheet.columns)
-    return _float(label, title, kinds, [rf"{heads} \\"], [_line(row) for row in sheet.rows])
+    kinds = "".join("r" if column.is_number else "l" for column in sheet.columns)
+    heads = " & ".join(_head(column.name) for column in sheet.columns)
+    body = [_line(column.text(row) for column in sheet.columns) for row in sheet.rows]
+    return _float(label, title, kinds, [rf"{heads} \\"], body)
 
 
 def _head(heading: str) -> str:
@@ -144,8 +144,8 @@ def _head(heading: str) -> str:
     return f"${heading}$" if len(heading) == 1 and heading.isascii() and heading.isalpha() else _tex(heading)
 
 
-def _line(cells: Iterable[TableCell]) -> str:
-    return " & ".join(_tex(cell.text) for cell in cells) + r" \\"
+def _line(texts: Iterable[str]) -> str:
+    return " & ".join(map(_tex, texts)) + r" \\"
 
 
 def _float(label: str, title: str, kinds: str, head: list[str], body: list[str]) -> list[str]:

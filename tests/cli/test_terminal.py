@@ -20,8 +20,8 @@ from tests.support.synthetic import Truth, write_store
 PROGRAM = """
 import json, os, sys
 from rbpx.display.section import Passage, Piece, TextReading
+from rbpx.display.table import Column, Table
 from rbpx.display.terminal import console, print_passages, print_tables
-from rbpx.display.view import View, text as column
 pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
 text = Passage("text", "a text", "", "", (TextReading("xs", "of two tokens", pieces),))
 for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"ascii": "1"})):
@@ -30,9 +30,9 @@ for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"a
     os.environ.update(variables)
     if "ascii" in variables:
         sys.stdout.reconfigure(encoding="ascii")
-    view = View("laws", column("law", "law"), column("E", "E"))
+    laws = Table("laws", (Column("law", "law"), Column("E", "E")))
     rows = [{"law": "one", "E": None}]
-    tables = [view.table("y = C · S^-alpha", rows, f"drawn on {of}") for of in ("synthetic", "more")]
+    tables = [laws.of("y = C · S^-alpha", rows, f"drawn on {of}") for of in ("synthetic", "more")]
     print_tables(console(), tables)
     print_passages(console(), [text])
     print("=====", flush=True)

@@ -11,29 +11,34 @@ from rbpx.api.answer import Answer
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
 from rbpx.display.section import Doubt, Section
+from rbpx.display.table import STATUS, Column, Table, interval
 from rbpx.display.terminal import console, print_tables
-from rbpx.display.view import View, state, text, whole, with_ends
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.display.vocabulary import whole
 from rbpx.report.contents import PageGroup, Report
 from rbpx.report.page import page
 from rbpx.report.texts import latex, markdown
 from rbpx.status import Status
 
-Row = tuple[str, float | None, Estimate | None, str | None, Status]
-ROWS: list[Row] = [
-    ("_[b]/αβ–文", 1_234_567, Estimate(0.25, 0.125, None), "x|&<b>", Status.ok),
-    ("\x1b[31m\u202e", None, Estimate(-1.5, -2.0, -1.25), "5 % $", Status.bends),
-    ("", 12.5, None, None, Status.too_few_sizes),
+ROWS = [
+    {"model": model, "S": S, "alpha": alpha, "alpha_lo": lo, "alpha_hi": hi, "words": words, "status": status.value}
+    for model, S, alpha, lo, hi, words, status in (
+        ("_[b]/αβ–文", 1_234_567, 0.25, 0.125, None, "x|&<b>", Status.ok),
+        ("\x1b[31m\u202e", None, -1.5, -2.0, -1.25, "5 % $", Status.bends),
+        ("", 12.5, None, None, None, None, Status.too_few_sizes),
+    )
 ]
-VIEW = View[Row](
+MADE = Table(
     "made",
-    text("model", "model", lambda row: row[0]),
-    whole("S", "S", lambda row: row[1], "parameters"),
-    with_ends("α_k", "alpha", lambda row: row[2], spare=1),
-    text("words", "words", lambda row: row[3], "as it was written", spare=2),
-    state(lambda row: row[4]),
+    (
+        Column("model", "model"),
+        Column("S", "S", whole, "parameters"),
+        *interval("α_k", "alpha"),
+        Column("words", "words", str, "as it was written"),
+        STATUS,
+    ),
+    ("model S status", "alpha"),
 )
-TABLE = VIEW.table("Laws of <texts>", ROWS, about="ladder on π")
+TABLE = MADE.of("Laws of <texts>", ROWS, about="ladder on π")
 
 NARROW = r"""
 ladder on π: Laws of <texts>
@@ -87,11 +92,6 @@ HTML = (
     "<td>–<td data-v=-1.5>−1.5000<td data-v=-2|-1.25>−2.0000 to −1.2500<td class=t>5 % $<td class=doubt>bends",
     "<tr><td class=t><td>12.5<td>–<td data-v=|>–<td class=t>–<td class=doubt data-v=too_few_sizes>too few sizes",
 )
-VALUES = [
-    ("_[b]/αβ–文", 1_234_567, 0.25, 0.125, None, "x|&<b>", "ok"),
-    ("\x1b[31m\u202e", None, -1.5, -2.0, -1.25, "5 % $", "bends"),
-    ("", 12.5, None, None, None, None, "too_few_sizes"),
-]
 RECORDS = [
     {"a": 1, "b": None, "c": 'ü\n"x", \x1b[31m', "d": {"E": [1.5, None]}, "e": 0.1 + 0.2},
     {"a": math.nan, "c": "=1+1", "f": True},
@@ -104,7 +104,7 @@ def report() -> Report:
     doubts = tuple(Doubt(status, tuple(of)) for status, of in TABLE.doubts().items())
     section = Section("laws", "Laws", ("α_k of <all>.",), (), (TABLE,), doubts)
     part = PageGroup("ladder", "ladder on π", "about", (), (section,))
-    none = View[str]("none", text("a", "a", str)).table("", [])
+    none = Table("none", (Column("a", "a"),))
     return Report("s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (part,), (), none, (), none, verb="fit")
 
 
@@ -131,8 +131,7 @@ def test_texts_for_markdown_latex_and_pages_are_escaped(report: Report) -> None:
 
 
 def test_a_table_gives_its_values() -> None:
-    names = ("model", "S", "alpha", "alpha_lo", "alpha_hi", "words", "status")
-    assert TABLE.records() == [dict(zip(names, row, strict=True)) for row in VALUES]
+    assert TABLE.records() == ROWS
     assert TABLE.doubts() == {Status.bends: ["\x1b[31m\u202e"], Status.too_few_sizes: ["model = "]}
 
 

@@ -2,12 +2,38 @@
 
 import pickle
 
-from rbpx.display.view import View, text, whole
+from rbpx.display.table import STATUS, Column, Table, interval
+from rbpx.laws.names import Axis
+from rbpx.status import Status
+
+LAWS = Table(
+    "laws", (Column("law", "title law"), *interval("α", "alpha", ".2f"), Column("to {x}", "{x}_to", ",.0f"), STATUS)
+)
+ROWS = [
+    {"title": "one", "law": 1, "alpha": 0.125, "alpha_lo": 0.1, "alpha_hi": None, "D_to": 1000.0, "status": "ok"},
+    {"title": "two", "law": 2, "alpha": None, "params": {"reasons": ["bends", "mixed"]}},
+]
 
 
 def test_a_table_can_be_sent_to_another_process() -> None:
-    view = View[tuple[str, int]]("counts", (text("of", "of", lambda row: row[0]), whole("n", "n", lambda row: row[1])))
-    table = view.table("Counts", [("a", 1), ("b", 2_000)])
-    again = pickle.loads(pickle.dumps(table))
-    assert again == table
-    assert again.records() == [{"of": "a", "n": 1}, {"of": "b", "n": 2_000}]
+    table = LAWS.of("Laws", ROWS, axis=Axis.D)
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+def test_a_text_stands_left_and_what_is_unknown_is_a_dash() -> None:
+    table = LAWS.of("Laws", ROWS, axis=Axis.D)
+    texts = [[column.text(row) for column in table.columns] for row in table.rows]
+    assert texts == [["one", "0.12", "0.10 to –", "1,000", "passes"], ["two", "–", "–", "–", Status.bends.label]]
+    assert [column.is_number for column in table.columns] == [False, True, True, True, False]
+    assert [column.name for column in table.columns] == ["law", "α", "95 %", "to D", "status"]
+
+
+def test_records_have_the_keys_of_the_columns_and_doubts_name_the_rows() -> None:
+    table = LAWS.of("Laws", ROWS, axis=Axis.D)
+    unknown = dict.fromkeys(("alpha", "alpha_lo", "alpha_hi", "D_to"))
+    assert table.records() == [
+        {key: ROWS[0][key] for key in list(ROWS[0])[1:]},
+        {"law": 2, **unknown, "status": "bends"},
+    ]
+    assert table.doubts() == {Status.bends: ["two"], Status.mixed: ["two"]}
+    assert table.shown_doubts() == {Status.bends}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from rbpx.display.table import Column, Table
 from rbpx.display.terminal import fitting, print_tables, row_of
-from rbpx.display.view import View, text
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
@@ -17,9 +17,9 @@ from tests.support.synthetic import Truth, write_store
 def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:
     """The columns of a table on a terminal so wide."""
     names = ("name", "one", "two", "three")
-    ranks = [spare.index(name) + 1 if name in spare else 0 for name in names]
-    cells = [[text(name, name, spare=rank)] for name, rank in zip(names, ranks, strict=True)]
-    table = View[dict[str, str]]("table", cells).table("", [dict(zip(names, row, strict=True)) for row in rows])
+    first = (" ".join(name for name in names if name not in spare), *spare)
+    made = Table("table", tuple(Column(name, name) for name in names), first)
+    table = made.of("", [dict(zip(names, row, strict=True)) for row in rows])
     screen = Console(width=columns, file=StringIO())
     print_tables(screen, [table])
     return screen.file.getvalue().splitlines()[1].split()  # type: ignore[attr-defined, no-any-return]

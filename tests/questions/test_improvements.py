@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import t as student_t
 
+from rbpx.display.table import Column, Table
 from rbpx.display.terminal import console, print_tables
-from rbpx.display.view import View
-from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
 from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.questions.learning.improvements import trend_of
@@ -190,7 +189,7 @@ def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measur
     ],
 )  # fmt: skip
 def test_every_text_is_legible_and_safe_in_markup(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_tables(console(), [View("tokens", [column("token", "token", str)]).table("", [legible(text, 7)])])
+    print_tables(console(), [Table("tokens", (Column("token", "token"),)).of("", [{"token": legible(text, 7)}])])
     assert capsys.readouterr().out.splitlines()[-2].strip() == shown
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.display import view
+from rbpx.display.table import Column, Table
 from rbpx.questions import render
 from rbpx.questions.result import Result
 from rbpx.status import Status
@@ -84,9 +84,9 @@ def test_rows_for_programs_and_what_is_kept_have_the_word_that_the_table_has(fit
 
 
 def test_a_terminal_shows_the_answer_first_and_all_with_details() -> None:
-    names = [view.text(name, name, spare=at) for at, name in enumerate("abcdef")]
+    made = Table("made", tuple(Column(name, name) for name in "abcdef"), tuple("abcdef"))
     rows = [dict.fromkeys("abcdef", f"{at} {'x' * 28}") for at in range(3)]
-    table = view.View[dict[str, str]]("made", names).table("Made", rows, brief=lambda row: row["a"].startswith("1"))
+    table = made.of("Made", rows, brief=lambda row: row["a"].startswith("1"))
     asked = Asked("fit", [], [Result([], tables=[table], sentences=["It is 1.", "More is known."])], [])
     brief, every = asked.table(200, details=False).splitlines(), asked.table(200).splitlines()
     assert brief[0] == "It is 1."

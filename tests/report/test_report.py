@@ -19,7 +19,7 @@ from jsonschema import ValidationError
 import rbpx
 from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES, STEPS
 from rbpx.display.chart.figure import Chart, Origin, Scale, drawn, points
-from rbpx.display.view import SIZE, View, decimal, whole
+from rbpx.display.table import SIZE, Column, Table
 from rbpx.display.vocabulary import size_name
 from rbpx.report.contents import Report, gather
 from rbpx.report.page import page as page_of
@@ -297,7 +297,7 @@ def test_the_page_of_losses_says_the_exponents_that_they_were_made_with(imported
 def test_points_name_their_size_as_tables_do_and_shares_begin_at_0() -> None:
     """Without room for marks below 0 a share of 0 would stand above a negative tick."""
     rows = [{"size": size, "S": S, "y": y} for size, S, y in (("1500000000", 1.5e9, 0.0), ("9m", 9e6, 1.0))]
-    values = View[dict[str, Any]]("v", SIZE, whole("S", "S"), decimal("y", "y")).table("V", rows)
+    values = Table("v", (SIZE, Column("S", "S", ","), Column("y", "y", ".4f"))).of("V", rows)
     spec = drawn(values, Chart(Scale("S", "S"), Scale("y", "share", least=0.0), (points(),)), "", "", NOWHERE).spec
     assert [row.split(",")[0] for row in spec["layer"][0]["data"]["values"].splitlines()[1:]] == ["1.5B", "9m"]
     shown = vl_convert.vegalite_to_svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec})
@@ -305,7 +305,7 @@ def test_points_name_their_size_as_tables_do_and_shares_begin_at_0() -> None:
 
 
 def test_figures_in_files_are_as_wide_as_asked_and_have_the_index_of_rbp_in_any_font() -> None:
-    values = View[dict[str, float]]("v", whole("S", "S"), decimal("−ln RBP_10", "y")).table("V", [{"S": 1, "y": 2}])
+    values = Table("v", (Column("S", "S", ","), Column("−ln RBP_10", "y", ".4f"))).of("V", [{"S": 1, "y": 2}])
     chart = Chart(Scale("S", "S"), Scale("y", "−ln RBP_10"), (points(),))
     figure, look = drawn(values, chart, "", "", NOWHERE), Look(width=3.3)
     svg, pdf, png = (look.rendered(figure, form) for form in ("svg", "pdf", "png"))

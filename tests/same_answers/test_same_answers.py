@@ -63,7 +63,7 @@ def _empty(result: Result) -> dict[str, str]:
     """Columns of tables that say nothing of a value that the rows have under its name."""
     known = {key for row in result.rows for key, value in row.items() if value not in (None, "")}
     return {
-        f"{table.name}: {column.heading}": key
+        f"{table.name}: {column.name}": key
         for table in result.tables
         for column in table.columns
         for key in column.keys

@@ -17,7 +17,7 @@ import pytest
 from rbpx.cli.tables.status import states_table
 from rbpx.config.grid import Cell
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.display.view import Table
+from rbpx.display.table import Table
 from rbpx.store import cell_states as module
 from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
 from rbpx.store.store import Store
@@ -125,7 +125,7 @@ def test_a_mark_that_cannot_be_written_stops_no_measurement(tmp_path: Path) -> N
 
 
 def by_size(shown: Table) -> dict[str, tuple[str, ...]]:
-    rows = (tuple(cell.text for cell in row) for row in shown.rows)
+    rows = ([column.text(row) for column in shown.columns] for row in shown.rows)
     return {size: tuple(states) for _, size, *states in rows}
 
 
@@ -136,7 +136,7 @@ def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed
     runs = [usual | {"size": size, "dataset": text, "dtype": dtype} for size, text, dtype in cells]
     failed = [usual | {"state": "failed", "size": "xl", "dataset": "file", "dtype": "float32"}]
     shown, _ = states_table(runs + failed)
-    assert [column.heading for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
+    assert [column.name for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
     assert by_size(shown) == {
         "xs": ("done", "missing", "missing"),
         "s": ("done", "done", "done"),
@@ -225,10 +225,10 @@ def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
     runs = [usual | {"size": size, "dataset": text, "revision": revision} for size, text, revision in cells]
     failed = [usual | {"state": "failed", "size": "m", "dataset": "a", "revision": "step1"}]
     shown, _ = states_table(failed + runs)
-    assert [column.heading for column in shown.columns] == ["family", "size", "a", "b"]
+    assert [column.name for column in shown.columns] == ["family", "size", "a", "b"]
     assert by_size(shown) == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
     few, _ = states_table([run for run in runs if run["revision"] in (None, "step0")])
-    assert {column.heading for column in few.columns} == {"family", "size", "a", "a step0", "b"}
+    assert {column.name for column in few.columns} == {"family", "size", "a", "a step0", "b"}
 
 
 def test_of_many_models_those_that_are_done_everywhere_are_counted() -> None:

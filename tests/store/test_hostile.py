@@ -11,9 +11,8 @@ import pytest
 
 from rbpx.config.options import Format
 from rbpx.display.records import print_records, print_table
+from rbpx.display.table import Column, Table
 from rbpx.display.terminal import console, print_tables
-from rbpx.display.view import View
-from rbpx.display.view import text as column
 from rbpx.files.escapes import visible, visible_line
 from tests.support.composed import here
 from tests.support.stores import Family, cell_records, snapshot, write_jsonl
@@ -70,9 +69,9 @@ def test_csv_and_json_on_a_terminal_command_it_to_nothing(
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
 def test_a_name_in_any_of_our_tables_obeys_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    view = View[dict[str, str]]("table", column("size", "size"))
+    table = Table("table", (Column("size", "size"),))
     screen = console()
-    print_tables(screen, [view.table(text, [{"size": text}], about) for about in (text, "")])
+    print_tables(screen, [table.of(text, [{"size": text}], about) for about in (text, "")])
     screen.print(f"failed: {text}", markup=False, soft_wrap=True)
     shown = capsys.readouterr().out
     assert harmless(shown)

@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +10,9 @@ from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
 from rbpx.cores import n_cores
 from rbpx.display.records import print_records
+from rbpx.display.table import SIZE, table_of
 from rbpx.display.terminal import console, print_tables, print_under
-from rbpx.display.view import SIZE, Column, TableCell, View, amount, text, written
-from rbpx.display.vocabulary import UNKNOWN, enumerated, rough, short, spoken, time
+from rbpx.display.vocabulary import amount, enumerated, rough, short, time
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import out, say, visible_line
 from rbpx.measure.notes import unscored
@@ -31,25 +30,22 @@ _SHARDS: Final = 16  # if their number is not given; fewer if there are fewer ce
 _OF_PLAN: Final = ("format", "shard", "calibrate", "output")
 
 
-def _tokens(row: Any) -> TableCell:
-    n_tokens, mark = row["tokens"], "~" if row["tokens_counted"] is False else ""
-    return TableCell((UNKNOWN if n_tokens is None else f"{mark}{n_tokens:,}",), (n_tokens,))
+def _tokens(row: Any) -> str | None:
+    mark = "~" if row["tokens_counted"] is False else ""
+    return None if row["tokens"] is None else f"{mark}{row['tokens']:,}"
 
 
-_COSTS: Final = View[Any](
-    "costs",
-    SIZE,
-    amount("S", "non_embedding_params"),
-    written("parameters", "total_params", None, partial(spoken, digits=3), spare=1),
-    written("weights MiB", "weights_mib", None, short, spare=2),
-    written("memory MiB", "memory_mib", None, short, "weights, a batch and its logits"),
-    written("FLOPs", "flops", None, rough),
-    Column("tokens", ("tokens",), _tokens, _TOKENS),
-    written("disk MiB", "disk_mib", None, short),
-    written("time", "time_s", None, time),
-    text("fits", "fits", means=_FITS),
-    text("state", "state"),
-)
+_COSTS: Final = table_of(
+    "costs", SIZE, ("S", "non_embedding_params", amount), ("parameters", "total_params", amount),
+    ("weights MiB", "weights_mib", short),
+    ("memory MiB", "memory_mib", short, "weights, a batch and its logits"),
+    ("FLOPs", "flops", rough),
+    ("tokens", "tokens", "", _TOKENS),
+    ("disk MiB", "disk_mib", short), ("time", "time_s", time),
+    ("fits", "fits", str, _FITS),
+    ("state", "state"),
+    first="size non_embedding_params memory_mib flops tokens disk_mib time_s fits state, total_params",
+)  # fmt: skip
 
 
 def show(results: Sequence[Planned], format: Format) -> None:
@@ -61,8 +57,9 @@ def show(results: Sequence[Planned], format: Format) -> None:
         return
     screen, sections = console(), dict[str, list[Any]]()
     for row, cell in zip(rows, [one.cell_state.cell for one in planned], strict=True):
-        sections.setdefault(_heading(row), []).append(row | {"size": f"{cell.size}{cell.adapted}"})
-    tables = [_COSTS.table("What the grid would cost", of, about) for about, of in sections.items()]
+        told = {"size": f"{cell.size}{cell.adapted}", "tokens": _tokens(row)}
+        sections.setdefault(_heading(row), []).append(row | told)
+    tables = [_COSTS.of("What the grid would cost", of, about) for about, of in sections.items()]
     answer, *notes = _notes(planned)
     print_under(screen, [answer, ""])
     means = print_tables(screen, tables)

@@ -4,16 +4,15 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
+from rbpx.display.table import Column, Table, table_of
 from rbpx.display.terminal import console, print_tables, print_under
-from rbpx.display.view import Table, View, text, whole
-from rbpx.display.vocabulary import UNKNOWN, size_name, time
+from rbpx.display.vocabulary import UNKNOWN, size_name, time, whole
 from rbpx.errors import number_of
 from rbpx.runs.run import MEASURED
 from rbpx.runs.select.stored import choices
@@ -40,24 +39,12 @@ _NARROWED: Final = {
 _TEXT: Final = ("family", "dataset", "protocol", "dtype")
 _DONE: Final = re.compile(rf"{UNKNOWN}|(\d+ )?done")
 _place: Final = itemgetter(*_TEXT)
-_RUNS: Final = View[Any](
-    "runs",
-    [text(name, name) for name in _TEXT],
-    replace(text("sizes", "sizes", lambda row: _sizes(row["runs"])), folds=True),
-    whole("tokens", "n_tokens", lambda row: sum(run["n_tokens"] for run in row["runs"])),
-)
-_IMPORTS: Final = View[Any](
+_RUNS: Final = table_of("runs", *((name, name) for name in (*_TEXT, "sizes")), ("tokens", "n_tokens", whole))
+_IMPORTS: Final = table_of(
     "imports",
-    text("source", "source"),
-    text("family", "family", lambda one: ", ".join(one["family"])),
-    replace(text("dataset", "dataset", lambda one: ", ".join(one["dataset"])), folds=True),
-    replace(
-        text("file", "file", lambda one: ", where ".join(filter(None, (one["file"], one.get("where"))))), folds=True
-    ),
-    whole("sizes", "size", lambda one: len(one["size"])),
-    whole("k", "k", lambda one: len(one["k"])),
-    whole("observations", "n_observations"),
-)
+    *((name, name) for name in ("source", "family", "dataset", "file")),
+    ("sizes", "size", whole), ("k", "k", whole), ("observations", "n_observations", whole),
+)  # fmt: skip
 
 
 def print_status(
@@ -115,9 +102,11 @@ def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
         rows += beats + [{"state": "failed"} | failure for failure in failures]
         table, lines = states_table(sorted(rows, key=itemgetter("family")))
         texts = [list(runs) for _, runs in groupby(sorted(rows[: len(done)], key=_place), _place)]
-        measured = _RUNS.table("measured", ({**runs[0], "runs": runs} for runs in texts))
-        states = [table] if any(_DONE.fullmatch(cell.text) is None for row in table.rows for cell in row[2:]) else []
-        shown = [measured, _IMPORTS.table("imported", imports), *states]
+        measured = _RUNS.of("measured", map(_told, texts))
+        states = (
+            [table] if any(not _DONE.fullmatch(row[c.key]) for row in table.rows for c in table.columns[2:]) else []
+        )
+        shown = [measured, _IMPORTS.of("imported", map(_imported, imports)), *states]
         _print(_holdings(store, runs, imports, rows), shown, [*lines, *lines_of(rows)])
     return bool(runs or imports or failures or heartbeats)
 
@@ -152,11 +141,17 @@ def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -
     )
 
 
-def _sizes(runs: Sequence[Record]) -> str:
-    return ", ".join(
-        f"{size_name(size)} ({n})" if n > 1 else size_name(size)
-        for size, n in Counter(run["size"] for run in runs).items()
-    )
+def _told(runs: Sequence[Record]) -> Record:
+    """Returns the row of the runs on one text."""
+    sizes = Counter(run["size"] for run in runs).items()
+    told = ", ".join(f"{size_name(size)} ({n})" if n > 1 else size_name(size) for size, n in sizes)
+    return {**runs[0], "sizes": told, "n_tokens": sum(run["n_tokens"] for run in runs)}
+
+
+def _imported(one: Record) -> Record:
+    names = {name: ", ".join(one[name]) for name in ("family", "dataset")}
+    counts = {name: len(one[name]) for name in ("size", "k")}
+    return {**one, **names, **counts, "file": ", where ".join(filter(None, (one["file"], one.get("where"))))}
 
 
 def _facts(beat: LastHeartbeat) -> Record:
@@ -186,11 +181,12 @@ def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
         absent = (State.missing.value if (family, heading) in used else UNKNOWN for heading in headings)
         states = [_counted(row[heading]) or word for heading, word in zip(headings, absent, strict=True)]
         if len(cells) <= _MOST_ROWS or not all(_DONE.fullmatch(word) for word in states):
-            shown.append([family, size, *states])
+            shown.append({"family": family, "size": size, **{f"text_{at}": of for at, of in enumerate(states)}})
     n_done = len(cells) - len(shown)
     done = f"{n_done:,} of {len(cells):,} models are done on all texts of their families, and not shown."
-    columns = (text(name, name, itemgetter(at)) for at, name in enumerate(("family", "size", *headings)))
-    return View[Any]("states", *columns).table("state of the cells", shown), [done] if n_done else []
+    columns = [Column(name, name) for name in ("family", "size")]
+    columns += [Column(name, f"text_{at}") for at, name in enumerate(headings)]
+    return table_of("states", *columns).of("state of the cells", shown), [done] if n_done else []
 
 
 def _text(row: Record) -> str:

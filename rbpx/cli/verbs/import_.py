@@ -26,15 +26,15 @@ acc_norm}'; filter=strict-match of several filters) and bits per byte.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rbpx.cli.registry import Command, Verb
 from rbpx.config.imports import ImportRequest
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
+from rbpx.display.table import table_of
 from rbpx.display.terminal import console, print_tables
-from rbpx.display.view import View, ends, text, whole
-from rbpx.display.vocabulary import short, spoken
+from rbpx.display.vocabulary import short, spoken, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import say
 from rbpx.spelling import typed
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 _MOST: Final = 4  # families, texts and quantities that are listed singly
 _LISTED: Final = 20  # ignored columns; rows of experiment trackers nest hundreds
-_PREVIEW: Final = View[Any](
+_PREVIEW: Final = table_of(
     "preview",
-    [text(name, name) for name in ("family", "dataset", "quantity")],
-    [whole(name, name) for name in ("rows", "new", "models", "runs")],
-    [ends(f"{axis}_min {axis}_max", None, short, axis) for axis in ("S", "D", "C")],
-)
+    *((name, name) for name in ("family", "dataset", "quantity")),
+    *((name, name, whole) for name in ("rows", "new", "models", "runs")),
+    *((axis, f"{axis}_min {axis}_max", short) for axis in ("S", "D", "C")),
+)  # fmt: skip
 
 
 VERB = Verb(
@@ -232,7 +232,7 @@ def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None
 
     rows = preview(imported.judged.read, imported.judged.new)
     if request.format is Format.table:
-        print_tables(console(), [_PREVIEW.table(f"{path} would bring, as {request.source}", rows)])
+        print_tables(console(), [_PREVIEW.of(f"{path} would bring, as {request.source}", rows)])
     else:
         print_records(rows, request.format)
 

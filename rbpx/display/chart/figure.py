@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rbpx.display.chart.colours import DASHES
-from rbpx.display.view import Table, Value
-from rbpx.display.vocabulary import size_name, title_of
+from rbpx.display.table import Column, Table
+from rbpx.display.vocabulary import amount, percent, short, size_name, title_of, whole
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import predictions_along
 from rbpx.status import Status
 
-Rows = Sequence[Mapping[str, Value]]
+Rows = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
 
 
@@ -102,7 +102,7 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
     return Scale(key or of_S, title_of(axis, by), log=True, form="~e" if axis is Axis.C else "~s")
 
 
-def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
+def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Any) -> list[dict[str, Any]]:
     """Returns x, y, lo, hi along a law from its smallest to its largest size, with the interval of one new model."""
     return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in predictions_along(fit, steps)]
 
@@ -239,17 +239,26 @@ def _dash(field: str, order: Sequence[str]) -> Spec:
     return {"value": list(DASHES[0]), "condition": tests}
 
 
+_TIPS: Final[Mapping[Any, str]] = {whole: ",", short: ".3~g", amount: ".3~g", percent: "+.2%"}
+
+
 def _tips(values: Table, rows: Rows) -> list[Spec]:
     """Returns the tooltips of points: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:
-        is_interval = column.form and len(column.keys) == 2
-        headings = ("95 % from", "to") if is_interval else (column.heading,) * len(column.keys)
-        for key, heading in zip(column.keys, headings, strict=True):
+        names = ("95 % from", "to") if column.is_interval else (column.name,) * len(column.keys)
+        for key, name in zip(column.keys, names, strict=True):
             if any(key in row for row in rows):
-                form = {"type": "quantitative", "format": column.form} if column.form else {"type": "nominal"}
-                tips.append({"field": key, "title": heading, **form})
+                tips.append({"field": key, "title": name, **_tip_form(column)})
     return tips
+
+
+def _tip_form(column: Column) -> Spec:
+    """Returns the format (d3) of the numbers of a column, as its texts have it where that is one of both."""
+    if not column.is_number:
+        return {"type": "nominal"}
+    form = column.format if isinstance(column.format, str) else _TIPS.get(column.format, ".4~g")
+    return {"type": "quantitative", "format": ".4~g" if column.is_interval else form}
 
 
 def _data(rows: Rows) -> Spec:

@@ -6,11 +6,12 @@ from itertools import zip_longest
 from typing import Any, Final, Protocol
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, curve, drawn, rule, scale_of
-from rbpx.display.view import SIZE, Bounded, View, decimal, magnitude, place, text, whole, with_ends
+from rbpx.display.section import Bounded
+from rbpx.display.table import PLACE, SIZE, Column, interval, table_of
+from rbpx.display.vocabulary import short, whole
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
 
-_Row = Mapping[str, Any]
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
 
 
@@ -56,13 +57,8 @@ def law_figure(
     points of each law.
     """
     has_ends = any(at.lo is not None for of in within for at in of)
-    view = View[_Row](
-        name,
-        text(legend or "law", "series"),
-        [] if sizes is None else [SIZE],
-        whole(x.title, x.key),
-        with_ends(y.title, y.key) if has_ends else decimal(y.title, y.key),
-    )
+    columns = [Column(legend or "law", "series"), *([] if sizes is None else [SIZE]), Column(x.title, x.key, whole)]
+    columns += interval(y.title, y.key) if has_ends else [Column(y.title, y.key, ".4f")]
     on_axis = abs if y.log else float  # also of what is negative
     fitted, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for (series, fit), bounds in zip(laws, within or [()] * len(laws), strict=True):
@@ -81,9 +77,8 @@ def law_figure(
     marks += [Mark("line", rows)] if rows else []
     marks += [bars(f"{y.key}_lo", f"{y.key}_hi")] if has_ends else []
     says, caption = words
-    return drawn(
-        view.table(title, fitted), Chart(x, y, (*marks, Mark("points")), "series", legend), says, caption, origin
-    )
+    chart = Chart(x, y, (*marks, Mark("points")), "series", legend)
+    return drawn(table_of(name, *columns).of(title, fitted), chart, says, caption, origin)
 
 
 def series_figure(
@@ -100,18 +95,14 @@ def series_figure(
 
     `words` are what can be seen, for those who cannot see it, and the caption; `under` is drawn below them.
     """
-    view = View[_Row](
-        name,
-        text("of", "series"),
-        (whole if x.log else magnitude)(x.key, x.key),  # counts lie on logarithmic axes
-        with_ends(y.key, y.key),
-    )
+    at_x = Column(x.key, x.key, whole if x.log else short)  # counts lie on logarithmic axes
+    values = table_of(name, ("of", "series"), at_x, *interval(y.key, y.key))
     rows = [
         {"series": series, x.key: at, y.key: of.value, f"{y.key}_lo": of.lo, f"{y.key}_hi": of.hi}
         for series, at, of in numbers
     ]
     marks = (*under, Mark("bars", lo=f"{y.key}_lo", hi=f"{y.key}_hi"), Mark("points"))
-    return drawn(view.table(title, rows), Chart(x, y, marks, "series"), *words, origin)
+    return drawn(values.of(title, rows), Chart(x, y, marks, "series"), *words, origin)
 
 
 def residual_figure(
@@ -128,11 +119,17 @@ def residual_figure(
 
     A row is a point: series, size, run, ln y minus law; `by` says which parameters S counts.
     """
-    view = View[_Row](name, text(legend, "series"), SIZE, place(), decimal(_Y.title, _Y.key, digits=5))
+    table = table_of(name, (legend, "series"), SIZE, *PLACE, (_Y.title, _Y.key, ".5f"))
     values = [
-        {"series": series, "size": size, "non_embedding_params": at.non_embedding_params, "x": at.x, _Y.key: left}
+        {
+            "series": series,
+            "size": size,
+            "non_embedding_params": at.non_embedding_params,
+            axis.value: at.x,
+            _Y.key: left,
+        }
         for series, size, at, left in rows
     ]
     marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
     chart = Chart(scale_of(axis, by=by), _Y, marks, "series", legend, height=240)
-    return drawn(view.table(title, values, axis=axis), chart, says, _CAPTION, origin)
+    return drawn(table.of(title, values, axis=axis), chart, says, _CAPTION, origin)

@@ -6,24 +6,9 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import backtest, constant, determination, exponent
-from rbpx.display.view import (
-    SIZE,
-    Column,
-    Table,
-    View,
-    decimal,
-    ends,
-    error,
-    place,
-    share,
-    state,
-    text,
-    whole,
-    with_ends,
-    written,
-)
-from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
+from rbpx.display.law_columns import BACKTEST, CONSTANT, R2
+from rbpx.display.table import PLACE, SIZE, STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import in_digits, law_title, number, percent, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.questions.attempts import AttemptsKeys
@@ -55,7 +40,8 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Atte
     fits = [fit_record(group, law, request.resamples) for law in found]
     of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
     of_all += [{"kind": "law", **fit} for fit in fits]
-    shown = [row | {"size": of.label, "x": of.run.x} for of, own in zip(read, of_runs, strict=True) for row in own]
+    at = group.axis.value
+    shown = [row | {"size": of.label, at: of.run.x} for of, own in zip(read, of_runs, strict=True) for row in own]
     shown += of_all
     yield Result(
         [group],
@@ -68,56 +54,42 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Atte
 
 
 _WAYS: Final = {LINE: "least squares", BETA: "beta"}
-_K: Final[Column[Record]] = whole("k", "k")
+_K: Final = Column("k", "k", whole)
+_WAY: Final = Column("by", "way")
+_PROBABILITY: Final = in_digits(3)
+PASSES: Final = table_of(
+    "passes", SIZE, *PLACE, ("items", "n_items", whole), _K, *interval("pass@k", "passes", _PROBABILITY),
+    ("± samples", "passes_stderr_of_samples", _PROBABILITY, "if these very items were tried again"),
+    ("slope", "slope_neg_ln", ".3f", "local exponent in k of −ln pass@k, and of 1 − pass@k (of failures)"),
+    ("of failures", "slope_failures", ".3f"),
+    first="size {x} k passes, slope_neg_ln slope_failures, passes_stderr_of_samples, n_items",
+)  # fmt: skip
+EXPONENTS: Final = table_of(
+    "exponents", SIZE, ("by", "how"),
+    *interval("exponent", "alpha", _PROBABILITY, "of −ln pass@k by least squares, or a of the tail, p^(a − 1)"),
+    ("of k", "k_from k_to", short, "where it speaks of: beta's from k far above b"),
+    ("b", "b", _PROBABILITY), STATUS,
+    first="size how alpha status, k_from",
+)  # fmt: skip
+FORECASTS: Final = table_of("forecasts", SIZE, _K, _WAY, *interval("pass@k", "passes", _PROBABILITY))
+HIDDEN: Final = table_of(
+    "hidden", _WAY, ("models", "n_models", whole),
+    ("samples left", "n_samples", whole, "of each item, a hundredth, drawn five times"),
+    ("error", "error", ".1%", "mean of |predicted / measured − 1| of −ln pass@k"),
+    ("bias", "bias", percent, "mean of predicted / measured − 1"),
+    ("inside", "inside", ".1%", "of the 95 % intervals, those that hold what was measured"),
+)  # fmt: skip
+LAWS: Final = table_of(
+    "laws", ("of", "law"),
+    *interval("α", "alpha", number, "falls as {x}^−α; below 0: grows"),
+    *CONSTANT, *R2, BACKTEST, STATUS,
+    first="law alpha status, r2, backtest_error, C, r2_lo",
+)  # fmt: skip
 
 
-def _probability(value: float | None) -> str:
-    return UNKNOWN if value is None else significant(value, 3)
-
-
-def _way(key: str) -> Column[Record]:
-    return text("by", key, lambda row: _WAYS[row[key]])
-
-
-PASSES: Final = View[Record](
-    "passes",
-    SIZE,
-    place(spare=4),
-    whole("items", "n_items", spare=3),
-    _K,
-    with_ends("pass@k", "passes", None, _probability),
-    written("± samples", "passes_stderr_of_samples", None, _probability, "if these very items were tried again", 2),
-    decimal("slope", "slope_neg_ln", None, 3, "local exponent in k of −ln pass@k, and of 1 − pass@k (of failures)", 1),
-    decimal("of failures", "slope_failures", None, 3, spare=1),
-)
-EXPONENTS: Final = View[Record](
-    "exponents",
-    SIZE,
-    _way("how"),
-    with_ends("exponent", "alpha", None, _probability, "of −ln pass@k by least squares, or a of the tail, p^(a − 1)"),
-    ends("k_from k_to", None, short, "of k", "where it speaks of: beta's from k far above b", 1),
-    written("b", "b", None, _probability, spare=2),
-    state(),
-)
-FORECASTS: Final = View[Record]("forecasts", SIZE, _K, _way("way"), with_ends("pass@k", "passes", None, _probability))
-HIDDEN: Final = View[Record](
-    "hidden",
-    _way("way"),
-    whole("models", "n_models"),
-    whole("samples left", "n_samples", None, "of each item, a hundredth, drawn five times"),
-    share("error", "error", means="mean of |predicted / measured − 1| of −ln pass@k"),
-    error("bias", "bias", None, "mean of predicted / measured − 1"),
-    share("inside", "inside", means="of the 95 % intervals, those that hold what was measured"),
-)
-LAWS: Final = View[Record](
-    "laws",
-    text("of", "law", lambda row: law_title(row["law"], row["k"])),
-    exponent(means="falls as {x}^−α; below 0: grows"),
-    constant(spare=3),
-    determination(spare=1, ends_spare=4),
-    backtest(spare=2),
-    state(),
-)
+def _told(row: Record) -> Record:
+    ways = {key: _WAYS[row[key]] for key in ("how", "way") if row.get(key) in _WAYS}
+    return row | ways | ({"law": law_title(row["law"], row["k"])} if row["kind"] == "law" else {})
 
 
 def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iterator[Table]:
@@ -128,16 +100,16 @@ def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iter
     """
     axis, asked = group.axis.value, request.k.listed()
     ends = [row["k"] for row in rows if row["kind"] == "pass"]
-    for kind, view, title, brief in (
+    for kind, table, title, brief in (
         ("pass", PASSES, "Pass@k", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
         ("exponent", EXPONENTS, "Exponents in k", False),
-        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == BETA),
+        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == _WAYS[BETA]),
         ("hidden", HIDDEN, "Forecasts with samples hidden", False),
         ("law", LAWS, f"Laws of attempts in {axis}", False),
     ):
-        of_kind = [row for row in rows if row["kind"] == kind]
+        of_kind = [_told(row) for row in rows if row["kind"] == kind]
         if of_kind or kind in ("pass", "exponent"):
-            yield view.table(title, of_kind, group.title, group.axis, brief=brief)
+            yield table.of(title, of_kind, group.title, group.axis, brief=brief)
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
@@ -165,11 +137,11 @@ def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
 
 
 def _share(row: Record, level: str = "") -> str:
-    return _probability(row["passes"]) + ("" if row["passes_lo"] is None else f" ({level}{_ends(row, 'passes')})")
+    return _PROBABILITY(row["passes"]) + ("" if row["passes_lo"] is None else f" ({level}{_ends(row, 'passes')})")
 
 
 def _ends(row: Record, key: str) -> str:
-    return " to ".join(_probability(row[f"{key}_{end}"]) for end in ("lo", "hi"))
+    return " to ".join(_PROBABILITY(row[f"{key}_{end}"]) for end in ("lo", "hi"))
 
 
 QUESTION = Question(answer, select=partial(select, needs_law=False))

@@ -18,7 +18,8 @@ from rbpx.display.chart.figure import (
     points,
     spread,
 )
-from rbpx.display.view import SIZE, View, decimal, whole
+from rbpx.display.table import SIZE, table_of
+from rbpx.display.vocabulary import whole
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, forecast
 from rbpx.questions.attempts.passing import Counted, Items, grid_to
@@ -28,9 +29,7 @@ from rbpx.store.store import Record
 
 _POINTS: Final = 16  # of a curve
 _SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # shares of items that lie below the items drawn individually
-CURVES: Final = View[Record](
-    "passes", SIZE, whole("k", "k"), decimal("−ln pass@k", "neg_ln_pass")
-)  # fmt: skip
+CURVES: Final = table_of("passes", SIZE, ("k", "k", whole), ("−ln pass@k", "neg_ln_pass", ".4f"))
 
 
 def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undrawn]:
@@ -58,7 +57,7 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
     if group.is_measured:
         sql = spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value)
     yield drawn(
-        CURVES.table(title, rows),
+        CURVES.of(title, rows),
         Chart(k, y, tuple(marks), "size", "size"),
         f"Falling curves for {group.title}.",
         f"Thin: single items of {chosen[-1]}, which fail exponentially in k; all together fall as a power "

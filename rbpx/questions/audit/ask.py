@@ -9,8 +9,8 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import SIZE, Table, View, decimal, magnitude, share, state, text, whole, with_ends
-from rbpx.display.vocabulary import short, signed
+from rbpx.display.table import SIZE, STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import short, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Audit
@@ -60,8 +60,8 @@ def _remeasure(request: AuditKeys) -> tuple[Sequence[Result], MeasuredRuns]:
 def _moves(of: Audit) -> Iterator[Table]:
     if not all(row["n_moved"] == 0 and ROUNDING.holds(row) for row in of.of_runs):
         about, shifted = of.group.title, [row for row in of.rows if row["kind"] == "law" or row["difference"]]
-        yield MOVES.table(f"Ranks {_again(of)}, {_documents(of)}", of.of_runs, about)
-        yield SHIFTS.table(f"RBP_k, nats and α {_again(of)}", shifted, about, brief=False)
+        yield MOVES.of(f"Ranks {_again(of)}, {_documents(of)}", map(_moved, of.of_runs), about)
+        yield SHIFTS.of(f"RBP_k, nats and α {_again(of)}", map(_shifted, shifted), about, brief=False)
 
 
 def _sentence(audits: Sequence[Audit]) -> str:
@@ -92,25 +92,27 @@ def _quantity(row: Record) -> str:
     return f"α {name}" if row["kind"] == "law" else name
 
 
-MOVES: Final = View[Record](
-    "moves",
-    SIZE,
-    whole("tokens", "n_tokens"),
-    share("moved", "moved", lambda row: row["n_moved"] / row["n_tokens"], 3),
-    magnitude("by, median", "median_move"),
-    magnitude("largest", "largest_move"),
-    share("changed", "changed", lambda row: row["n_changed"] / row["n_tokens"], 3, "other greater or equal logits", 1),
-    magnitude("logprobs by", "largest_logprob_move"),
-    text("agrees", "is_same", lambda row: {None: None, True: "yes", False: "no"}[row["is_same"]],
-         "to rounding; another engine within tolerance= times as much, or as rbpx's own run in that precision has"),
+def _moved(row: Record) -> Record:
+    shares = {name: row[f"n_{name}"] / row["n_tokens"] for name in ("moved", "changed")}
+    return row | shares | {"is_same": {None: None, True: "yes", False: "no"}[row["is_same"]]}
+
+
+def _shifted(row: Record) -> Record:
+    return row | {"quantity": _quantity(row), "of": row.get("size") or f"{row['n_points']} sizes"}
+
+
+MOVES: Final = table_of(
+    "moves", SIZE, ("tokens", "n_tokens", whole), ("moved", "moved", ".3%"), ("by, median", "median_move", short),
+    ("largest", "largest_move", short),
+    ("changed", "changed", ".3%", "other greater or equal logits"),
+    ("logprobs by", "largest_logprob_move", short),
+    ("agrees", "is_same", str,
+     "to rounding; another engine within tolerance= times as much, or as rbpx's own run in that precision has"),
+    first="size n_tokens moved median_move largest_move largest_logprob_move is_same",
 )  # fmt: skip
-SHIFTS: Final = View[Record](
-    "shifts",
-    text("quantity", "quantity", _quantity),
-    text("of", "of", lambda row: row.get("size") or f"{row['n_points']} sizes", spare=1),
-    decimal("stored", "stored"),
-    decimal("again", "again"),
-    with_ends("difference", "difference", None, lambda value: signed(value, 5)),
-    state(),
-)
+SHIFTS: Final = table_of(
+    "shifts", ("quantity", "quantity"), ("of", "of"), ("stored", "stored", ".4f"), ("again", "again", ".4f"),
+    *interval("difference", "difference", "+.5f"), STATUS,
+    first="quantity stored again difference status",
+)  # fmt: skip
 QUESTION = Question(_answer, partial(select, by=By.size), remeasure=_remeasure)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, share, text, whole, with_ends
-from rbpx.display.vocabulary import listed, shortened, signed
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import listed, shortened, whole
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
 from rbpx.questions.compare import CompareKeys
@@ -167,12 +167,13 @@ def _hits(sides: Sequence[pa.Table], request: CompareKeys, vocab_size: int) -> I
 
 def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     """Tables of a text: parts, and hits if both tokenize alike. A terminal shows kinds and slices."""
-    about = "{dataset}: a = {a}, b = {b}".format_map(rows[0])
+    about, ties = "{dataset}: a = {a}, b = {b}".format_map(rows[0]), rows[0]["ties"]
     parts, hits = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits"))
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
     in_brief = ("text", "kind", "slice")
-    yield PARTS.table("Bits per byte", parts[:shown], about, brief=lambda row: row["by"] in in_brief)
-    yield HITS.table(f"Hits, ties {rows[0]['ties']}", hits, about, brief=asks_k)
+    rows = [row | {"name": _part(row)} for row in parts[:shown]]
+    yield PARTS.of("Bits per byte", rows, about, brief=lambda row: row["by"] in in_brief)
+    yield HITS.of(f"Hits, ties {ties}", hits, about, brief=asks_k)
 
 
 def _sentence(texts: Sequence[Sequence[Record]]) -> str:
@@ -200,20 +201,16 @@ def _part(row: Record) -> str:
     return shortened(f"{of}{row['name']}", 24)
 
 
-PARTS: Final = View[Record](
-    "parts",
-    text("part", "name", _part),
-    whole("length", "n_bytes"),
-    [with_ends(side, f"bits_{side}", ends_spare=3) for side in "ab"],
-    with_ends("b − a", "change", how=signed, means="below 0, b predicts better"),
-    share("of b − a", "share", spare=1),
-    whole("documents", "documents", spare=2),
-)
-HITS: Final = View[Record](
-    "hits",
-    whole("k", "k"),
-    [with_ends(heading, key, ends_spare=2) for heading, key in (("RBP of a", "rbp_a"), ("of b", "rbp_b"))],
-    [with_ends(way, way) for way in ("gained", "lost")],
-    with_ends("same", "same", means="tokens that both hit or both miss", ends_spare=1),
-)
+PARTS: Final = table_of(
+    "parts", ("part", "name"), ("length", "n_bytes", whole), *interval("a", "bits_a"), *interval("b", "bits_b"),
+    *interval("b − a", "change", "+.4f", "below 0, b predicts better"),
+    ("of b − a", "share", ".1%"), ("documents", "documents", whole),
+    first="name n_bytes bits_a bits_b change, share, documents, bits_a_lo bits_b_lo",
+)  # fmt: skip
+HITS: Final = table_of(
+    "hits", ("k", "k", whole), *interval("RBP of a", "rbp_a"), *interval("of b", "rbp_b"),
+    *interval("gained", "gained"), *interval("lost", "lost"),
+    *interval("same", "same", ".4f", "tokens that both hit or both miss"),
+    first="k rbp_a rbp_b gained lost same, same_lo, rbp_a_lo rbp_b_lo",
+)  # fmt: skip
 QUESTION = Question(answer, select=partial(select, by=By.size))

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import duckdb
 
-from rbpx.display.view import Table, View, amount, decimal, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import in_digits, percent, rough, short, spoken
+from rbpx.display.table import STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import amount, in_digits, percent, rough, short, spoken, whole
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.outliers import farthest_of
@@ -27,32 +27,24 @@ from rbpx.runs.select.groups import select
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
-_THREE: Final = partial(spoken, digits=3)
 _RUNS: Final = {"served": "best with serving", "best": "best", "asked": "asked for"}
 _LESS: Final = {"half": (2, "half the size"), "fivefold": (5, "a fifth of the size")}
-CHOICES: Final = View[Record](
-    "best",
-    text("run", "run"),
-    with_ends("S", "S", None, _THREE, ends_spare=3),
-    with_ends("D", "D", None, _THREE, ends_spare=5),
-    magnitude("C", "C", means="training FLOPs, 6 S D"),
-    with_ends("loss", "y", None, in_digits(4), "of a new run, 95 % of which lie in the interval", ends_spare=1),
-    with_ends("more loss", "more", None, percent, "than the best run of as many FLOPs", ends_spare=2),
-    share("saved", "saved", None, 1, "of the FLOPs of training and serving, beside the best run", 4),
-    state(),
-)
-NEXT: Final = View[Record](
-    "next",
-    whole("run", "rank"),
-    amount("S", "S"),
-    amount("D", "D"),
-    magnitude("C = 6 S D", "C"),
-    share("narrower by", "narrowed", means="standard deviation of its logarithm, given the runs above"),
-    decimal("sd before", "sd_before", spare=1),
-    decimal("sd after", "sd_after", spare=1),
-    written("per 1e18 FLOPs", "per_flop", lambda row: row["per_flop"] * 1e18, rough, spare=3),
-    text("plan", "plan", means="most per_flop, or the best use of a budget", spare=2),
-)
+CHOICES: Final = table_of(
+    "best", ("run", "run"), *interval("S", "S", amount), *interval("D", "D", amount),
+    ("C", "C", short, "training FLOPs, 6 S D"),
+    *interval("loss", "y", in_digits(4), "of a new run, 95 % of which lie in the interval"),
+    *interval("more loss", "more", percent, "than the best run of as many FLOPs"),
+    ("saved", "saved", ".1%", "of the FLOPs of training and serving, beside the best run"),
+    STATUS,
+    first="run S D C y more status, y_lo, more_lo, S_lo, saved, D_lo",
+)  # fmt: skip
+NEXT: Final = table_of(
+    "next", ("run", "rank", whole), ("S", "S", amount), ("D", "D", amount), ("C = 6 S D", "C", short),
+    ("narrower by", "narrowed", ".1%", "standard deviation of its logarithm, given the runs above"),
+    ("sd before", "sd_before", ".4f"), ("sd after", "sd_after", ".4f"), ("per 1e18 FLOPs", "per_flop", rough),
+    ("plan", "plan", str, "most per_flop, or the best use of a budget"),
+    first="rank S D C narrowed, sd_before sd_after, plan",
+)  # fmt: skip
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideKeys) -> Result:
@@ -74,12 +66,11 @@ def _tables(group: Group, decisions: Sequence[Decision], asks: bool) -> Iterator
     for n, of in enumerate(decisions, 1):
         quantity = f": {of.trained.title}" if len(decisions) > 1 else ""
         if rows := [*_choices(of)]:
-            yield CHOICES.table(f"What else costs what{quantity}", alike(rows), group.title, brief=not asks)
+            yield CHOICES.of(f"What else costs what{quantity}", alike(rows), group.title, brief=not asks)
         if rows := [row for row in of.of_kind("next") if "S" in row]:
-            table = NEXT.table(
-                f"Runs that make {rows[0]['target']} more certain{quantity}", rows, group.title, brief=asks
-            )
-            yield replace(table, name=f"next-{n}")
+            rows = [row | {"per_flop": row["per_flop"] * 1e18} for row in rows]
+            title = f"Runs that make {rows[0]['target']} more certain{quantity}"
+            yield replace(NEXT, name=f"next-{n}").of(title, rows, group.title, brief=asks)
 
 
 def _choices(of: Decision) -> Iterator[Record]:
@@ -153,7 +144,7 @@ def _best(of: Decision, row: Record) -> str:
         budget += f", {rough(row['C'] / most)} times the largest run's"
     if row["S"] is None:
         return f"No size near those of the runs is the best of {budget}: {Status(row['status']).remedy}"
-    said = f"Train {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens"
+    said = f"Train {amount(row['S'])} parameters on {amount(row['D'])} tokens"
     if serves and not row["within"]:
         saved = "" if row["saved"] is None else f", which saves {row['saved']:.1%} of all FLOPs"
         said += f" to serve {spoken(row['T'])} at the loss of the best run of {budget}{saved}"
@@ -187,7 +178,7 @@ def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
         elif row["rank"] == 1:
             n, all_of_them = len(plan), 1 - plan[-1]["sd_after"] / row["sd_before"]
             yield (
-                f"Train next {_THREE(row['S'])} parameters on {_THREE(row['D'])} tokens ({short(row['C'])} FLOPs): "
+                f"Train next {amount(row['S'])} parameters on {amount(row['D'])} tokens ({short(row['C'])} FLOPs): "
                 f"that makes {row['target']} {row['narrowed']:.0%} more certain"
                 f"{f', {n} such runs {all_of_them:.0%}' if n > 1 else ''}."
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, bars, drawn, line, points, scale_of
-from rbpx.display.view import View, magnitude, text, with_ends
+from rbpx.display.table import interval, table_of
 from rbpx.display.vocabulary import UNITS, in_digits, short, significant
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
@@ -25,9 +25,9 @@ _LINE, _ASKED, _LEADING, _RUN = "best of each C", "to train", "best run so far",
 _BUDGETS: Final = 13  # from the least compute of the runs to the most, or to the requested one
 _SAME: Final = 1.01  # ratio of C within which runs spend the same
 
-FRONTIER: Final = View[dict[str, Any]](
-    "frontier", text("shown", "shown"), [magnitude(x, x) for x in "CSD"], with_ends("y", "y", None, in_digits(4))
-)
+FRONTIER: Final = table_of(
+    "frontier", ("shown", "shown"), *((x, x, short) for x in "CSD"), *interval("y", "y", in_digits(4)),
+)  # fmt: skip
 
 
 def figures(group: Group, decisions: "Sequence[Decision]", seed: int) -> Iterator[Figure]:
@@ -48,7 +48,7 @@ def figures(group: Group, decisions: "Sequence[Decision]", seed: int) -> Iterato
             continue
         ran = zip(*(of_N.tolist() for of_N in (C_N, runs.S_N, runs.D_N, sign * runs.y_N)), strict=True)
         leads = [y <= runs.y_N[C_N <= _SAME * C].min() for C, y in zip(C_N, runs.y_N, strict=True)]
-        table = FRONTIER.table(
+        table = FRONTIER.of(
             f"Loss against compute: {title}",
             [
                 *along,

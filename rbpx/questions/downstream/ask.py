@@ -12,8 +12,8 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, View, amount, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import decimals, law_title, listed, number, short, signed, size_name, spoken
+from rbpx.display.table import STATUS, interval, table_of
+from rbpx.display.vocabulary import amount, law_title, listed, number, short, size_name, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.figures import figures
@@ -66,12 +66,13 @@ def _of_family(tasks: Sequence[TaskSteps], request: DownstreamKeys) -> Result:
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     shown = _shown(tasks, best)
+    first = [*map(_told, shown)]
     return Result(
         [group],
         [*predictions, *of_tasks, *of_all],
         [
-            PREDICTIONS.table("Success predicted in two steps", predictions, about, brief=lambda row: row in shown),
-            FEATURES.table("Which feature predicts best", [*of_tasks, *of_each], about, brief=False),
+            PREDICTIONS.of("Success predicted in two steps", map(_told, predictions), about, brief=first.__contains__),
+            FEATURES.of("Which feature predicts best", map(_named, [*of_tasks, *of_each]), about, brief=False),
         ],
         [_sentence(shown, [*of_all, *of_tasks])],
         partial(figures, list(zip(tasks, best, strict=True))),
@@ -135,33 +136,29 @@ def _actual(row: Record) -> str:
     return "" if row["actual"] is None else f", and solves {number(row['actual'], 3)}"
 
 
-_FEATURE: Final[Column[Record]] = text("feature", "feature", lambda row: law_title(row["feature"], row["k"]))
-_IN_3: Final = decimals(3)
+def _named(row: Record) -> Record:
+    return row | {"feature": law_title(row["feature"], row["k"])}
+
+
+def _told(row: Record) -> Record:
+    return _named(row) | {"size": size_name(row["size"]) if row["size"] else amount(row["S"])}
+
+
 _NAMED: Final = 3  # tasks in a sentence
-PREDICTIONS: Final = View[Record](
-    "predictions",
-    text("task", "task"),
-    text("model", "size", lambda row: size_name(row["size"]) if row["size"] else spoken(row["S"], 3)),
-    _FEATURE,
-    with_ends("predicted", "chained_predicted", None, _IN_3),
-    with_ends("measured", "actual", None, _IN_3, ends_spare=5),
-    written("error", "error", None, lambda value: signed(value, 3), spare=1),
-    with_ends("feature predicted", "step1_predicted", spare=2, ends_spare=6),
-    decimal("its measured value", "step1_actual", spare=2),
-    with_ends("by step 2 alone", "step2_predicted", None, _IN_3, "from the feature's measured value", 3, 7),
-    amount("S", "S", spare=8),
-    amount("D", "D", spare=8),
-    text("form of step 1", "form", spare=9),
-    whole("trainings fitted", "n_trainings", spare=10),
-    whole("points of step 2", "n_points", spare=10),
-    decimal("chance", "chance", None, 3, spare=4),
-    state(),
-)
-FEATURES: Final = View[Record](
-    "features",
-    text("task", "task"),
-    _FEATURE,
-    whole("models", "n_models", spare=2),
-    decimal("mean error", "mean_error", None, 3, means="mean of |predicted − measured| over the models held out"),
-)
+PREDICTIONS: Final = table_of(
+    "predictions", ("task", "task"), ("model", "size"), ("feature", "feature"),
+    *interval("predicted", "chained_predicted", ".3f"), *interval("measured", "actual", ".3f"),
+    ("error", "error", "+.3f"), *interval("feature predicted", "step1_predicted"),
+    ("its measured value", "step1_actual", ".4f"),
+    *interval("by step 2 alone", "step2_predicted", ".3f", "from the feature's measured value"),
+    ("S", "S", amount), ("D", "D", amount), ("form of step 1", "form"), ("trainings fitted", "n_trainings", whole),
+    ("points of step 2", "n_points", whole), ("chance", "chance", ".3f"), STATUS,
+    first="task size feature chained_predicted actual status, error, step1_predicted step1_actual, step2_predicted, "
+    "chance, actual_lo, step1_predicted_lo, step2_predicted_lo, S D, form",
+)  # fmt: skip
+FEATURES: Final = table_of(
+    "features", ("task", "task"), ("feature", "feature"), ("models", "n_models", whole),
+    ("mean error", "mean_error", ".3f", "mean of |predicted − measured| over the models held out"),
+    first="task feature mean_error",
+)  # fmt: skip
 QUESTION = Question(answer, select=partial(select, by=By.training, needs_tokens=False))

@@ -11,12 +11,13 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, Table, TableCell, View, decimal, magnitude, state, whole, with_ends
-from rbpx.display.vocabulary import decimals, rough, short, spoken
+from rbpx.display.table import STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import decimals, rough, short, spoken, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.names import Axis
 from rbpx.laws.power.predicted import FAR
 from rbpx.questions.emergence import EmergenceKeys
 from rbpx.questions.emergence.analysis import JOINT, Emergence, windows_of
@@ -31,9 +32,12 @@ from rbpx.store.store import Record
 _NAMES: Final = {JOINT: "C·N"}
 
 
-def _windows(row: Record) -> TableCell:
+def _told(row: Record, axis: Axis) -> Record:
     name = _NAMES.get(row["kind"], f"N = {row['n']}")
-    return TableCell((f"k = {row['k']:,}, {name}",), (row["k"], row["n"] or name), is_number=False)
+    named = {"windows": f"k = {row['k']:,}, {name}", "n": row["n"] or name} | by_name(
+        **{f"{axis.value}_at_0.5": _half(row)}
+    )
+    return with_reach(row, axis) | named
 
 
 def _half(row: Record) -> Estimate:
@@ -42,31 +46,21 @@ def _half(row: Record) -> Estimate:
     return NO_ESTIMATE if at is None or at["is_beyond"] else Estimate(at["S"], at["lo"], at["hi"])
 
 
-WINDOWS: Final = Column[Record](
-    "windows",
-    ("k", "n"),
-    _windows,
-    "tokens in a row whose ranks are all at most k; C·N: one law of all N, as if tokens were independent",
-)
-LAWS: Final = View[Record](
+LAWS: Final = table_of(
     "laws",
-    WINDOWS,
-    magnitude("smallest", "p_smallest", means="p, the share of windows that are right, at the smallest {x}"),
-    with_ends("largest", "p_largest", None, short, ends_spare=2),
-    whole("right", "n_right", means="windows at the largest {x}", spare=1),
-    magnitude("independent", "p_independent", means="RBP_k^N at the largest {x}", spare=3),
-    exponent(),
-    constant(spare=5),
-    determination(spare=2, ends_spare=8),
-    decimal("R² of p", "r2_p", digits=3, spare=9),
-    backtest(spare=6),
-    points_of(spare=7),
-    with_ends(
-        "{x} at 0.5", "{x}_at_0.5", _half, rough,
-        f"where RBP_k^N is one half, by the law of RBP_k, over forms outside the sizes; – beyond {FAR:g} times these",
-        4,
-    ),
-    state(),
+    ("windows", "windows k n", str,
+     "tokens in a row whose ranks are all at most k; C·N: one law of all N, as if tokens were independent"),
+    ("smallest", "p_smallest", short, "p, the share of windows that are right, at the smallest {x}"),
+    *interval("largest", "p_largest", short),
+    ("right", "n_right", whole, "windows at the largest {x}"),
+    ("independent", "p_independent", short, "RBP_k^N at the largest {x}"),
+    *ALPHA, *CONSTANT, *R2, ("R² of p", "r2_p", ".3f"), BACKTEST, *POINTS,
+    *interval("{x} at 0.5", "{x}_at_0.5", rough,
+     f"where RBP_k^N is one half, by the law of RBP_k, over forms outside the sizes; – beyond {FAR:g} times "
+     "these"),
+    STATUS,
+    first="windows p_smallest p_largest alpha status, n_right, p_largest_lo r2, p_independent, {x}_at_0.5, C, "
+    "backtest_error, n_points {x}_from, r2_lo",
 )  # fmt: skip
 
 
@@ -99,7 +93,8 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
     title, first = "Laws of windows of N tokens in a row", _first(found)
     told = [(first.k, n) for n in (first.told["n"], None)]  # what the sentence is about
-    yield LAWS.table(title, laws, *about, brief=lambda row: _has_law(row) or (row["k"], row["n"]) in told)
+    main = [_told(law, group.axis) for law in laws if _has_law(law) or (law["k"], law["n"]) in told]
+    yield LAWS.of(title, [_told(law, group.axis) for law in laws], *about, brief=main.__contains__)
 
 
 def _has_law(row: Record) -> bool:

@@ -5,6 +5,7 @@ Source: RBP paper (arXiv 2510.20387), figure 7.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from rbpx.display.chart.colours import MOST_SERIES
@@ -21,27 +22,20 @@ from rbpx.display.chart.figure import (
     scale_of,
     spread,
 )
-from rbpx.display.view import SIZE, Column, Table, TableCell, View, magnitude, place, whole, with_ends
-from rbpx.display.vocabulary import short
+from rbpx.display.table import PLACE, SIZE, Table, interval, table_of
+from rbpx.display.vocabulary import short, whole
 from rbpx.questions.emergence.analysis import Emergence
 from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
-from rbpx.store.store import Record
 
-WINDOWS: Final[tuple[Column[Record] | Sequence[Column[Record]], ...]] = (
-    SIZE,
-    place(spare=2),
-    Column(
-        "windows",
-        ("windows", "n"),
-        lambda row: TableCell((row["windows"],), (row["windows"], row["n"]), is_number=False),
-    ),
-    with_ends("measured", "p", None, short, ends_spare=1),
-    whole("of", "n_windows", means="windows, overlapping", spare=3),
-    magnitude("if independent", "p_independent", means="RBP_k^N"),
-    magnitude("corrected", "p_corrected", means="beta-binomial with the measured mean and autocorrelation of hits"),
-    magnitude("N effective", "n_effective", means="independent tokens that vary as much", spare=4),
-)
+WINDOWS: Final = table_of(
+    "windows", SIZE, *PLACE, ("windows", "windows windows n"), *interval("measured", "p", short),
+    ("of", "n_windows", whole, "windows, overlapping"),
+    ("if independent", "p_independent", short, "RBP_k^N"),
+    ("corrected", "p_corrected", short, "beta-binomial with the measured mean and autocorrelation of hits"),
+    ("N effective", "n_effective", short, "independent tokens that vary as much"),
+    first="size {x} windows p p_independent p_corrected, p_lo, non_embedding_params, n_windows",
+)  # fmt: skip
 
 
 def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
@@ -49,11 +43,11 @@ def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
     doubts = [f": {fit.status.label}" if fit.status and fit.alpha.value is None else "" for fit in of.fits]
     rows = [
         {key: None if value != value else value for key, value in row.items()}  # not NaN
-        | {"windows": f"N = {row['n']}{doubt}", "x": run.x}
+        | {"windows": f"N = {row['n']}{doubt}", group.axis.value: run.x}
         for run, of_run in zip(group.runs, of.windows, strict=True)
         for row, doubt in zip(of_run, doubts, strict=True)
     ]
-    return View[Record](name, WINDOWS).table(title, rows, group.title, group.axis, brief=False)
+    return replace(WINDOWS, name=name).of(title, rows, group.title, group.axis, brief=False)
 
 
 def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undrawn]:

@@ -13,10 +13,10 @@ import duckdb
 import numpy as np
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
-from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
 from rbpx.display.section import interval_of
-from rbpx.display.view import SIZE, Table, View, decimal, place, state, text, with_ends
-from rbpx.display.vocabulary import decimals, law_title, size_name
+from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import law_title, size_name
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
@@ -49,7 +49,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Entropy
     laws += [fit_points(each, Method.ols) for each in more]
     fits = [fit_record(group, doubted(group, law), request.resamples) for law in laws]
     rows = [*terms, *({"kind": "law", **fit} for fit in fits)]
-    shown = [row | {"x": run.x} for row, run in zip(terms, group.runs, strict=True)]
+    shown = [row | {group.axis.value: run.x} for row, run in zip(terms, group.runs, strict=True)]
     drawn = partial(figures, group, shown, [row["fit_id"] for row in fits])
     return Result([group], rows, [*_tables(group, shown, fits)], [_sentence(terms, fits)], drawn, fits)
 
@@ -90,40 +90,35 @@ def _without_bias(points: Points, H_N: Floats) -> Points:
 def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[Table]:
     about, whole = (group.title, group.axis), ("cross_entropy", *TERMS)
     has_laws = any(law["alpha"] is not None for law in laws)
-    yield NATS.table("Cross-entropy taken apart, nats, and error-entropy corrected", terms, *about, brief=not has_laws)
-    yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, brief=False)
+    yield NATS.of("Cross-entropy taken apart, nats, and error-entropy corrected", terms, *about, brief=not has_laws)
+    yield SHARES.of("Shares of cross-entropy, corrected for the bias of counting", terms, *about, brief=False)
     title = f"Laws of cross-entropy and its terms in {group.axis.value}"
-    yield LAWS.table(title, laws, *about, brief=lambda law: has_laws and law["law"] in whole)
+    told = [with_reach(law, group.axis) | {"law": law_title(law["law"])} for law in laws]
+    first = [law_title(law) for law in whole]
+    yield LAWS.of(title, told, *about, brief=lambda law: has_laws and law["law"] in first)
 
 
-NATS: Final = View[Record](
-    "terms",
-    SIZE,
-    place(spare=5),
-    decimal("CE", "cross_entropy_nats"),
-    [decimal(law_title(name), f"{name}_nats") for name in TERMS],
-    decimal("jackknife", _JACKKNIFE, means="error-entropy minus a bias that falls as 1/documents; still too small"),
-    decimal("stderr", "error_entropy_jackknife_stderr_nats"),
-    decimal("extrapolated", "error_entropy_extrapolated_nats", means="from parts of them; may be too large", spare=1),
-)
-SHARES: Final = View[Record](
-    "shares",
-    SIZE,
-    place(spare=5),
-    with_ends("error-entropy", "error_entropy_share_corrected", None, decimals(3)),
-    with_ends("self-alignment", "self_alignment_share_corrected", None, decimals(3), ends_spare=2),
-    with_ends("confidence", "confidence_share_corrected", None, decimals(3), ends_spare=1),
-)
-LAWS: Final = View[Record](
-    "laws",
-    text("law", "law", lambda law: law_title(law["law"])),
-    exponent(),
-    constant(spare=2),
-    points_of(spare=3),
-    determination(ends_spare=4),
-    backtest(spare=1),
-    state(),
-)
+_NATS: Final = " ".join(f"{name}_nats" for name in TERMS)
+NATS: Final = table_of(
+    "terms", SIZE, *PLACE, ("CE", "cross_entropy_nats", ".4f"),
+    *((law_title(name), f"{name}_nats", ".4f") for name in TERMS),
+    ("jackknife", _JACKKNIFE, ".4f", "error-entropy minus a bias that falls as 1/documents; still too small"),
+    ("stderr", "error_entropy_jackknife_stderr_nats", ".4f"),
+    ("extrapolated", "error_entropy_extrapolated_nats", ".4f", "from parts of them; may be too large"),
+    first=f"size {{x}} cross_entropy_nats {_NATS} {_JACKKNIFE} error_entropy_jackknife_stderr_nats, "
+    "error_entropy_extrapolated_nats",
+)  # fmt: skip
+SHARES: Final = table_of(
+    "shares", SIZE, *PLACE, *interval("error-entropy", "error_entropy_share_corrected", ".3f"),
+    *interval("self-alignment", "self_alignment_share_corrected", ".3f"),
+    *interval("confidence", "confidence_share_corrected", ".3f"),
+    first="size {x} error_entropy_share_corrected self_alignment_share_corrected confidence_share_corrected, "
+    "confidence_share_corrected_lo, self_alignment_share_corrected_lo",
+)  # fmt: skip
+LAWS: Final = table_of(
+    "laws", ("law", "law"), *ALPHA, *CONSTANT, *POINTS, *R2, BACKTEST, STATUS,
+    first="law alpha r2 status, backtest_error, C, n_points {x}_from, r2_lo",
+)  # fmt: skip
 
 
 def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
@@ -135,15 +130,10 @@ def _sentence(terms: Sequence[Record], laws: Sequence[Record]) -> str:
     return f"{says}; over the sizes α {', that '.join(told)}." if told else f"{says}."
 
 
-DRAWN: Final = View[Record](
-    "shares",
-    SIZE,
-    place(),
-    text("term", "term"),
-    decimal("nats", "nats"),
-    with_ends("share", "share"),
-    decimal("as counted", "share_counted"),
-)
+DRAWN: Final = table_of(
+    "shares", SIZE, *PLACE, ("term", "term"), ("nats", "nats", ".4f"), *interval("share", "share"),
+    ("as counted", "share_counted", ".4f"),
+)  # fmt: skip
 
 
 def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> Iterator[Figure]:
@@ -152,7 +142,7 @@ def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> It
     shares = [f"{row['term']} {row['share']:.1%} at {row['size']}" for row in rows[-len(TERMS) :]]
     y = Scale("share", "share of cross-entropy", form=".0%")
     yield drawn(
-        DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),
+        DRAWN.of("Shares of cross-entropy", rows, axis=group.axis),
         Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
         f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",
         "CE = error-entropy + self-alignment + confidence, each as a share of CE, minus the bias of counting where "

@@ -14,7 +14,8 @@ import numpy as np
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, decimal, text, with_ends
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import number
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.power.law import fit_power_law
@@ -41,7 +42,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     of_all, rows = [group for group, _ in pairs], alike([row for _, row in pairs])
     k = sorted({int(name.removeprefix("alpha_")) for name in rows[0] if name.removeprefix("alpha_").isdigit()})
     shown = [row | {"dataset": group.title_of_text} for group, row in zip(of_all, rows, strict=True)]
-    return [Result([_merged(of_all)], rows, [_view(k).table("Exponents of the laws in S", shown)], [_sentence(shown)])]
+    return [Result([_merged(of_all)], rows, [_pairs(k).of("Exponents of the laws in S", shown)], [_sentence(shown)])]
 
 
 def _merged(groups: Sequence[Group]) -> Group:
@@ -114,20 +115,15 @@ def _difference(row: Record) -> str:
     return f"{told} (where α of −ln RBP_k grows by {interval_of(drift, 4)} with each unit of ln k)"
 
 
-def _view(ks: Sequence[int]) -> View[Record]:
-    return View(
-        "pairs",
-        text("text", "dataset"),
-        text("family", "family"),
-        decimal("CE", "alpha_cross_entropy", digits=3, spare=1),
-        [decimal(f"k = {k:,}", f"alpha_{k}", digits=3, spare={1: 0, _UP_TO: 3}.get(k, 5)) for k in ks],
-        with_ends(
-            "k = 1 − CE", "difference",
-            means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio",
-        ),
-        with_ends(
-            "for each ln k", "drift", means=f"change of α per unit of ln k, up to k = {_UP_TO}", spare=4, ends_spare=6
-        ),
+def _pairs(ks: Sequence[int]) -> Table:
+    others = " ".join(f"alpha_{k}" for k in ks if k not in (1, _UP_TO))
+    return table_of(
+        "pairs", ("text", "dataset"), ("family", "family"), ("CE", "alpha_cross_entropy", ".3f"),
+        *((f"k = {k:,}", f"alpha_{k}", ".3f") for k in ks),
+        *interval("k = 1 − CE", "difference", number,
+         "α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio"),
+        *interval("for each ln k", "drift", number, f"change of α per unit of ln k, up to k = {_UP_TO}"),
+        first=f"dataset family alpha_1 difference, alpha_cross_entropy, alpha_{_UP_TO}, drift, {others}, drift_lo",
     )  # fmt: skip
 
 

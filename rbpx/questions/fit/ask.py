@@ -10,9 +10,9 @@ from rbpx.config.keys.laws import USUAL, USUAL_K
 from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.view import SIZE, Column, Table, TableCell, View, decimal, place, state, text, whole, with_ends
-from rbpx.display.vocabulary import AXES, law_title
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, with_reach
+from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import AXES, law_title, whole
 from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit import FitKeys
@@ -29,7 +29,6 @@ from rbpx.store.store import Record
 
 _MOST: Final = 8  # rows for the runs along one training
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
-_FORM: Final = "whether the points call for an irreducible offset E"
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: FitKeys) -> Result:
@@ -66,52 +65,41 @@ def _models(laws: GroupLaws) -> Table:
     for at, run in enumerate(group.runs):
         measured: dict[str, Any] = laws.evidence[at].measured if laws.evidence else {}
         shares = measured.get("rbp", [run.observed.get((k, 1)) for k in laws.k_grid])
-        row = vars(run) | {"x": run.x} | {f"rbp_{k}": of for k, of in zip(laws.k_grid, shares, strict=True)}
+        row = (
+            vars(run) | {group.axis.value: run.x} | {f"rbp_{k}": of for k, of in zip(laws.k_grid, shares, strict=True)}
+        )
         rows.append(row | run.imported | {name: float(measured[name]) for name in _TERMS if name in measured})
-    view = View[Record](
-        "models",
-        SIZE,
-        place(spare=1),
-        [decimal(f"RBP_{k}", f"rbp_{k}", spare=0 if k in USUAL_K else 4 + at) for at, k in enumerate(laws.k_grid)],
-        decimal("CE", "cross_entropy_nats", means="cross-entropy, nats"),
-        [decimal(name.replace("_", " "), name, spare=1) for name in IMPORTED],
-        [decimal(heading, name, spare=2) for name, heading in _TERMS.items()],
-        whole("tokens", "n_tokens", spare=3),
-    )
+    usual, others = ([f"rbp_{k}" for k in laws.k_grid if (k in USUAL_K) is of] for of in (True, False))
+    models = table_of(
+        "models", SIZE, *PLACE, *((f"RBP_{k}", f"rbp_{k}", ".4f") for k in laws.k_grid),
+        ("CE", "cross_entropy_nats", ".4f", "cross-entropy, nats"),
+        *((name.replace("_", " "), name, ".4f") for name in IMPORTED),
+        *((heading, name, ".4f") for name, heading in _TERMS.items()), ("tokens", "n_tokens", whole),
+        first=f"size {{x}} cross_entropy_nats {' '.join(usual)}, non_embedding_params {' '.join(IMPORTED)}, "
+        f"{' '.join(_TERMS)}, n_tokens, {', '.join(others)}",
+    )  # fmt: skip
     shown = rows if group.axis is Axis.S and not laws.cells else spread(rows, _MOST)
     note, are_few = f"{len(shown)} of {len(rows):,} runs." if len(shown) < len(rows) else "", group.n_sizes < 3
     of = group.title if are_few else f"{group.title}: {describe_runs(group)}"
-    return view.table("What each model scores", shown, of, group.axis, note, brief=are_few)
+    return models.of("What each model scores", shown, of, group.axis, note, brief=are_few)
 
 
-def _name(row: Record) -> TableCell:
-    law, k, method = row["law"], row["k"], Method(row["method"])
-    words = AXES[Axis(row["axis"] or Axis.S)]
-    with_E = f"{law_title(law, k)}, E + {words.constant} {words.x}^−α"
-    return TableCell(
-        (with_E if method is Method.offset else law_title(law, k, method),), (law, k, method), is_number=False
-    )
+LAWS: Final = table_of(
+    "laws", ("law", "title law k method"), *ALPHA, ("sd text", "alpha_text_sd", ".4f"),
+    ("sd models", "alpha_models_sd", ".4f"), *CONSTANT, *interval("E", "E"), *R2, *POINTS, BACKTEST,
+    ("form", "form", str, "whether the points call for an irreducible offset E"),
+    STATUS,
+    first="title alpha status, E r2 backtest_error, form, C, n_points {x}_from, E_lo r2_lo, alpha_models_sd, "
+    "alpha_text_sd",
+)  # fmt: skip
 
 
-def _form(row: Record) -> str | None:
-    choice = row["params"].get("choice")
-    return SupportedForm(choice["form"]).word if choice else None
-
-
-LAWS: Final = View[Record](
-    "laws",
-    Column("law", ("law", "k", "method"), _name),
-    exponent(),
-    decimal("sd text", "alpha_text_sd", spare=9),
-    decimal("sd models", "alpha_models_sd", spare=8),
-    constant(spare=3),
-    with_ends("E", "E", spare=1, ends_spare=7),
-    determination(spare=1, ends_spare=7),
-    points_of(spare=4),
-    backtest(spare=1),
-    text("form", "form", _form, _FORM, spare=2),
-    state(),
-)
+def _told(law: Record, axis: Axis) -> Record:
+    words, method, choice = AXES[axis], Method(law["method"]), law["params"].get("choice")
+    title = law_title(law["law"], law["k"], method)
+    if method is Method.offset:
+        title = f"{law_title(law['law'], law['k'])}, E + {words.constant} {words.x}^−α"
+    return with_reach(law, axis) | {"title": title, "form": SupportedForm(choice["form"]).word if choice else None}
 
 
 def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
@@ -124,7 +112,8 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     )
     notes += ["Exponents with and without E do not compare."] if {Method.ols, Method.offset} <= {*methods} else []
     notes += [] if group.is_measured else ["Intervals are over models; how far they vary over documents is unknown."]
-    return LAWS.table(title, fits, group.title, group.axis, " ".join(notes))
+    rows = [_told(law, group.axis) for law in fits]
+    return LAWS.of(title, rows, group.title, group.axis, " ".join(notes))
 
 
 QUESTION = of_each(answer, select=partial(select, sizes=3))

@@ -11,10 +11,10 @@ import duckdb
 
 from rbpx.config.keys.laws import Laws
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, amount, decimal, error, text, with_ends, written
-from rbpx.display.vocabulary import law_title, signed
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import amount, law_title, percent
 from rbpx.errors import RbpxError, number_of
-from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.prediction.prediction import coverage, score
 from rbpx.questions.forecasts import ANALYSIS, ForecastsKeys
 from rbpx.questions.question import Question
@@ -124,24 +124,19 @@ def _tables(rows: Sequence[Record]) -> list[Table]:
         when = "at a time that it does not say" if at is None else f"{at:%Y-%m-%d %H:%M}"
         about = f"{row['forecast_id']}, {when}: {row['family']} on {row['dataset']}"
         registered.setdefault(about, []).append(row)
-    return [FORECASTS.table("Forecasts", own, about) for about, own in registered.items()]
+    return [FORECASTS.of("Forecasts", map(_told, own), about) for about, own in registered.items()]
 
 
-FORECASTS: Final = View[Record](
-    "forecasts",
-    text("quantity", "law", lambda row: law_title(row["law"], row["k"])),
-    amount("S", "S"),
-    amount("D", "D", spare=2),
-    with_ends("predicted", "y", lambda row: Estimate(row["y"], row["lo"], row["hi"])),
-    decimal("measured", "measured"),
-    error("error", "error", spare=1),
-    written(
-        "in sd", "in_sd", None, lambda value: signed(value, 2),
-        "(ln measured − ln predicted) over the sd that the interval stands for",
-    ),
-    text(
-        "outcome", "outcome", lambda row: row["outcome"].replace("_", " "),
-        "where the measured value lies; too late: it was measured before the registration",
-    ),
+def _told(row: Record) -> Record:
+    ends = {"y_lo": row["lo"], "y_hi": row["hi"]}
+    return row | ends | {"law": law_title(row["law"], row["k"]), "outcome": row["outcome"].replace("_", " ")}
+
+
+FORECASTS: Final = table_of(
+    "forecasts", ("quantity", "law"), ("S", "S", amount), ("D", "D", amount), *interval("predicted", "y"),
+    ("measured", "measured", ".4f"), ("error", "error", percent),
+    ("in sd", "in_sd", "+.2f", "(ln measured − ln predicted) over the sd that the interval stands for"),
+    ("outcome", "outcome", str, "where the measured value lies; too late: it was measured before the registration"),
+    first="law S y measured in_sd outcome, error",
 )  # fmt: skip
 QUESTION = Question(answer, select=select_alike)

@@ -7,8 +7,8 @@ from typing import Final
 import duckdb
 
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import AXES, decimals, headline, number
+from rbpx.display.table import STATUS, interval, table_of
+from rbpx.display.vocabulary import AXES, decimals, headline, number, whole
 from rbpx.laws.names import Method
 from rbpx.laws.power.uncertainty import ALPHA
 from rbpx.questions.gaps import GapsKeys
@@ -38,7 +38,7 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
     about = group.title if losses[0].a.where else group.title_of_family
     first = {each.name for each in _main(losses)}
     is_brief = len(losses) <= _MOST_ROWS or (lambda row: row["loss"] in first)
-    table = PAIRS.table("Gaps", shown, about, group.axis, brief=is_brief)
+    table = PAIRS.of("Gaps", shown, about, group.axis, brief=is_brief)
     said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:_MOST_PAIRS])]
     return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)
 
@@ -104,24 +104,19 @@ _BECOMES: Final = {
 }
 
 
-def _p_value(p: float | None) -> str:
-    return "<0.001" if p is not None and p < 0.0005 else number(p, 3)
+def _p_value(p: float) -> str:
+    return "<0.001" if p < 0.0005 else number(p, 3)
 
 
-PAIRS: Final = View[Record](
-    "pairs",
-    text("A / B", "pair"),
-    text("loss", "loss"),
-    with_ends(
-        "ratio", "ratio", None, decimals(3), "L_A / L_B at the geometric mean of {x}, A the harder", ends_spare=3
-    ),
-    with_ends("δ", "delta", means="exponent of the ratio in {x}", ends_spare=2),
-    written("p", "p", None, _p_value, "of δ = 0", 6),
-    written("p Holm", "p_adjusted", None, _p_value, "for all gaps asked for", 3),
-    decimal("R²", "r2", digits=3, spare=8),
-    whole("sizes", "n_points", spare=9),
-    text("tokens", "tokens", None, "of the slices", 10),
-    text("gap", "verdict"),
-    state(),
+PAIRS: Final = table_of(
+    "pairs", ("A / B", "pair"), ("loss", "loss"),
+    *interval("ratio", "ratio", decimals(3), "L_A / L_B at the geometric mean of {x}, A the harder"),
+    *interval("δ", "delta", number, "exponent of the ratio in {x}"),
+    ("p", "p", _p_value, "of δ = 0"),
+    ("p Holm", "p_adjusted", _p_value, "for all gaps asked for"),
+    ("R²", "r2", ".3f"), ("sizes", "n_points", whole),
+    ("tokens", "tokens", str, "of the slices"),
+    ("gap", "verdict"), STATUS,
+    first="pair loss ratio delta verdict status, delta_lo, ratio_lo p_adjusted, p, r2, n_points",
 )  # fmt: skip
 QUESTION = Question(answer, select=partial(select, sizes=3, best_of_budget=False))

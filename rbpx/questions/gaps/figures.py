@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, bars, drawn, points, rule
-from rbpx.display.view import Table
+from rbpx.display.table import Table
 from rbpx.display.vocabulary import AXES
 from rbpx.questions.gaps.pairs import LossGap
 from rbpx.runs.origin import from_fits

@@ -1,7 +1,6 @@
 """Answers `items`: what each run scores on tasks, by accuracy, exact match at k and its law, and single items."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,8 +10,8 @@ import numpy as np
 from rbpx.config.text.dataset import HARNESS
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import SIZE, Column, Table, View, decimal, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, decimals, listed, number, short, size_name
+from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import listed, number, short, size_name, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.laws.counts.fit import Correction
@@ -104,51 +103,39 @@ def _parts(answers: Answers, group: Group, request: ItemsKeys) -> list[tuple[str
     return parts + [(name, np.asarray(of_I == name)) for name in names]
 
 
-_OF_RUN: Final[Sequence[Column[Record]]] = (
-    text("task", "dataset"),
-    text("slice", "slice", spare=1),
-    SIZE,
-)
+_OF_RUN: Final = (Column("task", "dataset"), Column("slice", "slice"), SIZE)
 _ASSUMED: Final = {
     Correction.none: "independent", Correction.measured: "as measured", Correction.free: "as fitted"
 }  # fmt: skip
 _CORRELATION: Final = "of two hits of one item, 0 where they are independent"
-_IN_3: Final = decimals(3)
-SCORES: Final = View[Record](
-    "scores",
-    _OF_RUN,
-    whole("items", "n_items"),
-    with_ends("acc", "acc", None, _IN_3, "share of items that are right; acc_norm, acc_bytes: for their length", 1),
-    decimal("chance", "chance", None, 3, spare=2),
-    decimal("stderr", "acc_stderr", None, 3, spare=3),
-    written("p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "of guessing to do as well", 5),
-    with_ends("acc_norm", "acc_norm", None, _IN_3, spare=6, ends_spare=7),
-    with_ends("acc_bytes", "acc_bytes", None, _IN_3, spare=8, ends_spare=10),
-    with_ends("perplexity", "perplexity", None, short, spare=9, ends_spare=11),
-    with_ends("bits/byte", "bits_per_byte", spare=4, ends_spare=12),
-    with_ends("perplexity of bytes", "byte_perplexity", None, short, spare=13),
-    with_ends("of words", "word_perplexity", None, short, spare=10),
-)
-MATCHES: Final = View[Record](
-    "matches",
-    _OF_RUN,
-    text("k", "k"),
-    decimal("RBP_k", "rbp", spare=3),
-    with_ends("exact match", "measured", means="share of items whose tokens are all hits, with rank ≤ k"),
-    with_ends("independent", "independent", means="exact match if hits of one item were independent", ends_spare=4),
-    decimal("correlation", "rho", None, 3, _CORRELATION, 2),
-    with_ends("correlated", "correlated", means="exact match if they had that correlation", ends_spare=5),
-)
-LAWS: Final = View[Record](
-    "laws",
-    text("task", "dataset"),
-    text("k", "k"),
-    text("hits", "correction", lambda row: _ASSUMED[row["correction"]], "how hits of one item are assumed to depend"),
-    with_ends("α", "alpha"),
-    with_ends("correlation", "r", None, decimals(3), _CORRELATION, ends_spare=1),
-    decimal("AIC", "aic", None, 1, "the smallest fits best", 2),
-    state(),
-)
+SCORES: Final = table_of(
+    "scores", *_OF_RUN, ("items", "n_items", whole),
+    *interval("acc", "acc", ".3f", "share of items that are right; acc_norm, acc_bytes: for their length"),
+    ("chance", "chance", ".3f"), ("stderr", "acc_stderr", ".3f"),
+    ("p", "p_chance", ".1e", "of guessing to do as well"),
+    *interval("acc_norm", "acc_norm", ".3f"), *interval("acc_bytes", "acc_bytes", ".3f"),
+    *interval("perplexity", "perplexity", short), *interval("bits/byte", "bits_per_byte"),
+    *interval("perplexity of bytes", "byte_perplexity", short), *interval("of words", "word_perplexity", short),
+    first="dataset size n_items, slice acc, chance, acc_stderr, bits_per_byte, p_chance, acc_norm, acc_norm_lo, "
+    "acc_bytes, perplexity, acc_bytes_lo word_perplexity, perplexity_lo, bits_per_byte_lo",
+)  # fmt: skip
+MATCHES: Final = table_of(
+    "matches", *_OF_RUN, ("k", "k"), ("RBP_k", "rbp", ".4f"),
+    *interval("exact match", "measured", number, "share of items whose tokens are all hits, with rank ≤ k"),
+    *interval("independent", "independent", number, "exact match if hits of one item were independent"),
+    ("correlation", "rho", ".3f", _CORRELATION),
+    *interval("correlated", "correlated", number, "exact match if they had that correlation"),
+    first="dataset size k measured independent correlated, slice, rho, rbp, independent_lo, correlated_lo",
+)  # fmt: skip
+LAWS: Final = table_of(
+    "laws", ("task", "dataset"), ("k", "k"),
+    ("hits", "correction", str, "how hits of one item are assumed to depend"),
+    *interval("α", "alpha"),
+    *interval("correlation", "r", ".3f", _CORRELATION),
+    ("AIC", "aic", ".1f", "the smallest fits best"),
+    STATUS,
+    first="dataset k correction alpha r status, r_lo",
+)  # fmt: skip
 
 
 def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
@@ -157,31 +144,35 @@ def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> It
     def is_brief(row: Record) -> bool:
         return row["run_id"] in largest or (row["slice"] is None and len(groups) < _MANY)
 
-    for kind, view, title, brief in (
+    for kind, table, title, brief in (
         ("items", SCORES, "Scores of items", is_brief),
         ("exact_match", MATCHES, "Exact match at k", lambda row: asks_k and row["run_id"] in largest),
         ("law", LAWS, "The law of emergence on items", False),
     ):
-        yield view.table(title, [row for row in rows if row["kind"] == kind], about, brief=brief)
+        of_kind = [row for row in rows if row["kind"] == kind]
+        if kind == "law":
+            of_kind = [row | {"correction": _ASSUMED[row["correction"]]} for row in of_kind]
+        yield table.of(title, of_kind, about, brief=brief)
 
 
 def _items_table(group: Group, shown: Sequence[Record]) -> Table:
-    view = View[Record](
-        f"explorer-{group.first.dataset}",
-        whole("item", "item"),
-        text("context", "context", lambda row: row["context"] and visible(row["context"].strip("\n")[-_LONGEST:])),
-        text("target", "target", lambda row: row["target"] and visible(row["target"])),
-        [text(run.label, f"p_{run.size}", partial(_reading, at=at)) for at, run in enumerate(group.runs)],
-    )
+    models = [Column(run.label, f"p_{run.size}") for run in group.runs]
+    columns = (Column("item", "item", whole), Column("context", "context"), Column("target", "target"), *models)
     note = (
         "For each size: the probability of the right choice (of the target, where there are none), the ranks of its "
         "tokens, ✓ where it is right. First what the largest model gains most over the smallest, last what it loses."
     )
-    return replace(view.table(f"Items of {group.first.dataset}, one by one", shown, note=note), is_wide=True)
+    rows = [
+        row
+        | {name: row[name] and visible(row[name]) for name in ("context", "target")}
+        | {column.key: _reading(of) for column, of in zip(models, row["readings"], strict=False)}
+        for row in ({**row, "context": row["context"] and row["context"].strip("\n")[-_LONGEST:]} for row in shown)
+    ]
+    table = table_of(f"explorer-{group.first.dataset}", *columns, is_wide=True)
+    return table.of(f"Items of {group.first.dataset}, one by one", rows, note=note)
 
 
-def _reading(row: Record, at: int) -> str:
-    of = row["readings"][at]
+def _reading(of: Record) -> str:
     ranks = " ".join(f"{rank:g}" for rank in of["ranks"])
     return f"{of['probability']:.3g} ({ranks}){' ✓' if of['is_right'] else ''}"
 

@@ -16,8 +16,8 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import SIZE, Table, View, decimal, place, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import AXES, AxisWords, decimals, rough, significant
+from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
+from rbpx.display.vocabulary import AXES, AxisWords, decimals, in_digits, rough, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm, fit_joint_law, fit_k_law
@@ -46,42 +46,24 @@ FORMS: Final = {
 }
 _MOST: Final = 4  # models on a terminal
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
-LAWS: Final = View[Record](
-    "laws",
-    SIZE,
-    place(spare=3, x_spare=5),  # the size names it too
-    with_ends("α_k", "alpha"),
-    with_ends("C", "C", None, lambda value: significant(value, 3), spare=4),
-    decimal("R²", "r2", digits=3, spare=1),
-    decimal(
-        "neighbours", "residual_autocorrelation", digits=2, means="correlation of the residuals of neighbouring k",
-        spare=2,
-    ),
-    with_ends(
-        "{x} times", "factor", None, rough,
-        f"how many times as much {{x}} does at k = 1 what this model does at k = {STEP}; – for the upper end: none is "
-        "known to",
-    ),
-    written(
-        "rate", "rate", lambda row: row["params"]["exchange"] and -row["params"]["exchange"]["rate"], decimals(2),
-        "d ln {x} / d ln k at constant RBP", 1,
-    ),
-    state(),
+LAWS: Final = table_of(
+    "laws", SIZE, PLACE[0], ("{x}", "x", short), *interval("α_k", "alpha"), *interval("C", "C", in_digits(3)),
+    ("R²", "r2", ".3f"),
+    ("neighbours", "residual_autocorrelation", ".2f", "correlation of the residuals of neighbouring k"),
+    *interval("{x} times", "factor", rough,
+     f"how many times as much {{x}} does at k = 1 what this model does at k = {STEP}; – for the upper end: none "
+     "is known to"),
+    ("rate", "rate", decimals(2), "d ln {x} / d ln k at constant RBP"),
+    STATUS,
+    first="size alpha factor status, r2 rate, residual_autocorrelation, non_embedding_params, C, x",
 )  # fmt: skip
-ONE_LAW: Final = View[Record]("one-law", text("number", "name"), with_ends("value", "value"))
-RIVALS: Final = View[Record](
-    "joint",
-    text("form", "form", lambda row: FORMS[row["form"]]),
-    whole("parameters", "n_parameters"),
-    decimal("AIC", "aic", digits=1),
-    decimal(
-        "BIC", "bic", digits=1,
-        means="above the smallest, as AIC is; of a likelihood on this text in which the k of one size are correlated",
-    ),
-    share(
-        "largest off by", "backtest_error",
-        means="error of the largest {x}, predicted from the smaller ones, root mean square over k",
-    ),
+ONE_LAW: Final = table_of("one-law", ("number", "name"), *interval("value", "value"))
+RIVALS: Final = table_of(
+    "joint", ("form", "form"), ("parameters", "n_parameters", whole), ("AIC", "aic", ".1f"),
+    ("BIC", "bic", ".1f",
+     "above the smallest, as AIC is; of a likelihood on this text in which the k of one size are correlated"),
+    ("largest off by", "backtest_error", ".1%",
+     "error of the largest {x}, predicted from the smaller ones, root mean square over k"),
 )  # fmt: skip
 
 
@@ -113,7 +95,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
-        rows.append(fits[-1] | {"size": label, "x": run.x} | by_name(factor=worth.within if worth else NO_ESTIMATE))
+        told = by_name(factor=worth.within if worth else NO_ESTIMATE) | {"rate": worth and -worth.rate}
+        rows.append(fits[-1] | {"size": label, "x": run.x} | told)
         drawn_laws += [(label, law)] if law.alpha.value is not None else []
     joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_effective)
     if joint is not None and joint.alpha.alpha.value is not None:
@@ -152,19 +135,21 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
     note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}." if k_grid else ""
     told = {row["size"] for row in spread(laws, _MOST)}
     title = "Laws in k: −ln RBP_k = C · k^−α_k in each model"
-    yield LAWS.table(title, laws, group.title, group.axis, note, brief=lambda row: row["size"] in told)
+    yield LAWS.of(title, laws, group.title, group.axis, note, brief=lambda row: row["size"] in told)
     if joint is None:
         return
     ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
     numbers = {"α": joint.alpha.alpha, "κ": joint.kappa, "α, more for each ln k": joint.drift}
     numbers |= {} if joint.bend is None else {"bend in ln k": joint.bend}
     title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
-    yield ONE_LAW.table(
+    yield ONE_LAW.of(
         title, [{"name": name} | by_name(value=of) for name, of in numbers.items()], group.title, brief=False
     )
     aic, bic = (min(getattr(form, name) for form in joint.forms) for name in ("aic", "bic"))
-    forms = [vars(form) | {"aic": form.aic - aic, "bic": form.bic - bic} for form in joint.forms]
-    yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis, brief=False)
+    forms = [
+        vars(form) | {"form": FORMS[form.form], "aic": form.aic - aic, "bic": form.bic - bic} for form in joint.forms
+    ]
+    yield RIVALS.of(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis, brief=False)
 
 
 def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> Iterator[str]:

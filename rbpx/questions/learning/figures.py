@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, line, points, scale_of
-from rbpx.display.view import View, magnitude, share, text
+from rbpx.display.table import table_of
+from rbpx.display.vocabulary import short
 from rbpx.questions.learning.tables import LearningRows
 from rbpx.runs.origin import from_shares
 from rbpx.status import Status
-from rbpx.store.store import Record
 
-_LEFT: Final = View[Record]("left", text("share", "series"), magnitude("{x}", "x"), share("of tokens", "share"))
+_LEFT: Final = table_of("left", ("share", "series"), ("{x}", "x", short), ("of tokens", "share", ".1%"))
 
 
 def figures(parts: Sequence[LearningRows]) -> Iterator[Figure | Undrawn]:
@@ -38,7 +38,7 @@ def _left(found: LearningRows) -> Figure | Undrawn:
     ]
     y = Scale("share", "share of tokens", log=True, form="%")
     return drawn(
-        _LEFT.table(f"Misses, and what is not learned yet, k = {k}", rows, axis=axis),
+        _LEFT.of(f"Misses, and what is not learned yet, k = {k}", rows, axis=axis),
         Chart(scale_of(axis, "x"), y, (line(), points()), "series", "share"),
         f"The misses of {about} at k = {k}, tokens that are not hits for good, and that change yet.",
         "Between the first two: hits that are lost again later. At the last point nothing comes later, so they meet.",

@@ -1,23 +1,11 @@
 """The rows of learning for one group, and one table for each kind of row."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from rbpx.display.view import (
-    Column,
-    Columns,
-    Table,
-    View,
-    decimal,
-    ends,
-    magnitude,
-    share,
-    state,
-    text,
-    whole,
-    with_ends,
-)
-from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
+from rbpx.display.table import STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import legible, number, short, whole
 from rbpx.laws.counts.times import History
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
@@ -44,77 +32,53 @@ OFTEN: Final = (History.learned, History.forgotten, History.unstable)
 """The histories whose most frequent tokens are named."""
 
 
-def _percents(digits: int) -> Callable[[float | None], str]:
-    return lambda value: UNKNOWN if value is None else f"{value:.{digits}%}"
-
-
-_three, _part = decimals(3), _percents(1)
-_TEXT: Final[Column[Record]] = text("token", "text", lambda row: legible(row["text"], row["token_id"]))
-
-BETTER: Final = View[Record](
-    "better",
-    _TEXT,
-    decimal("id", "token_id", digits=0, spare=2),
-    whole("times", "n_tokens"),
-    with_ends(
-        "slope", "slope", None, _three,
-        "mean of d nats / d ln {x} over the occurrences of an id",
-    ),
-    ends("smallest_nats largest_nats", None, number, "nats", "means at the first and the last point"),
-    ends("smallest_rbp largest_rbp", None, decimals(2), "RBP_k", "at the first and the last point", 1),
-    with_ends("share", "share", None, _percents(2), "of the fall in nats", ends_spare=4),
+_TEXT: Final = Column("token", "text")
+_K: Final = Column("k", "k", whole)
+BETTER: Final = table_of(
+    "better", _TEXT, ("id", "token_id", ".0f"), ("times", "n_tokens", whole),
+    *interval("slope", "slope", ".3f", "mean of d nats / d ln {x} over the occurrences of an id"),
+    ("nats", "smallest_nats largest_nats", number, "means at the first and the last point"),
+    ("RBP_k", "smallest_rbp largest_rbp", ".2f", "at the first and the last point"),
+    *interval("share", "share", ".2%", "of the fall in nats"),
+    first="text n_tokens slope smallest_nats share, smallest_rbp, token_id, share_lo",
 )  # fmt: skip
-GROUP: Final = View[Record](
-    "group",
-    whole("points", "n_points"),
-    ends("{x}_least {x}_greatest", lambda row: (row["first"], row["last"]), short, "{x}"),
-    whole("tokens", "n_tokens"),
-    whole("left out", "n_left_out", means="tokens of the last run that another one lacks", spare=1),
-    state(),
-)
+GROUP: Final = table_of(
+    "group", ("points", "n_points", whole), ("{x}", "{x}_least {x}_greatest", short), ("tokens", "n_tokens", whole),
+    ("left out", "n_left_out", whole, "tokens of the last run that another one lacks"),
+    STATUS,
+    first="n_points {x}_least n_tokens status",
+)  # fmt: skip
+OF_KIND: Final = {
+    "What becomes of hits": table_of(
+        "tokens", _K, *((each.name, each.name, ".1%") for each in History),
+        ("half settled", "half_settled_at", short, "{x} from which half never change"),
+        first=f"k {' '.join(each.name for each in History)}",
+    ),
+    "Token ids that are learned, forgotten or unstable most often at k = {k}": table_of(
+        "history", ("history", "history"), _TEXT, ("times", "n", whole), ("of", "n_scored", whole),
+    ),
+    "Times from hits": table_of(
+        "point", _K, ("{x}", "x", short),
+        *interval("learned", "learned", ".1%", "hits from here on; at the last point all hits are"),
+        ("RBP_k", "rbp", ".1%"),
+        ("settled", "settled", ".1%", "tokens that never change from here on"),
+        first="k x learned rbp",
+    ),
+    "The tail of the times and the law of RBP_k": table_of(
+        "tail", _K,
+        *interval("c", "c", ".3f", "what is not learned falls as {x}^-c, if all is some day"),
+        *interval("never", "never", ".1%", "are never learned, if others are by a power"),
+        *interval("α", "alpha", ".3f", "of −ln RBP_k, through the same points"),
+        *interval("α of times", "alpha_of_tail", ".3f", "of −ln(1 − what the tail leaves)"),
+        STATUS,
+        first="k c never alpha alpha_of_tail status, c_lo never_lo alpha_lo alpha_of_tail_lo",
+    ),
+}  # fmt: skip
+"""The title and the columns of each kind of rows, in order."""
 
 
-def _of(kind: str, title: str, *columns: Columns[Record]) -> tuple[str, str, View[Record]]:
-    return kind, title, View(kind, *columns)
-
-
-OF_KIND: Final = (
-    _of(
-        "tokens",
-        "What becomes of hits",
-        whole("k", "k"),
-        [share(each.name, each.name) for each in History],
-        magnitude("half settled", "half_settled_at", None, "{x} from which half never change", 1),
-    ),
-    _of(
-        "history",
-        "Token ids that are learned, forgotten or unstable most often at k = {k}",
-        text("history", "history"),
-        _TEXT,
-        whole("times", "n"),
-        whole("of", "n_scored"),
-    ),
-    _of(
-        "point",
-        "Times from hits",
-        whole("k", "k"),
-        magnitude("{x}", "x"),
-        with_ends("learned", "learned", None, _part, "hits from here on; at the last point all hits are"),
-        share("RBP_k", "rbp"),
-        share("settled", "settled", None, 1, "tokens that never change from here on", 1),
-    ),
-    _of(
-        "tail",
-        "The tail of the times and the law of RBP_k",
-        whole("k", "k"),
-        with_ends("c", "c", None, _three, "what is not learned falls as {x}^-c, if all is some day", ends_spare=2),
-        with_ends("never", "never", None, _part, "are never learned, if others are by a power", ends_spare=2),
-        with_ends("α", "alpha", None, _three, "of −ln RBP_k, through the same points", ends_spare=2),
-        with_ends("α of times", "alpha_of_tail", None, _three, "of −ln(1 − what the tail leaves)", ends_spare=2),
-        state(),
-    ),
-)
-"""The kind of rows, the title and the columns of each table, in order."""
+def _named(rows: Sequence[Record]) -> list[Record]:
+    return [row | {"text": legible(row["text"], row["token_id"])} for row in rows]
 
 
 def tables(found: LearningRows, top: int) -> Iterator[Table]:
@@ -124,15 +88,16 @@ def tables(found: LearningRows, top: int) -> Iterator[Table]:
     if improved:
         first = [row["token_id"] for row in improved[:CARRYING]]
         title, is_first = "What improves, by share", lambda row: row["token_id"] in first
-        yield BETTER.table(title, improved[:top], about, axis, brief=is_first)
+        yield BETTER.of(title, _named(improved[:top]), about, axis, brief=is_first)
     if worsened:
-        worse = View("worse", BETTER.columns)
-        yield worse.table("What gets worse, the worst first", worsened[: -top - 1 : -1], about, axis, brief=False)
-    points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in found.of("group")]
-    yield GROUP.table("Points and tokens", points, about, axis, brief=False)
-    for kind, title, view in OF_KIND:
-        rows = found.of(kind)
-        if kind == "history":  # of the smallest k
-            rows = [row for row in rows if row["k"] == rows[0]["k"] and row["history"] in {each.name for each in OFTEN}]
+        worse, last = replace(BETTER, name="worse"), _named(worsened[: -top - 1 : -1])
+        yield worse.of("What gets worse, the worst first", last, about, axis, brief=False)
+    ends = {f"{axis.value}_least": found.runs[0].x, f"{axis.value}_greatest": found.runs[-1].x}
+    yield GROUP.of("Points and tokens", [row | ends for row in found.of("group")], about, axis, brief=False)
+    for title, table in OF_KIND.items():
+        rows = found.of(table.name)
+        if table.name == "history":  # of the smallest k
+            of_k = [row for row in rows if row["k"] == rows[0]["k"]]
+            rows = _named([row for row in of_k if row["history"] in {each.name for each in OFTEN}])
         if rows:
-            yield view.table(title.format(**rows[0]), rows, about, axis, brief=False)
+            yield table.of(title.format(**rows[0]), rows, about, axis, brief=False)

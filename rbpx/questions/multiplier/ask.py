@@ -8,8 +8,8 @@ from typing import Final
 import duckdb
 
 from rbpx.display.law_columns import estimate_in
-from rbpx.display.view import Column, View, amount, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.vocabulary import decimals, headline, law_title, short, significant, size_name, spoken
+from rbpx.display.table import STATUS, Column, interval, table_of
+from rbpx.display.vocabulary import amount, headline, in_digits, law_title, short, significant, size_name, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -144,8 +144,9 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     of = f", revision {names['revision']}" if names.get("revision") else ""
     size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
-    tables = [OVERALL.table("Multipliers overall", overall, about, axis, brief=lambda row: row in main)]
-    tables += [MODELS.table("Multipliers one by one", at, about, axis, brief=False)] if at else []
+    first = [_told(row) for row in main]
+    tables = [OVERALL.of("Multipliers overall", map(_told, overall), about, axis, brief=first.__contains__)]
+    tables += [MODELS.of("Multipliers one by one", map(_told, at), about, axis, brief=False)] if at else []
     said = map(_sentence, sorted(main, key=lambda row: headline(row["law"], row["k"])))
     return Result([base], rows, tables, [*said], notes=notes)
 
@@ -190,36 +191,33 @@ def _ends(of: Estimate) -> str:
 
 
 WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
-_THREE: Final = partial(significant, digits=3)
-_QUANTITY: Final[Column[Record]] = text("quantity", "law", lambda row: law_title(row["law"], row["k"]))
-OVERALL: Final = View[Record](
-    "overall",
-    _QUANTITY,
-    text("E", "offset", lambda row: _OFFSETS[row["offset"]], "of both laws, y = E + {c}·{x}^−α", 2),
-    with_ends(
-        "multiplier", "multiplier", None, _THREE,
-        "{x} that the base needs for the same loss over that of the variant, which pays above 1",
-    ),
-    with_ends("slope", "slope", None, _THREE, "of ln multiplier in ln C; constant at 0", spare=1),
-    ends("loss_from loss_to", None, decimals(3), "for losses", spare=5),
-    written("α of base", "alpha_base", None, _THREE, spare=4),
-    written("α of variant", "alpha_variant", None, _THREE, spare=3),
-    written(
-        "p", "p", None, partial(significant, digits=2), "of a given E, or of one surface for both beside constants of "
-        "their own", spare=6,
-    ),
-    state(),
+_THREE: Final = in_digits(3)
+_QUANTITY: Final = Column("quantity", "law")
+OVERALL: Final = table_of(
+    "overall", _QUANTITY,
+    ("E", "offset", str, "of both laws, y = E + {c}·{x}^−α"),
+    *interval("multiplier", "multiplier", _THREE,
+     "{x} that the base needs for the same loss over that of the variant, which pays above 1"),
+    *interval("slope", "slope", _THREE, "of ln multiplier in ln C; constant at 0"),
+    ("for losses", "loss_from loss_to", ".3f"), ("α of base", "alpha_base", _THREE),
+    ("α of variant", "alpha_variant", _THREE),
+    ("p", "p", in_digits(2), "of a given E, or of one surface for both beside constants of their own"),
+    STATUS,
+    first="law multiplier status, slope, offset, alpha_variant, alpha_base, loss_from",
 )  # fmt: skip
-MODELS: Final = View[Record](
-    "models",
-    _QUANTITY,
-    text("model", "model", lambda row: row.get("size") and size_name(row["size"]), spare=1),
-    decimal("loss", "loss", spare=1),
-    magnitude("C", "C", means="training FLOPs of the variant, 6 S D", spare=1),
-    amount("S", "S", spare=3),
-    amount("D", "D", spare=3),
-    with_ends("multiplier", "multiplier", None, _THREE),
-    magnitude("base needs", "x_base", means="the {x} at which its law has that loss", spare=2),
-    state(),
-)
+MODELS: Final = table_of(
+    "models", _QUANTITY, ("model", "model"), ("loss", "loss", ".4f"),
+    ("C", "C", short, "training FLOPs of the variant, 6 S D"),
+    ("S", "S", amount), ("D", "D", amount), *interval("multiplier", "multiplier", _THREE),
+    ("base needs", "x_base", short, "the {x} at which its law has that loss"),
+    STATUS,
+    first="law multiplier status, model loss C, x_base",
+)  # fmt: skip
+
+
+def _told(row: Record) -> Record:
+    model = row.get("size") and size_name(row["size"])
+    return row | {"law": law_title(row["law"], row["k"]), "offset": _OFFSETS[row["offset"]], "model": model}
+
+
 QUESTION = Question(answer, select=_select)

@@ -1,6 +1,5 @@
 """Answers `outcomes`: passes of sequences, the laws and RBP_k recovered from them, and the hits learned."""
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -9,8 +8,8 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import SIZE, Column, Table, View, decimal, magnitude, state, text, value_of, whole, with_ends
-from rbpx.display.vocabulary import decimals, number, signed
+from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of, value_of
+from rbpx.display.vocabulary import number, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.counts.fit import Correction
 from rbpx.laws.intervals.estimate import Estimate, by_name
@@ -43,7 +42,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Outcome
     about["run_ids"] = [run.run_id, smaller.run_id]
     learned = [about | row for row in learners(connection, group, k_grid, lengths, request.seed)]
     title = f"Hits of {run.label}, learned from outcomes, with features from {smaller.label}"
-    table = LEARNERS.table(title, learned, group.title, brief=False)
+    table = LEARNERS.of(title, map(_at_k, learned), group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
     says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens})]
     return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], says, fits=fits)
@@ -55,47 +54,42 @@ def _hits(row: Record) -> str:
     return f"{'all N' if row['n'] is None else 'N = ' + str(row['n'])}, {_ASSUMED[row['correction']]}"
 
 
-def _known(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value
+def _at_k(row: Record) -> Record:
+    return row | {"k": None if row["k"] is None else f"{row['k']:,}"}
 
 
-_K: Final[Column[Record]] = text("k", "k", lambda row: None if row["k"] is None else f"{row['k']:,}")
-LAWS: Final = View[Record](
-    "laws",
-    _K,
-    text("hits assumed", "correction", _hits),
-    with_ends("α", "alpha"),
-    with_ends(
-        "bias", "bias", lambda row: Estimate(**(value_of(row, "bias_against_tokens") or {})), signed,
-        "of α against the law of the tokens", spare=1, ends_spare=2,
-    ),
-    with_ends("r", "r", spare=1, ends_spare=3),
-    state(),
+def _law(row: Record) -> Record:
+    bias = Estimate(**(value_of(row, "bias_against_tokens") or {}))
+    return _at_k(row) | {"correction": _hits(row)} | by_name(bias=bias)
+
+
+def _shares(row: Record) -> Record:
+    return _at_k(row) | {"passed": row["n_passed"] / max(row["n_sequences"], 1)}
+
+
+_K: Final = Column("k", "k")
+LAWS: Final = table_of(
+    "laws", _K, ("hits assumed", "correction"), *interval("α", "alpha"),
+    *interval("bias", "bias", "+.4f", "of α against the law of the tokens"),
+    *interval("r", "r"), STATUS,
+    first="k correction alpha status, bias r, bias_lo, r_lo",
 )  # fmt: skip
-SHARES: Final = View[Record](
-    "shares",
-    _K,
-    SIZE,
-    magnitude("N", "n"),
-    whole("sequences", "n_sequences", spare=1),
-    magnitude("passed", "passed", lambda row: row["n_passed"] / max(row["n_sequences"], 1), "share of them"),
-    magnitude(
-        "r", "correlation", lambda row: _known(row["correlation"]), "of two hits of a sequence, on the tokens", spare=3
-    ),
-    decimal("tokens", "rbp_tokens", means="RBP_k as counted", spare=2),
-    with_ends("RBP_k", "rbp", means="by the law of the outcomes of that N, independent"),
-)
-LEARNERS: Final = View[Record](
-    "learners",
-    _K,
-    whole("N", "n"),
-    with_ends("AUC", "auc", None, decimals(3)),
-    with_ends("loss", "log_loss_nats", means="log loss, nats", ends_spare=4),
-    decimal("est.", "told_nats", means="loss, estimated from outcomes", spare=3),
-    with_ends("excess", "excess", None, decimals(3), "mean predicted chance minus RBP_k, the share of hits", 1, 5),
-    decimal("RBP_k", "rbp", digits=3, spare=2),
-    state(),
-)
+SHARES: Final = table_of(
+    "shares", _K, SIZE, ("N", "n", short), ("sequences", "n_sequences", whole),
+    ("passed", "passed", short, "share of them"),
+    ("r", "correlation", short, "of two hits of a sequence, on the tokens"),
+    ("tokens", "rbp_tokens", ".4f", "RBP_k as counted"),
+    *interval("RBP_k", "rbp", number, "by the law of the outcomes of that N, independent"),
+    first="k size n passed rbp, n_sequences, rbp_tokens",
+)  # fmt: skip
+LEARNERS: Final = table_of(
+    "learners", _K, ("N", "n", whole), *interval("AUC", "auc", ".3f"),
+    *interval("loss", "log_loss_nats", number, "log loss, nats"),
+    ("est.", "told_nats", ".4f", "loss, estimated from outcomes"),
+    *interval("excess", "excess", ".3f", "mean predicted chance minus RBP_k, the share of hits"),
+    ("RBP_k", "rbp", ".3f"), STATUS,
+    first="k n auc log_loss_nats status, excess, rbp, told_nats, log_loss_nats_lo, excess_lo",
+)  # fmt: skip
 
 
 def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> Iterator[Table]:
@@ -104,12 +98,13 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
     lengths = {row["n"] for row in laws}
     title = "−ln RBP_k = C · S^−α from the outcomes"
-    yield LAWS.table(title, by_k, about, brief=lambda row: _is_of_all(row, lengths))
+    first = [_law(row) for row in by_k if _is_of_all(row, lengths)]
+    yield LAWS.of(title, map(_law, by_k), about, brief=first.__contains__)
     rbp = {
         (row["k"], row["n"], row["size"]): row for row in rows if row["kind"] == "rbp" and row["correction"] == "none"
     }
     cells = [rbp.get((row["k"], row["n"], row["size"]), {}) | row for row in rows if row["kind"] == "outcomes"]
-    yield SHARES.table("Sequences of N tokens", cells, about, brief=False)
+    yield SHARES.of("Sequences of N tokens", map(_shares, cells), about, brief=False)
 
 
 def _is_of_all(row: Record, lengths: Collection[int | None]) -> bool:

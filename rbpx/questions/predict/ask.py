@@ -11,8 +11,8 @@ import duckdb
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.fixed_parameters import said_of_given
-from rbpx.display.view import Column, Table, View, error, magnitude, text
-from rbpx.display.vocabulary import headline, short, the_largest
+from rbpx.display.table import Table, interval, table_of
+from rbpx.display.vocabulary import headline, percent, short, the_largest
 from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import FORM_NAMES, OnText
 from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
@@ -25,8 +25,8 @@ from rbpx.questions.predict.rows import (
     answer_sentence,
     backtest_summary,
     fixed_parameter_table,
-    predicted_columns,
     prediction_tables,
+    shown,
     title_of,
     without_largest_clause,
 )
@@ -101,22 +101,21 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record], ask
     told = sorted((row for row in shown if row["kind"] in ("prediction", "none")), key=_at)
     yield from prediction_tables("Predictions for new models", told, answers, group.title, [*LawForm], asks_method)
     yield from fixed_parameter_table([row for row in shown if row["kind"] == "constant"], group.title)
-    yield _backtests(fitted).table("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
+    yield _backtests(fitted).of("Backtests", [_backtest(group, of) for of in laws], group.title, brief=False)
 
 
 def _backtest(group: Group, rows: Sequence[Record]) -> Record:
     """Returns a row of the table; errors at the largest size are those of its first model."""
     tests, largest = [row for row in rows if row["kind"] == "backtest"], group.runs[-1].non_embedding_params
     errors = {f"error_from_{row['n_fitted']}": row["error"] for row in reversed(tests) if row["S"] == largest}
-    return rows[0] | backtest_summary(tests) | errors
+    return shown(rows[0] | backtest_summary(tests)) | errors
 
 
-def _backtests(fitted: Sequence[int]) -> View[Record]:
+def _backtests(fitted: Sequence[int]) -> Table:
     means = "error of the largest size, predicted from so many of the smallest"
-    errors: list[Column[Record]] = [
-        error(f"from {n}", f"error_from_{n}", means=means if n == fitted[0] else "") for n in fitted
-    ]
-    return View("backtest", LAW, text("by", "method"), TESTED[0], errors, TESTED[1])
+    errors = [(f"from {n}", f"error_from_{n}", percent, means if n == fitted[0] else "") for n in fitted]
+    first = f"law method mean_error {' '.join(key for _, key, *_ in errors)}"
+    return table_of("backtest", LAW, ("by", "method"), TESTED[0], *errors, TESTED[1], first=first)
 
 
 def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
@@ -133,7 +132,7 @@ def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[s
     x, y = Scale("error", "error of the prediction", zero=True, form="+.2~%"), Scale("law", "", names=tuple(errors))
     marks = (rule(error=0.0), points(look={"size": 80}))
     yield drawn(
-        ERRORS.table(title, rows),
+        ERRORS.of(title, map(_fitted, rows)),
         Chart(x, y, marks, "fitted", "fitted to the", order, max(160, 26 * len(errors))),
         f"Errors of predictions for {group.title}; mean error of each law: "
         f"{', '.join(f'{name} {mean:.1%}' for name, mean in errors.items())}. Smallest single error: "
@@ -144,14 +143,15 @@ def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[s
     )
 
 
-ERRORS: Final = View[Record](
-    "backtest",
-    LAW,
-    text("fitted to", "fitted", lambda row: f"{row['n_fitted']} smallest"),
-    predicted_columns(short, "predicted"),
-    magnitude("measured", "measured"),
-    error("error", "error"),
-)
+def _fitted(row: Record) -> Record:
+    told = {"predicted": row["y"], "predicted_lo": row["lo"], "predicted_hi": row["hi"]}
+    return shown(row) | told | {"fitted": f"{row['n_fitted']} smallest"}
+
+
+ERRORS: Final = table_of(
+    "backtest", LAW, ("fitted to", "fitted"), *interval("predicted", "predicted", short),
+    ("measured", "measured", short), ("error", "error", percent),
+)  # fmt: skip
 
 
 def _sentences(answers: Sequence[LawPrediction]) -> Iterator[str]:

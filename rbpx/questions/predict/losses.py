@@ -10,8 +10,8 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Mark, Origin, Rows, Scale, Undrawn, line
 from rbpx.display.chart.laws import series_figure
-from rbpx.display.view import Table, Value, View, magnitude, text, whole
-from rbpx.display.vocabulary import in_digits, short, size_name
+from rbpx.display.table import STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import in_digits, short, size_name, whole
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.backtests import too_few_hold, widening_at
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far, rises
@@ -23,12 +23,11 @@ from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests
 from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.rows import (
     LAW,
-    STATUS,
     TESTED,
     answer_sentence,
     backtest,
     backtest_summary,
-    predicted_columns,
+    shown,
     title_of,
     value_in,
     values,
@@ -46,18 +45,19 @@ from rbpx.store.store import Record
 _Targets = Sequence[tuple[Run | None, float]]
 """The models that are on the other text only, None where x was typed, and their scores there."""
 
-BACKTESTS: Final = View[Record]("backtest", LAW, text("fitted", "family"), whole("models", "n_fitted"), TESTED)
-PREDICTIONS: Final = View[Record](
-    "predictions",
-    LAW,
-    text("model", "size", lambda row: row["size"] and f"{row['model_family']} {size_name(row['size'])}", spare=1),
-    magnitude("x", "x", means="what the model shows on the other text"),
-    text("fitted", "family", spare=2),
-    predicted_columns(in_digits(4)),
-    TESTED,
-    magnitude("outside", "beyond", means="how many times outside what was measured", spare=6),
+_FITTED: Final = Column("fitted", "family")
+BACKTESTS: Final = table_of(
+    "backtest", LAW, _FITTED, ("models", "n_fitted", whole), *TESTED,
+    first="law family n_fitted mean_error",
+)  # fmt: skip
+PREDICTIONS: Final = table_of(
+    "predictions", LAW, ("model", "size"),
+    ("x", "x", short, "what the model shows on the other text"),
+    _FITTED, *interval("predicted", "y", in_digits(4)), *TESTED,
+    ("outside", "beyond", short, "how many times outside what was measured"),
     STATUS,
-)
+    first="law x y mean_error status, size inside, family",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,19 +152,23 @@ def _predictions(found: Sequence[CalibrationPrediction]) -> list[Record]:
 
 
 def _tables(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[Table]:
-    rows = _predictions(found)
+    rows = [shown(row) | {"size": _model(row)} for row in _predictions(found)]
     if rows:
-        yield PREDICTIONS.table("Predictions from another loss", rows, group.title)
+        yield PREDICTIONS.of("Predictions from another loss", rows, group.title)
     note = " ".join(dict.fromkeys(of.pairs.of_guessing for of in found if of.pairs.of_guessing))
-    backtests = [of.names | backtest_summary(of.tests) for of in found]
-    yield BACKTESTS.table("Backtests", backtests, group.title, note=note, brief=not rows)
+    backtests = [shown(of.names | backtest_summary(of.tests)) for of in found]
+    yield BACKTESTS.of("Backtests", backtests, group.title, note=note, brief=not rows)
+
+
+def _model(row: Record) -> str | None:
+    return row["size"] and f"{row['model_family']} {size_name(row['size'])}"
 
 
 def _sentences(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[str]:
     titles = {(of.pairs.law, of.pairs.k): of.pairs.x_title for of in found}
 
     def subject(row: Record) -> str:
-        of = f"{row['model_family']} {size_name(row['size'])}, where" if row["size"] else "Where"
+        of = f"{_model(row)}, where" if row["size"] else "Where"
         x = f"{titles[row['law'], row['k']]} is {short(row['x'])}"
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 
@@ -215,7 +219,7 @@ def _line(of: CalibrationPrediction) -> Rows:
     if calibration is None:
         return []
     x = [*pairs.x_N[pairs.of(of.family)].tolist(), *(row["x"] for row in of.predictions)]
-    scatter, rows = pairs.scatter(calibration, of.family), list[dict[str, Value]]()
+    scatter, rows = pairs.scatter(calibration, of.family), list[Record]()
     for at, told in calibration.along(min(x), max(x)):
         y = pairs.as_y(told, scatter)
         rows.append({"series": of.family or pairs.families[0], "x": at, "y": y.value, "lo": y.lo, "hi": y.hi})

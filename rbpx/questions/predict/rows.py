@@ -1,13 +1,12 @@
 """Rows of predictions and backtests, and the columns, tables and sentences made of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from rbpx.display.view import Column, Table, TableCell, View, amount, magnitude, share, state, text, with_ends, written
-from rbpx.display.vocabulary import UNKNOWN, headline, law_title, percent, rough, short, significant, spoken
+from rbpx.display.table import STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import amount, headline, in_digits, law_title, percent, rough, short, spoken
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.prediction.influence import Influence
@@ -175,22 +174,22 @@ def _at_size(row: Record) -> str:
     return f"At {spoken(row['S'], 3)} parameters{tokens} {title_of(row)}"
 
 
-def _inside(row: Record) -> TableCell:
-    n, of = (row[name] for name in _HELD)
-    return TableCell((UNKNOWN if of is None else f"{n}/{of}",), (n, of))
-
-
-LAW: Final[Column[Record]] = text("law", "law", title_of)
-TESTED: Final[Sequence[Column[Record]]] = (
-    share("backtests", "mean_error", means="mean |error| of predictions of measured models from smaller ones"),
-    Column("inside", _HELD, _inside, "how many 95 % intervals of backtests contain the measured value", 1),
+LAW: Final = Column("law", "law")
+TESTED: Final = (
+    Column("backtests", "mean_error", ".1%", "mean |error| of predictions of measured models from smaller ones"),
+    Column(
+        "inside", "inside n_inside n_intervals", "", "how many 95 % intervals of backtests contain the measured value"
+    ),
 )
-S: Final[Column[Record]] = amount("S", "S")
+S: Final = Column("S", "S", amount)
+D: Final = Column("D", "D", amount)
 
 
-def predicted_columns(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
-    """Returns the columns of a predicted value."""
-    return with_ends("predicted", key, value_in, how)
+def shown(row: Record) -> Record:
+    """Returns a row as tables have it: with the title of its law, and of its statuses the first alone."""
+    n, of = (row.get(name) for name in _HELD)
+    ends = {"y_lo": row.get("lo"), "y_hi": row.get("hi"), "inside": None if of is None else f"{n}/{of}"}
+    return row | ends | {"law": title_of(row), "reasons": None}
 
 
 def prediction_tables(
@@ -212,43 +211,34 @@ def prediction_tables(
         asks_method: whether predictions by a method were asked for.
     """
 
-    def weighted(row: Record) -> str | None:
+    def weighted(row: Record) -> Record:
         known = row.get("weights") or {}
-        return "/".join(f"{100 * known[form]:.0f}" for form in forms if form in known) or None
+        weights = "/".join(f"{100 * known[form]:.0f}" for form in forms if form in known)
+        return shown(row) | {"weights": weights or None}
 
-    D: Column[Record] = amount("D", "D")
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
-    yield View("predictions", LAW, at, predicted_columns(short), TESTED, STATUS).table(title, answers, about)
-    yield View(
-        "methods",
-        LAW,
-        text("by", "method"),
-        at,
-        predicted_columns(short),
-        magnitude("outside", "beyond", means="how many times outside what was measured", spare=3),
-        text("weights", "weights", weighted, f"of {', '.join(forms)}, in percent", spare=2),
-        STATUS,
-    ).table("Predictions by each method", rows, about, brief=asks_method)
+    columns, first = (LAW, *at, *_PREDICTED, *TESTED, STATUS), "law S D y mean_error status"
+    yield table_of("predictions", *columns, first=first).of(title, map(shown, answers), about)
+    methods = table_of(
+        "methods", LAW, ("by", "method"), *at, *_PREDICTED,
+        ("outside", "beyond", short, "how many times outside what was measured"),
+        ("weights", "weights", str, f"of {', '.join(forms)}, in percent"), STATUS,
+        first="law method S D y status, weights",
+    )  # fmt: skip
+    yield methods.of("Predictions by each method", map(weighted, rows), about, brief=asks_method)
 
 
-STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # without the other reasons
-GIVEN: Final = View[Record](
-    "given",
-    text("law", "law", title_of, spare=1),
-    text("constant", "constant"),
-    text(
-        "is", "given", means="as typed, free, or an end of its interval where free; none with an E above the smallest y"
-    ),
-    with_ends("value", "at", None, partial(significant, digits=4), ends_spare=2),
-    written(
-        "p", "p", None, partial(significant, digits=2), "of the given value; below 0.05 the points speak against it"
-    ),
-    S,
-    amount("D", "D", spare=3),
-    predicted_columns(short),
-)
+_PREDICTED: Final = interval("predicted", "y", short)
+GIVEN: Final = table_of(
+    "given", LAW, ("constant", "constant"),
+    ("is", "given", str, "as typed, free, or an end of its interval where free; none with an E above the smallest y"),
+    *interval("value", "at", in_digits(4)),
+    ("p", "p", in_digits(2), "of the given value; below 0.05 the points speak against it"),
+    S, D, *_PREDICTED,
+    first="constant given at p S y, law, at_lo, D",
+)  # fmt: skip
 
 
 def fixed_parameter_table(rows: Sequence[Record], about: str) -> list[Table]:
     """Returns the table of fixed parameters, if there are any."""
-    return [GIVEN.table("What the given constants do", rows, about)] if rows else []
+    return [GIVEN.of("What the given constants do", map(shown, rows), about)] if rows else []

@@ -8,24 +8,8 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import (
-    SIZE,
-    Column,
-    Table,
-    View,
-    behind,
-    decimal,
-    error,
-    magnitude,
-    share,
-    state,
-    text,
-    value_of,
-    whole,
-    with_ends,
-    written,
-)
-from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, short
+from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of, value_of
+from rbpx.display.vocabulary import law_title, number, percent, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES
@@ -44,73 +28,76 @@ from rbpx.store.store import Record
 
 _FULL: Final = "lognormal_full"
 _TOLD: Final = 10  # difference of AIC that decides between two distributions
-_NAME: Final[Column[Record]] = text("distribution", "distribution", lambda row: label(row))
-_STATUS: Final[Column[Record]] = state()
+_FAR: Final = 1e3  # nats behind, from where decimals say nothing
+_YES: Final = {True: "yes", False: "no"}
+_NAME: Final = Column("distribution", "distribution")
 
 
-def _thousands(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:,.0f}"
+def _behind(value: float) -> str:
+    return "best" if value == 0 else number(value) if value < _FAR else short(value)
 
 
-TOGETHER: Final = View[Record](
-    "together",
-    _NAME,
-    written("AIC", "aic_above_least", None, _thousands),
-    written("BIC", "bic_above_least", None, _thousands),
-    whole("best at", "n_best", means="sizes at which it has the least AIC"),
-    whole("parameters", "n_parameters", spare=1),
-    text("share of rank x", "formula", lambda row: FAMILIES[row["distribution"]].equation, spare=2),
-)
-EACH: Final = View[Record](
-    "rivals",
-    SIZE,
-    _NAME,
-    behind("nats_behind", means="nats per token that it loses to the most likely one over 1..V"),
-    decimal("distance", "distance", means="largest difference of the two CDFs", spare=3),
-    written("AIC", "aic", None, _thousands, spare=4),
-    with_ends("μ", "mu", None, decimals(2), spare=1, ends_spare=5),
-    with_ends("σ", "sigma", None, decimals(2), spare=1, ends_spare=5),
-    decimal("γ", "gamma", lambda row: value_of(row, "gamma_unconstrained"), means="free curvature", spare=2),
-    _STATUS,
-)
-LAWS: Final = View[Record](
-    "laws",
-    _NAME,
-    text("law", "quantity", lambda row: law_title(row["params"]["quantity"], row["k"])),
-    decimal("measured", "alpha_measured", lambda row: row["params"]["measured"]["alpha"], 3),
-    decimal("derived", "alpha", digits=3),
-    with_ends("excess", "alpha_more", None, decimals(3), "α derived − α measured; interval over documents and models"),
-    with_ends("level", "level", None, decimals(2), "derived over measured at the geometric mean of the sizes", 1),
-    decimal("approx.", "alpha_approximated", None, 3, "α by the paper's approximation of the sums", 2),
-)
-CLOSURE: Final = View[Record](
-    "forms",
-    text("form", "form", lambda row: label(row)),
-    whole("P", "n_parameters", means="parameters at one size", spare=3),
-    share("off", "error", means="median error at the largest size, of −ln RBP_k up to `reach`, H(P) and CE"),
-    share("choice", "error_choice", means="median error at the sizes that chose the first form"),
-    whole("inside", "n_inside", means="how many of these quantities lie within their 95 % intervals"),
-    whole("of", "n_scored"),
-    behind("behind", None, "nats per token of the largest size that it loses to the most likely form", 2),
-    text("closes", "closes", lambda row: "yes" if row["closes"] else "no", "whether all are inside"),
-    _STATUS,
-)
-CHOSEN: Final = View[Record](
-    "chosen",
-    text("quantity", "quantity", lambda row: law_title(row["quantity"], row["k"])),
-    magnitude("measured", "measured"),
-    with_ends("predicted", "predicted", None, short, "from the smaller sizes; interval over documents and models"),
-    error("error", "error"),
-    error(
-        "separate",
-        "error_separate",
-        lambda row: relative_error(row, "separate"),
-        "error of a law of this quantity alone",
-        1,
-    ),
-    text("inside", "inside", lambda row: "yes" if row["inside"] else "no"),
-    text("scored", "scored", lambda row: "yes" if row["scored"] else "no", "whether it counts"),
-)
+TOGETHER: Final = table_of(
+    "together", _NAME, ("AIC", "aic_above_least", ",.0f"), ("BIC", "bic_above_least", ",.0f"),
+    ("best at", "n_best", whole, "sizes at which it has the least AIC"),
+    ("parameters", "n_parameters", whole), ("share of rank x", "formula"),
+    first="distribution aic_above_least bic_above_least n_best, n_parameters",
+)  # fmt: skip
+EACH: Final = table_of(
+    "rivals", SIZE, _NAME,
+    ("behind", "nats_behind", _behind, "nats per token that it loses to the most likely one over 1..V"),
+    ("95 %", "nats_behind_lo nats_behind_hi", number),
+    ("distance", "distance", ".4f", "largest difference of the two CDFs"),
+    ("AIC", "aic", ",.0f"), *interval("μ", "mu", ".2f"), *interval("σ", "sigma", ".2f"),
+    ("γ", "gamma", ".4f", "free curvature"),
+    STATUS,
+    first="size distribution nats_behind status, mu sigma, gamma, distance, aic, mu_lo sigma_lo",
+)  # fmt: skip
+LAWS: Final = table_of(
+    "laws", _NAME, ("law", "quantity"), ("measured", "alpha_measured", ".3f"), ("derived", "alpha", ".3f"),
+    *interval("excess", "alpha_more", ".3f", "α derived − α measured; interval over documents and models"),
+    *interval("level", "level", ".2f", "derived over measured at the geometric mean of the sizes"),
+    ("approx.", "alpha_approximated", ".3f", "α by the paper's approximation of the sums"),
+    first="distribution quantity alpha_measured alpha alpha_more, level",
+)  # fmt: skip
+CLOSURE: Final = table_of(
+    "forms", ("form", "form"),
+    ("P", "n_parameters", whole, "parameters at one size"),
+    ("off", "error", ".1%", "median error at the largest size, of −ln RBP_k up to `reach`, H(P) and CE"),
+    ("choice", "error_choice", ".1%", "median error at the sizes that chose the first form"),
+    ("inside", "n_inside", whole, "how many of these quantities lie within their 95 % intervals"),
+    ("of", "n_scored", whole),
+    ("behind", "behind", _behind, "nats per token of the largest size that it loses to the most likely form"),
+    ("95 %", "behind_lo behind_hi", number),
+    ("closes", "closes", str, "whether all are inside"),
+    STATUS,
+    first="form error error_choice n_inside n_scored behind closes status, behind_lo",
+)  # fmt: skip
+CHOSEN: Final = table_of(
+    "chosen", ("quantity", "quantity"), ("measured", "measured", short),
+    *interval("predicted", "predicted", short, "from the smaller sizes; interval over documents and models"),
+    ("error", "error", percent),
+    ("separate", "error_separate", percent, "error of a law of this quantity alone"),
+    ("inside", "inside"),
+    ("scored", "scored", str, "whether it counts"),
+    first="quantity measured predicted error inside scored",
+)  # fmt: skip
+
+
+def _named(row: Record) -> Record:
+    return row | {"distribution": label(row), "gamma": value_of(row, "gamma_unconstrained")}
+
+
+def _derived(row: Record) -> Record:
+    title = law_title(row["params"]["quantity"], row["k"])
+    return _named(row) | {"quantity": title, "alpha_measured": row["params"]["measured"]["alpha"]}
+
+
+def _held(row: Record) -> Record:
+    told = {name: _YES[bool(row[name])] for name in ("inside", "scored")}
+    return row | told | {
+        "quantity": law_title(row["quantity"], row["k"]), "error_separate": relative_error(row, "separate"),
+    }  # fmt: skip
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksKeys) -> Result:
@@ -128,16 +115,21 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
     names = [total["distribution"] for total in ranks.totals]
     upto = max(names.index(_FULL) + 1, 3) if _FULL in names else len(names)  # those that are no worse
     title = "Distributions of the ranks, by AIC above the least, summed over the sizes"
-    yield TOGETHER.table(title, ranks.totals, about, brief=lambda row: row["distribution"] in names[:upto])
-    yield EACH.table("Distributions of the ranks at each size", fitted, about, brief=False)
-    yield LAWS.table("α of laws, measured and derived", [row for row, *_ in ranks.derived], about, brief=False)
+    totals = [
+        row | {"distribution": label(row), "formula": FAMILIES[row["distribution"]].equation} for row in ranks.totals
+    ]
+    yield TOGETHER.of(title, totals, about, brief=lambda row: row in totals[:upto])
+    yield EACH.of("Distributions of the ranks at each size", map(_named, fitted), about, brief=False)
+    derived = [_derived(row) for row, *_ in ranks.derived]
+    yield LAWS.of("α of laws, measured and derived", derived, about, brief=False)
     forms, held = ([row for row in ranks.closure if row["kind"] == kind] for kind in ("form", "quantity"))
     for chosen in forms[:1]:
         title = f"Forms of the distribution of ranks: {largest} from smaller sizes"
-        yield CLOSURE.table(title, forms, about, brief=False)
-        of_chosen = [row for row in held if row["distribution"] == chosen["distribution"]]
+        told = [row | {"form": label(row), "closes": _YES[bool(row["closes"])]} for row in forms]
+        yield CLOSURE.of(title, told, about, brief=False)
+        of_chosen = [_held(row) for row in held if row["distribution"] == chosen["distribution"]]
         title = f"The chosen form, {label(chosen)}: {RANK_FORMS[chosen['distribution']].equation}"
-        yield CHOSEN.table(title, of_chosen, about, brief=False)
+        yield CHOSEN.of(title, of_chosen, about, brief=False)
 
 
 def _sentences(ranks: Ranks) -> Iterator[str]:

@@ -26,8 +26,8 @@ from rbpx.display.chart.figure import (
     spread,
 )
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import SIZE, Column, Value, View, error, magnitude, text, whole, with_ends
-from rbpx.display.vocabulary import decimals, law_title, number
+from rbpx.display.table import SIZE, Column, interval, table_of
+from rbpx.display.vocabulary import decimals, law_title, number, percent, short, whole
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.family import FAMILIES, RankFit
@@ -43,23 +43,19 @@ from rbpx.store.store import Record
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
 _PER_DECADE: Final = 6  # bins of ranks
-_ERRORS: Final = View[Record](
-    "errors",
-    text("form", "form"),
-    whole("k", "k"),
-    magnitude("measured", "measured"),
-    magnitude("predicted", "predicted"),
-    error("error", "error"),
+_ERRORS: Final = table_of(
+    "errors", ("form", "form"), ("k", "k", whole), ("measured", "measured", short), ("predicted", "predicted", short),
+    ("error", "error", percent),
+)  # fmt: skip
+_BINS: Final = (
+    Column("ranks from", "first_rank", whole),
+    Column("to", "last_rank", whole),
+    Column("middle", "rank", short, "geometric mean of both"),
+    Column("tokens", "n_tokens", whole),
 )
-_BINS: Final[Sequence[Column[Record]]] = (
-    whole("ranks from", "first_rank"),
-    whole("to", "last_rank"),
-    magnitude("middle", "rank", lambda row: _middle(row["first_rank"], row["last_rank"]), "geometric mean of both"),
-    whole("tokens", "n_tokens"),
-)
-_DISTRIBUTION: Final = View[Record]("distribution", SIZE, _BINS, magnitude("share per rank", "share_per_rank"))
+_DISTRIBUTION: Final = table_of("distribution", SIZE, *_BINS, ("share per rank", "share_per_rank", short))
 _EXPECTED: Final = "tokens over those expected: 1 means as expected"
-_RESIDUALS: Final = View[Record]("residuals", _BINS, with_ends("ratio", "ratio", None, decimals(3), _EXPECTED))
+_RESIDUALS: Final = table_of("residuals", *_BINS, *interval("ratio", "ratio", decimals(3), _EXPECTED))
 _TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "Residuals of the chosen form"}
 
 
@@ -113,7 +109,7 @@ def _distribution(ranks: Ranks) -> Figure:
     run_ids, ties = [run.run_id for run, *_ in ends], ranks.group.ties.value
     x, y = Scale("rank", "rank", log=True), Scale("share_per_rank", "share of tokens per rank", log=True)
     return drawn(
-        _DISTRIBUTION.table("How the ranks are distributed", binned),
+        _DISTRIBUTION.of("How the ranks are distributed", binned),
         Chart(x, y, (line(lines, by="form"), points()), "size", "size", height=320),
         f"Share of tokens of each rank for {ranks.group.title}, falling with rank.",
         f"Points: share of tokens in a bin of ranks, divided by the number of ranks in it. Lines: {by}; the published "
@@ -127,14 +123,12 @@ def _binned(run: Run, of: DocumentRanks, edges: Sequence[int]) -> Iterator[Recor
     for (first, end), n in zip(pairwise(edges), in_bins, strict=True):
         if n > 0:
             share_per_rank = float(n / of.n_R.sum() / (end - first))
-            yield {"size": run.size, "first_rank": first, "last_rank": end - 1} | {
-                "n_tokens": int(n),
-                "share_per_rank": share_per_rank,
-            }
+            ranks = {"first_rank": first, "last_rank": end - 1, "rank": _middle(first, end - 1)}
+            yield {"size": run.size, **ranks, "n_tokens": int(n), "share_per_rank": share_per_rank}
 
 
-def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[dict[str, Value]]:
-    names: dict[str, Value] = {"size": run.size, "form": label({"distribution": fit.distribution})}
+def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterator[Record]:
+    names: Record = {"size": run.size, "form": label({"distribution": fit.distribution})}
     if fit.loglik is None:
         return
     if fit.distribution == PAPER:  # over all ranks, as the paper draws it
@@ -163,7 +157,7 @@ def _errors(ranks: Ranks, title: str) -> Figure:
     ]
     x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
     return drawn(
-        _ERRORS.table(title, said),
+        _ERRORS.of(title, said),
         Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
         f"Error of -ln RBP_k of the largest size against k for {ranks.group.title}, by {chosen} and others.",
         "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
@@ -175,11 +169,15 @@ def _errors(ranks: Ranks, title: str) -> Figure:
 
 def _residuals(ranks: Ranks, title: str) -> Figure:
     group, largest = ranks.group, ranks.group.runs[-1]
-    rows = [row for row in ranks.closure if row["kind"] == "residual"]
+    rows = [
+        row | {"rank": _middle(row["first_rank"], row["last_rank"])}
+        for row in ranks.closure
+        if row["kind"] == "residual"
+    ]
     form, edges = label(rows[0]), [*(row["first_rank"] for row in rows), rows[-1]["last_rank"] + 1]
     sql = spelled("rank_shares", run_ids=largest.run_ids, ties=group.ties.value, edges=edges)
     return drawn(
-        _RESIDUALS.table(title, rows),
+        _RESIDUALS.of(title, rows),
         Chart(
             Scale("rank", "rank", log=True),
             Scale("ratio", "observed / expected"),

@@ -13,15 +13,16 @@ import duckdb
 import numpy as np
 
 from rbpx.config.keys.laws import Fitting
-from rbpx.display.law_columns import backtest, constant, determination, estimate_in, points_of
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, TableCell, View, magnitude, whole
-from rbpx.display.vocabulary import AXES, number
+from rbpx.display.table import table_of
+from rbpx.display.vocabulary import AXES, number, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Replicates
+from rbpx.laws.names import Axis
 from rbpx.questions.question import of_each
 from rbpx.questions.regimes import RegimesKeys
-from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
+from rbpx.questions.regimes.figures import BY_NOISE, K, figures
 from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.result import Result
 from rbpx.runs.fits import Law, stands, supported
@@ -54,8 +55,10 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Regimes
     words, ties = AXES[group.axis], "" if group.ties is Ties.pessimistic else f"Ties {group.ties.value}."
     title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
     tables = [
-        REGIMES.table(title, rows, group.title, group.axis, ties, brief=_is_told(rows)),
-        NOISE.table("Signal and noise of ln(−ln RBP_k)", rows, group.title, group.axis, brief=False),
+        REGIMES.of(
+            title, [_told(row, group.axis) for row in rows], group.title, group.axis, ties, brief=_is_told(rows)
+        ),
+        NOISE.of("Signal and noise of ln(−ln RBP_k)", rows, group.title, group.axis, brief=False),
     ]
     return Result([group], fits, tables, [*_sentences(rows)], partial(figures, group, rows), fits)
 
@@ -152,29 +155,24 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _law(row: Record) -> TableCell:
+def _told(row: Record, axis: Axis) -> Record:
     said, status = _word(row), Status(row["status"] or Status.ok)
     doubt = f", {status.label}" if said == "holds" and status is not Status.ok else ""
-    return TableCell((said + doubt,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
+    return with_reach(row, axis) | {"told": said + doubt, "law": said, "reasons": None}
 
 
-REGIMES: Final = View[Record](
-    "regimes",
-    K,
-    ALPHA,
-    determination(ends_spare=7),
-    constant(spare=5),
-    points_of(spare=8),
-    backtest(spare=6),
-    whole("misses", "n_misses", means="tokens with a rank above k at the largest {x}"),
-    Column("law", ("law",), _law),
-)
-NOISE: Final = View[Record](
-    "noise",
-    K,
-    magnitude("signal", "signal", means="change by the law, over all {x}"),
-    magnitude("binomial", "binomial_sd", means="noise at the largest {x}, from counting independent tokens", spare=2),
-    magnitude("text", "document_sd", None, "noise at the largest {x}, from document sampling", 1),
-    BY_NOISE,
-)
+REGIMES: Final = table_of(
+    "regimes", K, *ALPHA, *R2, *CONSTANT, *POINTS, BACKTEST,
+    ("misses", "n_misses", whole, "tokens with a rank above k at the largest {x}"),
+    ("law", "told law status"),
+    first="k alpha r2 n_misses told, C, backtest_error, r2_lo",
+)  # fmt: skip
+NOISE: Final = table_of(
+    "noise", K,
+    ("signal", "signal", short, "change by the law, over all {x}"),
+    ("binomial", "binomial_sd", short, "noise at the largest {x}, from counting independent tokens"),
+    ("text", "document_sd", short, "noise at the largest {x}, from document sampling"),
+    *BY_NOISE,
+    first="k signal, document_sd, binomial_sd, r2_by_noise",
+)  # fmt: skip
 QUESTION = of_each(answer, select=partial(select, sizes=3))

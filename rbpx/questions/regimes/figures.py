@@ -7,28 +7,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Scale, Undrawn, bars, drawn, line, points, rule
-from rbpx.display.law_columns import determination, exponent
-from rbpx.display.view import Column, View, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import AXES, decimals, rough
+from rbpx.display.law_columns import ALPHA, R2
+from rbpx.display.table import STATUS, Column, interval, table_of
+from rbpx.display.vocabulary import AXES, decimals, rough, whole
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
 
 _LAW: Final = ("holds", "does not hold")
 _K: Final = Scale("k", "k", log=True)
-K: Final[Column[Record]] = whole("k", "k")
-ALPHA: Final[Sequence[Column[Record]]] = exponent()
-BY_NOISE: Final[Sequence[Column[Record] | Sequence[Column[Record]]]] = (
-    with_ends(
-        "R² by noise", "r2_by_noise", None, decimals(3),
+K: Final = Column("k", "k", whole)
+BY_NOISE: Final = (
+    *interval(
+        "R² by noise", "r2_by_noise", decimals(3),
         "R² of a law that goes on with the exponent that it has where it holds, under the noise of as many misses as "
         "there are; interval over documents",
-        spare=3,
     ),
-    written("tokens", "n_tokens_needed", None, rough, "how many a text needs to show that slope", 4),
+    Column("tokens", "n_tokens_needed", rough, "how many a text needs to show that slope"),
 )  # fmt: skip
-_EXPONENTS: Final = View[Record]("alpha", K, ALPHA, text("law", "law"), state())
-_R2: Final = View[Record]("r2", K, determination(), BY_NOISE)
+_EXPONENTS: Final = table_of("alpha", K, *ALPHA, ("law", "law"), STATUS)
+_R2: Final = table_of("r2", K, *R2, *BY_NOISE, first="k r2, r2_by_noise")
 
 
 def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
@@ -46,7 +44,7 @@ def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
     marks = (line(plain=True), bars("alpha_lo", "alpha_hi"), points(), *end)
     ends = " to ".join(f"{of['alpha']:.3f} at k = {of['k']:,}" for of in (low, high))
     yield drawn(
-        _EXPONENTS.table(titles["alpha"], fitted, axis=group.axis),
+        _EXPONENTS.of(titles["alpha"], fitted, axis=group.axis),
         Chart(_K, Scale("alpha", "α"), marks, "law", "law", _LAW),
         f"Alpha of the law in {words.x} for {group.title}, from {ends}; {reach}.",
         f"α of −ln RBP_k = {words.constant}·{words.x}^−α with its 95 % interval, documents and models; {reach}.",
@@ -57,7 +55,7 @@ def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
     under = [Mark("band", noise, "r2_by_noise_lo", "r2_by_noise_hi"), line(dashed, look={"strokeDash": [4, 3]})]
     worst = min(fitted, key=lambda row: row["r2"])
     yield drawn(
-        _R2.table(titles["r2"], fitted),
+        _R2.of(titles["r2"], fitted),
         Chart(_K, Scale("r2", "R²"), (*(under if noise else []), line(), points(), *end)),
         f"R2 of the law in {words.x} for {group.title} at each k; smallest at k = {worst['k']:,}: {worst['r2']:.3f}.",
         f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: median and 95 % of what "

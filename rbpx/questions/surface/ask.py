@@ -9,22 +9,9 @@ import duckdb
 
 from rbpx.display.fixed_parameters import given_tables, said_of_given
 from rbpx.display.frontier import frontier_table
-from rbpx.display.section import interval
-from rbpx.display.view import (
-    Column,
-    Table,
-    View,
-    decimal,
-    ends,
-    magnitude,
-    share,
-    state,
-    text,
-    whole,
-    with_ends,
-    written,
-)
-from rbpx.display.vocabulary import decimals, headline, in_digits, law_title, rough, short, significant, spoken
+from rbpx.display.section import interval as between
+from rbpx.display.table import STATUS, Column, Table, interval, table_of
+from rbpx.display.vocabulary import amount, headline, in_digits, law_title, rough, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.prediction.prediction import COMBINED
@@ -64,48 +51,28 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Surface
     )
 
 
-LAW: Final[Column[Record]] = text("law", "law", lambda row: law_title(row["law"], row["k"]))
-
-
-_THREE: Final = partial(spoken, digits=3)
-SURFACES: Final = View[Record](
-    "surfaces",
-    LAW,
-    text("form", "form"),
-    with_ends("α", "alpha"),
-    with_ends("β", "beta", ends_spare=1),
-    with_ends("E", "E", spare=1, ends_spare=5),
-    with_ends("A", "A", None, in_digits(4), spare=7),
-    with_ends("B", "B", None, in_digits(4), spare=8),
-    with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=9),
-    share("held out", "held_out_error", means="mean |error| of the largest runs, predicted from the others", spare=2),
-    whole("points", "n_points", spare=4),
-    whole("trainings", "n_runs", spare=11),
-    whole("sizes", "n_S", spare=6),
-    whole("numbers of D", "n_D", spare=11),
-    ends("least_D_per_S greatest_D_per_S", None, short, "D/S", spare=5),
-    written(
-        "sd of D", "sd", lambda row: min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None, rough,
-        "of ln D about its line on ln S, or the other way round; below 0.1 one follows the other", 6,
-    ),
-    magnitude("condition", "condition", None, "condition number of the scaled derivatives of ln y", 9),
-    written("objective", "objective", None, lambda value: significant(value, 6), spare=10),
-    decimal("AIC", "aic", None, 1, spare=10),
-    decimal("BIC", "bic", None, 1, spare=10),
-    written("sd", "scatter", None, rough, "scatter of the runs in ln y", spare=12),
-    state(),
+LAW: Final = Column("law", "law")
+SURFACES: Final = table_of(
+    "surfaces", LAW, ("form", "form"), *interval("α", "alpha"), *interval("β", "beta"), *interval("E", "E"),
+    *interval("A", "A", in_digits(4)), *interval("B", "B", in_digits(4)),
+    *interval("a", "a", ".3f", "the best S grows as C^a"),
+    ("held out", "held_out_error", ".1%", "mean |error| of the largest runs, predicted from the others"),
+    ("points", "n_points", whole), ("trainings", "n_runs", whole), ("sizes", "n_S", whole),
+    ("numbers of D", "n_D", whole), ("D/S", "least_D_per_S greatest_D_per_S", short),
+    ("sd of D", "sd", rough, "of ln D about its line on ln S, or the other way round; below 0.1 one follows the other"),
+    ("condition", "condition", short, "condition number of the scaled derivatives of ln y"),
+    ("objective", "objective", in_digits(6)), ("AIC", "aic", ".1f"), ("BIC", "bic", ".1f"),
+    ("sd", "scatter", rough, "scatter of the runs in ln y"),
+    STATUS,
+    first="law form alpha beta status, beta_lo E, held_out_error, a, n_points, E_lo least_D_per_S, n_S sd, A, B, "
+    "a_lo condition, objective aic bic, n_runs n_D",
 )  # fmt: skip
-OPTIMA: Final = View[Record](
-    "optima",
-    LAW,
-    text("form", "form", spare=2),
-    magnitude("C", "C"),
-    with_ends("best S", "S", None, _THREE),
-    with_ends("best D", "D", None, _THREE, ends_spare=5),
-    magnitude("D/S", "ratio", lambda row: row["S"] and row["D"] and row["D"] / row["S"], spare=1),
-    decimal("y", "y", spare=4),
-    magnitude("N total", "S_with_head", means="best S where all parameters count, C = 6 N D", spare=6),
-)
+OPTIMA: Final = table_of(
+    "optima", LAW, ("form", "form"), ("C", "C", short), *interval("best S", "S", amount),
+    *interval("best D", "D", amount), ("D/S", "ratio", short), ("y", "y", ".4f"),
+    ("N total", "S_with_head", short, "best S where all parameters count, C = 6 N D"),
+    first="law C S D, ratio, form, y, D_lo",
+)  # fmt: skip
 
 
 def _tables(
@@ -114,21 +81,25 @@ def _tables(
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
         of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
-        brief = request.laws.by_name or (lambda row: row["law"] in ("rbp", "cross_entropy"))
+        main = [row for row, (_, form) in zip(rows, named, strict=True) if form.row["law"] in ("rbp", "cross_entropy")]
+        brief = request.laws.by_name or main.__contains__
         told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
-        yield SURFACES.table("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
+        yield SURFACES.of("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield replace(frontier_table(cells, about), brief=())
     if best := [row for law in laws for row in _best(law)]:
         C = " or ".join(dict.fromkeys(C_label(law.trained) if law.asks_form else "6 S D" for law in laws))
-        yield OPTIMA.table(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.flops))
+        yield OPTIMA.of(f"The best of a budget, C as {C}", alike(best), about, brief=bool(request.flops))
 
 
 def _by_exponents(form: FormFit) -> Record:
     """Returns the row of a form with alpha the exponent of S and beta that of D, whatever names its source uses."""
     alpha, beta = (form.fit.constants[name] for name in FORMS[form.fit.form].exponents)
-    return form.row | by_name(alpha=alpha, beta=beta) | {"scatter": form.fit.surface and form.fit.surface.scatter}
+    row, scatter = form.row, form.fit.surface and form.fit.surface.scatter
+    sd = min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None
+    told = {"law": law_title(row["law"], row["k"]), "scatter": scatter, "sd": sd}
+    return row | by_name(alpha=alpha, beta=beta) | told
 
 
 def _best(law: SurfaceLaw) -> Iterator[Record]:
@@ -137,8 +108,9 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
         return
     heads = form.row["optima_with_head"] or [{"S": None}] * len(form.optima)
     for best, head in zip(form.optima, heads, strict=True):
-        named = {"law": form.row["law"], "k": form.row["k"], "form": form.row["form"] if law.asks_form else COMBINED}
-        yield named | best | {"S_with_head": head["S"]}
+        named = {"law": law.trained.title, "form": form.row["form"] if law.asks_form else COMBINED}
+        ratio = best["S"] and best["D"] and best["D"] / best["S"]
+        yield named | best | {"S_with_head": head["S"], "ratio": ratio}
 
 
 def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
@@ -154,7 +126,7 @@ def _answer(law: SurfaceLaw) -> str:
     row, fit, title = _by_exponents(law.best), law.best.fit, law.trained.title
     if fit.surface is None:
         return f"No surface of {title}: {Status(row['status']).remedy}"
-    alpha, beta, E = (interval(*(row[f"{name}{end}"] for end in ("", "_lo", "_hi"))) for name in ("alpha", "beta", "E"))
+    alpha, beta, E = (between(*(row[f"{name}{end}"] for end in ("", "_lo", "_hi"))) for name in ("alpha", "beta", "E"))
     if why := _why_collinear(fit.design):
         return f"What size and what tokens do to {title} cannot be told apart: {why}."
     towards, error = "" if row["E"] is None else f" towards E = {E}", row["held_out_error"]
@@ -175,7 +147,7 @@ def _verdict(law: SurfaceLaw) -> Iterator[str]:
     if bent := [of["axis"] for of in row["params"]["against"] if Estimate(*of["curvature"]).leaves_out_0]:
         yield f"the residuals of {best.fit.form} bend along {', '.join(bent)}"
     if law.asks_form and optimal is not None and (of := optimal.row)["a"] is not None:
-        yield f"the best size grows as C^a, a by {optimal.fit.form} {interval(of['a'], of['a_lo'], of['a_hi'])}"
+        yield f"the best size grows as C^a, a by {optimal.fit.form} {between(of['a'], of['a_lo'], of['a_hi'])}"
 
 
 def _why_collinear(design: Design | None) -> str | None:

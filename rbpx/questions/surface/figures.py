@@ -21,13 +21,12 @@ from rbpx.display.chart.figure import (
     points,
     scale_of,
 )
-from rbpx.display.view import SIZE, Column, View, magnitude
+from rbpx.display.table import SIZE, table_of
 from rbpx.display.vocabulary import UNITS, headline, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
-from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # of a group
 _STEPS: Final = 40  # along a curve
@@ -55,12 +54,10 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     marks = [line(lines, look=_SOLID), Mark("text", [of[len(of) // 2] for of in own], plain=True, look=_ABOVE)]
     shown, levels = [points(plain=True, name="runs", look=_DOT)], tuple(str(of[0]["level"]) for of in own)
     name, x = f"contours-{trained.law}{trained.k or ''}", scale_of(Axis.S, "S", trained.members[0].size_by)
-    columns: list[Column[Record]] = [
-        magnitude(heading, key) for heading, key in (("S", "S"), ("D", "D"), (trained.title, "y"))
-    ]
+    columns = (SIZE, ("S", "S", short), ("D", "D", short), (trained.title, "y", short))
     legend = f"{trained.title}{UNITS.get(trained.law, '')}"
     return drawn(
-        View[Record](name, SIZE, columns).table(f"Lines of equal {trained.title}", rows),
+        table_of(name, *columns).of(f"Lines of equal {trained.title}", rows),
         Chart(x, scale_of(Axis.D), (*shown, *(marks if own else [])), "level", legend, levels, 360, True),
         f"{len(S)} runs on lines of equal {trained.title}, which falls towards large models and many tokens.",
         f"Lines of equal {trained.title} of the form {law.best.fit.form}; dots: the runs.",

@@ -11,8 +11,8 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, spread
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, amount, decimal, ends, state, text, whole, written
-from rbpx.display.vocabulary import in_digits, significant, spoken
+from rbpx.display.table import STATUS, table_of
+from rbpx.display.vocabulary import amount, in_digits, number, significant, spoken, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.schedule.ending import NEEDED, Ending, backtest, predict_ending
@@ -40,26 +40,18 @@ _RESTS: Final = {
     "other_size": "{n} of {size} parameters",
     "itself": "its own losses alone",
 }
-ENDINGS: Final = View[Record](
-    "endings",
-    text("run", "model"),
-    amount("S", "S", spare=3),
-    whole("step", "step"),
-    whole("of", "of"),
-    written("loss now", "loss", None, in_digits(4), spare=1),
-    written("ends at", "y", None, in_digits(4), "cross-entropy (nats) at the end of the plan, if it is kept"),
-    ends("lo hi", None, in_digits(4)),
-    text("rests on", "rests_on", lambda row: row["rests_on"].replace("_", " "), spare=2),
-    state(),
-)
+ENDINGS: Final = table_of(
+    "endings", ("run", "model"), ("S", "S", amount), ("step", "step", whole), ("of", "of", whole),
+    ("loss now", "loss", in_digits(4)),
+    ("ends at", "y", in_digits(4), "cross-entropy (nats) at the end of the plan, if it is kept"),
+    ("95 %", "lo hi", in_digits(4)), ("rests on", "rests_on"), STATUS,
+    first="model step of y lo status, loss, rests_on",
+)  # fmt: skip
 
-DRAWN: Final = View[Record](
-    "trajectory",
-    [text(name, name) for name in ("run", "shown")],
-    whole("step", "step"),
-    decimal("y", "y"),
-    ends("lo hi"),
-)
+DRAWN: Final = table_of(
+    "trajectory", ("run", "run"), ("shown", "shown"), ("step", "step", whole), ("y", "y", ".4f"),
+    ("95 %", "lo hi", number),
+)  # fmt: skip
 
 
 class Underway(NamedTuple):
@@ -138,7 +130,8 @@ def _result(group: Group, known: GroupTrainings, n_finished: int) -> Result:
             ending = replace(ending, reasons=in_order([*ending.reasons, Status.other_recipe]))
         found.append(Underway(name, run, ending))
     rows = [_row(group, each) for each in found]
-    tables = [ENDINGS.table("Where runs that are underway end", rows, group.title)] if rows else []
+    shown = [row | {"rests_on": row["rests_on"].replace("_", " ")} for row in rows]
+    tables = [ENDINGS.of("Where runs that are underway end", shown, group.title)] if rows else []
     said = [" ".join(map(_said, found))] if found else []
     return Result([group], rows, tables, said, partial(figures, group, found), notes=known.lacking)
 
@@ -191,7 +184,7 @@ def figures(group: Group, found: Sequence[Underway]) -> Iterator[Figure]:
     dots = points(rows=states, look={"size": 12})
     marks = (dots, line(laws, by="shown"), bars(rows=at_end), points(rows=at_end))
     yield drawn(
-        DRAWN.table("Runs that are underway", alike([*states, *laws, *at_end])),
+        DRAWN.of("Runs that are underway", alike([*states, *laws, *at_end])),
         Chart(steps, nats, marks, "run", "run", height=340),
         "; ".join(f"{row['run']} ends at {significant(row['y'], 4)}" for row in at_end) + ".",
         "Points: states. Lines: the law until now, dashed along the plan. At its end: the answer with its interval.",

@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 from rbpx.display.chart.figure import spread
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import SIZE, View, text, whole, with_ends
-from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough, size_name
+from rbpx.display.table import SIZE, interval, table_of
+from rbpx.display.vocabulary import number, rough, size_name, whole
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.questions.question import of_each
@@ -58,8 +58,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: UnitsKe
     note = note if uncounted else ""
     title = "Nats per token and bits per byte"
     tables = [
-        BITS.table(title, tokens, group.title, note=note, brief=lambda row: row["size"] in told),
-        RANKS.table("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title, brief=False),
+        BITS.of(title, tokens, group.title, note=note, brief=lambda row: row["size"] in told),
+        RANKS.of("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title, brief=False),
     ]
     return Result([group], rows, tables, [_said(rows[0], rows[-1])])
 
@@ -132,27 +132,24 @@ def _rank_quantiles(
     }
 
 
-def _rank(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:,g}"
-
-
-QUANTILES: Final = {percent: "median" if percent == 50 else f"{percent} %" for percent in PERCENTS}
-BITS: Final = View[Record](
-    "bits",
-    SIZE,
-    whole("S", "non_embedding_params", spare=2),
-    whole("V", "vocab_size", spare=1),
-    whole("tokens", "n_tokens", spare=3),
-    with_ends("nats/token", "nats_per_token"),
-    with_ends("bits/byte", "bits_per_byte", means="of the text of the scored tokens; the same under any tokenizer"),
-    with_ends("tok/byte", "tokens_per_byte", ends_spare=5),
-    text("run", "run_id", spare=4),
+_QUANTILES: Final = ["median" if percent == 50 else f"{percent} %" for percent in PERCENTS]
+BITS: Final = table_of(
+    "bits", SIZE, ("S", "non_embedding_params", whole), ("V", "vocab_size", whole), ("tokens", "n_tokens", whole),
+    *interval("nats/token", "nats_per_token"),
+    *interval("bits/byte", "bits_per_byte", number, "of the text of the scored tokens; the same under any tokenizer"),
+    *interval("tok/byte", "tokens_per_byte"), ("run", "run_id"),
+    first="size nats_per_token bits_per_byte tokens_per_byte, vocab_size, non_embedding_params, n_tokens, run_id, "
+    "tokens_per_byte_lo",
 )  # fmt: skip
-RANKS: Final = View[Record](
-    "ranks",
-    SIZE,
-    [with_ends(of, f"rank_{p}", None, _rank, spare=1, ends_spare=3) for p, of in QUANTILES.items()],
-    [with_ends(f"{of} / V", f"relative_rank_{p}", None, rough, ends_spare=2) for p, of in QUANTILES.items()],
-    [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3), ends_spare=4) for share in SHARES],
-)
+_RANK, _OF_V, _AT_V = ([of.format(x) for x in at] for of, at in (
+    ("rank_{}", PERCENTS), ("relative_rank_{}", PERCENTS), ("rbp_at_{:g}_V", SHARES)
+))  # fmt: skip
+RANKS: Final = table_of(
+    "ranks", SIZE,
+    *(column for key, of in zip(_RANK, _QUANTILES, strict=True) for column in interval(of, key, ",g")),
+    *(column for key, of in zip(_OF_V, _QUANTILES, strict=True) for column in interval(f"{of} / V", key, rough)),
+    *(column for key, k in zip(_AT_V, SHARES, strict=True) for column in interval(f"V/{1 / k:.0f}", key, ".3f")),
+    first=f"size {' '.join(_OF_V + _AT_V)}, {' '.join(_RANK)}, {' '.join(f'{each}_lo' for each in _OF_V)}, "
+    f"{' '.join(f'{each}_lo' for each in _RANK)}, {' '.join(f'{each}_lo' for each in _AT_V)}",
+)  # fmt: skip
 QUESTION = of_each(answer, select=partial(select, by=By.size))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from math import exp
 from typing import Final
@@ -11,8 +10,8 @@ import duckdb
 
 from rbpx.display.section import Passage, Piece, grade
 from rbpx.display.section import TextReading as Read
-from rbpx.display.view import Table, View, magnitude, text, whole
-from rbpx.display.vocabulary import short
+from rbpx.display.table import Table, table_of
+from rbpx.display.vocabulary import short, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.escapes import visible
 from rbpx.questions.question import Question
@@ -66,9 +65,11 @@ def _tables(view: DocumentView) -> Iterator[Table]:
     for reading in view.asked:
         rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
         title = f"The most surprising places, and what {reading.name} thought best there"
-        yield SURPRISES.table(title, rows[:_SURPRISES], view.title)
+        told = [row | {"text": _quoted(row["text"]), "best": _best(row)} for row in rows[:_SURPRISES]]
+        yield SURPRISES.of(title, told, view.title)
     if view.item:
-        yield ITEM.table(f"Item {view.doc_id}", view.item, view.dataset)
+        told = [row | {"ranks": _ranks(row)} for row in view.item]
+        yield ITEM.of(f"Item {view.doc_id}", told, view.dataset)
 
 
 def _sentence(view: DocumentView) -> str:
@@ -133,20 +134,14 @@ def _ranks(row: Record) -> str:
     return " ".join(f"{rank:g}" for rank in row["ranks"][:_MOST_RANKS]) + more
 
 
-SURPRISES: Final = View[Record](
-    "surprises",
-    text("token", "text", lambda token: _quoted(token["text"])),
-    whole("at", "position"),
-    whole("rank", "rank"),
-    replace(text("best, and their probability", "best", _best), folds=True),
-)
-ITEM: Final = View[Record](
-    "item",
-    text("model", "model"),
-    text("right", "right"),
-    magnitude("probability", "probability"),
-    text("ranks of its tokens", "ranks", _ranks),
-)
+SURPRISES: Final = table_of(
+    "surprises", ("token", "text"), ("at", "position", whole), ("rank", "rank", whole),
+    ("best, and their probability", "best"),
+)  # fmt: skip
+ITEM: Final = table_of(
+    "item", ("model", "model"), ("right", "right"), ("probability", "probability", short),
+    ("ranks of its tokens", "ranks"),
+)  # fmt: skip
 
 
 QUESTION = Question(answer, select=partial(select, by=By.size))

@@ -1,0 +1,225 @@
+"""Tables, described once for every format: columns, and records under them.
+
+Terminal, page, Markdown, LaTeX, the values of figures and frames of a notebook are made from them.
+"""
+
+import math
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from rbpx.display.vocabulary import AXES, UNKNOWN, number, short, size_name, whole
+from rbpx.laws.names import Axis
+from rbpx.status import Status
+
+Row = dict[str, Any]
+Format = Callable[[Any], str] | str
+
+
+def value_of(row: Row, key: str) -> Any:
+    """Returns a value of a record by its key, also from the params of a law."""
+    return row[key] if key in row else (row.get("params") or {}).get(key)
+
+
+def statuses_of(row: Row) -> list[Status]:
+    """Returns every status that a record has: its reasons, or else its status."""
+    return [Status(each) for each in value_of(row, "reasons") or [value_of(row, "status") or Status.ok]]
+
+
+def label(status: str) -> str:
+    """Returns a status in words."""
+    return Status(status).label
+
+
+class Column(NamedTuple):
+    """A column.
+
+    Attributes:
+        name: for people; {x} stands for the symbol of the laws' axis, {c} for their constant.
+        key: of its value in a record; two keys of numbers are the ends of an interval; of others the first is that of
+            its text, and programs read those behind it.
+        format: makes a text of a value; a format specification of Python, such as .3f, does too.
+        meaning: for the note under the table; empty if the name suffices.
+    """
+
+    name: str
+    key: str
+    format: Format = str
+    meaning: str = ""
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its values for programs."""
+        first, *others = self.key.split()
+        return [first, *others] if self.is_interval else others or [first]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it stands to the right: its format is none of text."""
+        return self.format not in (str, size_name, label)
+
+    @property
+    def tells_status(self) -> bool:
+        """Whether a record's status is told in it."""
+        return "status" in self.keys
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it has two ends."""
+        return self.is_number and self.key.count(" ") == 1
+
+    def values(self, row: Row) -> list[Any]:
+        """Returns its values for programs; None if unknown."""
+        return [statuses_of(row)[0].value] if self.format is label else [value_of(row, key) for key in self.keys]
+
+    def text(self, row: Row, between: str = " to ") -> str:
+        """Returns its text, with `between` between the ends of an interval; a dash if unknown."""
+        values = self.values(row) if self.is_interval or self.format is label else [value_of(row, self.key.split()[0])]
+        texts = [self._written(value) for value in values]
+        return UNKNOWN if {*texts} == {UNKNOWN} else between.join(texts)
+
+    def _written(self, value: Any) -> str:
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return UNKNOWN
+        return f"{value:{self.format}}" if isinstance(self.format, str) else self.format(value)
+
+    def along(self, axis: Axis) -> "Column":
+        """Returns the column for laws along an axis."""
+        return self._replace(**{field: along(getattr(self, field), axis) for field in ("name", "key", "meaning")})
+
+
+Described = tuple[str, str] | tuple[str, str, Format] | tuple[str, str, Format, str]
+
+STATUS: Final = Column("status", "status", label)
+"""The first status of a record; remedies stand below the table."""
+SIZE: Final = Column("size", "size", size_name)
+PLACE: Final = (Column("S", "non_embedding_params", whole), Column("{x}", "{x}", short))
+"""S and, for laws in something else, the position there."""
+
+
+def interval(name: str, key: str, format: Format = number, meaning: str = "") -> tuple[Column, Column]:
+    """Returns the columns of a number and of its 95 % interval, in a record KEY, KEY_lo and KEY_hi."""
+    return Column(name, key, format, meaning), Column("95 %", f"{key}_lo {key}_hi", format)
+
+
+def along(text: str, axis: Axis) -> str:
+    """Replaces the placeholders for the symbols of an axis and of the laws' constant."""
+    return text.replace("{x}", axis.value).replace("{c}", AXES[axis].constant)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records under columns; `table_of` makes one without records.
+
+    Attributes:
+        name: in plain characters, unique within its section; part of the names of files and anchors.
+        columns: in the order in which they are shown.
+        first: keys of the columns that are always shown; then those of others, which a terminal without room for all
+            keeps or leaves out together, and those that are not named last. An interval goes with its number unless
+            its lower end is named. Empty if all are always shown.
+        title: what it shows.
+        rows: the records.
+        note: a note besides the meanings of its columns.
+        about: its group of runs; empty for several.
+        is_wide: whether it is too wide for a terminal and for paper, so that only pages have it.
+        brief: indices of the rows that a terminal shows without details; None for all.
+        n_left_out: how many rows `briefly` left out.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    first: tuple[str, ...] = ()
+    title: str = ""
+    rows: Sequence[Row] = ()
+    note: str = ""
+    about: str = ""
+    is_wide: bool = False
+    brief: tuple[int, ...] | None = None
+    n_left_out: int = 0
+
+    def of(
+        self,
+        title: str,
+        rows: Iterable[Row],
+        about: str = "",
+        axis: Axis = Axis.S,
+        note: str = "",
+        brief: Callable[[Row], bool] | bool = True,
+    ) -> "Table":
+        """Returns the table of some rows.
+
+        `about` is the name of its group of runs, `axis` that of the laws, which names show; `brief` says which rows a
+        terminal shows without details: all, none, or those for which it is true.
+        """
+        rows = list(rows)
+        has_S = axis is Axis.S and PLACE[0] in self.columns
+        columns = tuple(each.along(axis) for each in self.columns if not has_S or each.name != "{x}")
+        some = tuple(at for at, row in enumerate(rows) if (brief(row) if callable(brief) else brief))
+        first = tuple(along(each, axis) for each in self.first)
+        return Table(
+            self.name, columns, first, title, rows, note, about, self.is_wide, some if len(some) < len(rows) else None
+        )
+
+    def briefly(self) -> "Table":
+        """Returns the table of the rows that a terminal shows without details."""
+        if self.brief is None:
+            return self
+        rows = [self.rows[at] for at in self.brief]
+        return replace(self, rows=rows, brief=None, n_left_out=len(self.rows) - len(rows))
+
+    def ranks(self) -> list[int]:
+        """Returns for each column 0 if it is always shown; those of larger numbers are left out first."""
+        of = {key: rank for rank, keys in enumerate(self.first) for key in keys.split()}
+        keys = [column.key.split()[0] for column in self.columns]
+        return [of.get(key, of.get(key.removesuffix("_lo"), len(self.first))) for key in keys]
+
+    def notes(self, shown: Container[str] | None = None) -> list[str]:
+        """Returns its notes: its own, then the meanings of its columns, or of those in `shown`."""
+        meant = [each for each in self.columns if each.meaning and (shown is None or each.name in shown)]
+        return [*([self.note] if self.note else []), *(f"{each.name}: {each.meaning}." for each in meant)]
+
+    def without_empty(self) -> "Table":
+        """Returns the table without empty columns, but for those that are always shown."""
+        told = [rank == 0 or any(map(self._tells(at), self.rows)) for at, rank in enumerate(self.ranks())]
+        return self.only([at for at, is_told in enumerate(told) if is_told])
+
+    def _tells(self, at: int) -> Callable[[Row], bool]:
+        return lambda row: self.columns[at].text(row) not in (UNKNOWN, "")
+
+    def only(self, kept: Sequence[int]) -> "Table":
+        """Returns the table with some of its columns, by their indices."""
+        return replace(self, columns=tuple(self.columns[at] for at in kept))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns its values for programs, a record for each row."""
+        return [
+            {key: of for each in self.columns for key, of in zip(each.keys, each.values(row), strict=True)}
+            for row in self.rows
+        ]
+
+    def shown_doubts(self) -> set[Status]:
+        """Returns the statuses other than ok that its rows show."""
+        return {statuses_of(row)[0] for row in self.rows if self._tells_status} - {Status.ok}
+
+    @property
+    def _tells_status(self) -> bool:
+        return any(each.tells_status for each in self.columns)
+
+    def doubts(self) -> dict[Status, list[str]]:
+        """Returns the statuses that are not ok, each with the names of the rows that have it."""
+        found: dict[Status, list[str]] = {}
+        names = [*takewhile(lambda column: not column.is_number, self.columns)]
+        for row in self.rows if self._tells_status else ():
+            of = ", ".join(text for each in names if (text := each.text(row)) != UNKNOWN)
+            of = of or f"{self.columns[0].name} = {self.columns[0].text(row)}"
+            for status in dict.fromkeys(statuses_of(row)):
+                if status is not Status.ok:
+                    found.setdefault(status, []).append(of)
+        return found
+
+
+def table_of(name: str, *columns: Described, first: str = "", is_wide: bool = False) -> Table:
+    """Returns a table without records; commas separate the keys that `first` keeps together."""
+    groups = tuple(filter(None, first.split(", ")))
+    return Table(name, tuple(Column(*each) for each in columns), groups, is_wide=is_wide)
