@@ -1,4 +1,4 @@
-"""Prints texts and tables on a terminal; a narrow one leaves out spare columns, and tables of one name are joined."""
+"""Prints texts and tables on a terminal; a narrow one leaves out columns, and tables of one name are joined."""
 
 import sys
 import textwrap

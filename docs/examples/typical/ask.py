@@ -8,9 +8,10 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.law_columns import determination, exponent
+from rbpx.display.law_columns import ALPHA, R2
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, magnitude, place, state, text
+from rbpx.display.table import PLACE, SIZE, STATUS, table_of
+from rbpx.display.vocabulary import short
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw
 from rbpx.questions.question import of_each
@@ -24,15 +25,11 @@ from rbpx.runs.points.sizes import Points
 from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.sql import ask
-from rbpx.store.store import Record
 
-RUNS = View[Record](
-    "runs",
-    text("size", "size"),
-    place(),
-    magnitude("typical rank", "typical_rank", means="exp of the mean of ln rank"),
-)
-LAW = View[Record]("law", text("law", "law", lambda row: "typical rank"), exponent(), determination(), state())
+RUNS = table_of(
+    "runs", SIZE, *PLACE, ("typical rank", "typical_rank", short, "exp of the mean of ln rank")
+)  # fmt: skip
+LAW = table_of("law", ("law", "title"), *ALPHA, *R2, STATUS)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: TypicalKeys) -> Result:
@@ -44,12 +41,12 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Typical
     law = doubted(group, fit_points(points, Method.ols))
     fits = [fit_record(group, law, request.resamples)]
     runs = [
-        run.names() | {"x": run.x, "typical_rank": rank}
+        run.names() | {group.axis.value: run.x, "typical_rank": rank}
         for run, rank in zip(group.runs, typical_N.tolist(), strict=True)
     ]
     tables = [
-        RUNS.table("Typical ranks", runs, group.title, group.axis),
-        LAW.table("Law of the typical rank", fits, group.title),
+        RUNS.of("Typical ranks", runs, group.title, group.axis),
+        LAW.of("Law of the typical rank", [fit | {"title": "typical rank"} for fit in fits], group.title),
     ]
     falls = f"The typical rank falls as {group.axis.value}^−α, α = {interval_of(law.fit.alpha)}."
     sentences = [] if law.fit.alpha.value is None else [falls]
