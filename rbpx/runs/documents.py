@@ -25,7 +25,7 @@ from rbpx.laws.intervals.estimate import Z, document_t, document_weights, effect
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.store.columns import numbers
-from rbpx.store.sql import ask, ask_once
+from rbpx.store.sql import ask_once
 from rbpx.ties import Ties
 
 EDGES: Final = tuple(
@@ -48,17 +48,22 @@ def rank_edges(V: int, per_decade: int) -> list[int]:
     return [*sorted({round(10 ** (at / per_decade)) for at in steps}), V + 1]
 
 
+def text_tokens(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> list[npt.NDArray[Any]]:
+    """Document, position, id, nats and rank of each scored token, as they are stored; questions share one read."""
+    tokens = ask_once(connection, "text_tokens", run_id=run_id, ties=ties.value)
+    return [numbers(tokens[name]) for name in tokens.column_names]
+
+
 def text_ranks(
     connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Document and rank of each scored token, [T] each, by document and in the order of the text."""
-    tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
-    doc_T, position_T, rank_T = (numbers(tokens[name]) for name in ("doc_id", "position", "rank"))
+    doc_T, position_T, _, _, rank_T = text_tokens(connection, run_id, ties)
     further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
     if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
         order = np.lexsort((position_T, doc_T))
         doc_T, rank_T = doc_T[order], rank_T[order]
-    return doc_T, rank_T
+    return doc_T, rank_T.astype(np.float64)
 
 
 def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:

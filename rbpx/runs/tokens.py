@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from rbpx.config.keys.laws import Resampled
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.numeric import Floats
+from rbpx.runs.documents import text_tokens
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
-from rbpx.store.columns import numbers
-from rbpx.store.sql import ask_once
 
 Ints = NDArray[np.int64]
 _BITS: Final = (41, 21)  # of a key: the bits for position and token id, and for token id
@@ -90,27 +89,28 @@ def points_of(group: Group) -> list[Run]:
     return [once[x] for x in sorted(once)]
 
 
-def scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> dict[str, NDArray[Any]]:
-    """The columns key, nats and rank of the scored tokens of one run."""
-    table = ask_once(connection, "learning_tokens", run_id=run.run_id, ties=group.ties.value)
-    return {name: numbers(table[name]) for name in ("key", "nats", "rank")}
-
-
 def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: Resampled) -> Tokens:
     """The tokens that all runs scored: same document, position and id."""
-    found = []
-    for run in runs:
-        of_run = [*scored(connection, group, run).values()]
-        if not np.all(of_run[0][1:] > of_run[0][:-1]):  # measured runs mostly come in order
-            order = np.argsort(of_run[0])
-            of_run = [each[order] for each in of_run]
-        found.append(of_run)
+    found = [_scored(connection, group, run) for run in runs]
     last_M = found[-1][0]
     key_M = reduce(lambda kept, of: kept if np.array_equal(kept, of[0]) else np.intersect1d(kept, of[0]), found, last_M)
     nats_TM, rank_TM = zip(*(_of_keys(key_M, *of) for of in found), strict=True)
     x_T = np.log([float(run.x or 0.0) for run in runs])
     drawn = group.weights(request), group.n_effective
     return Tokens(x_T, key_M, np.stack(nats_TM, axis=1), np.stack(rank_TM).T, *drawn, len(last_M) - len(key_M))
+
+
+def _scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> list[NDArray[Any]]:
+    """Key, nats and rank of the scored tokens of one run with a finite loss, by key."""
+    doc_id, position, token_id, nats, rank = text_tokens(connection, run.run_id, group.ties)
+    key = doc_id.astype(np.int64) << _BITS[0] | position.astype(np.int64) << _BITS[1] | token_id
+    columns, is_known = [key, nats, rank], np.isfinite(nats)
+    if not is_known.all():
+        columns = [each[is_known] for each in columns]
+    if np.all(columns[0][1:] > columns[0][:-1]):  # measured runs mostly come in order
+        return columns
+    order = np.argsort(columns[0])
+    return [each[order] for each in columns]
 
 
 def _of_keys(key_M: Ints, key_N: Ints, *columns: NDArray[Any]) -> tuple[NDArray[Any], ...]:
